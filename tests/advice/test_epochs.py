@@ -13,7 +13,7 @@ from dataloader_expert.advice.surroundings import bandwidth
 from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.health.static_checks import DRAWN
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
@@ -56,11 +56,14 @@ def test_a_slow_sampler_is_not_taken_for_a_slow_first_sample(drawn_s: float, fir
     at = {"workers": 0, "prefetch": 0, "in_order": True, "persistent": False}
     facts = facts_of(
         (CURRENT, plan, {}), (SAMPLES, 800, {}), (THROUGHPUT, 400.0, {**at, "batch_size": 8}),
-        (STARTUP, first_s, {"workers": 0, "persistent": False}), (DRAWN, drawn_s, {}),
+        (STARTUP, first_s, {"workers": 0, "persistent": False}), (ORDER_DRAWN, drawn_s, {}),
     )  # fmt: skip
     assert codes_of(facts, first_batch, epoch_start) == codes
     told = next((found for found in epoch_start(facts) if found), None)
     assert told is None or "the sampler takes that long to draw its order" in told.message
+    sent = Facts(tuple(Fact.from_json(fact.to_json()) for fact in facts))  # as it comes from the measuring process
+    assert [found.message for found in epoch_start(sent)] == [found.message for found in epoch_start(facts)]
+    assert told is None or told.message.startswith("each epoch of 3 s")
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,12 @@ def sampled(
         (sampled("WeightedRandomSampler", [1290, 10], 0.62, 4),
          [("samples-never-seen", "info"), ("severe-imbalance", "warning")]),  # weights inverted
         (sampled("WeightedRandomSampler", [700, 600], 0.95, 3, plain=(700, 600)), []),
+        (sampled("WeightedRandomSampler", [1190, 110], 0.7, 4),
+         [("samples-never-seen", "info"), ("severe-imbalance", "info")]),  # weights by source, say
         (sampled("DistributedSampler", [600, 50], 0.5), []),
         (sampled("RandomSampler", [600, 50], 0.5), [("samples-never-seen", "warning")]),
     ],
-    ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "a rank", "a half"],
+    ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "for something else", "a rank", "a half"],
 )  # fmt: skip
 def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str, str]]) -> None:
     """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""

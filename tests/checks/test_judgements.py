@@ -329,6 +329,9 @@ SILENT = {
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "masks": {
+        "borders to be ignored in most, and a class of many": masks(
+            *[(0, 1 + k % 7, 255) for k in range(16)], *[(0, 1 + k % 7) for k in range(10)]
+        ),
         "a class that few masks have": masks(*[(0, 1, 2)] * 9, (0, 1, 5), (0, 3)),
         "nothing but pixels to be ignored": masks(*[(0, 1, 255)] * 9, (255,), (0,)),
         "as declared, the background left out": masks(*[(0, 1, 2, 255)] * 9, classes=("road", "car")),
@@ -481,6 +484,7 @@ SILENT = {
         "names, one of which is a date": Data({"day": ["Ann", "Bob"] * 9 + ["2024-01-02"]}, kinds=CATEGORY),
     },
     "stuck": {
+        "infinite ones": Data({"x": np.where(np.arange(400) < 30, np.inf, np.nan)}),
         "measurements": Data({"x": NOISE.copy()}),
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),
@@ -622,6 +626,14 @@ SILENT = {
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },
     "leakage": {
+        "splits that count from one, in tens, and one number far away": Data(
+            {
+                "patient": [f"P-{10 * i + 10}" for i in range(60)]
+                + [f"pat{10 * i + 10}" for i in range(59)]
+                + ["pat999999"]
+            },
+            splits=["train"] * 60 + ["test"] * 60,
+        ),
         "splits that count from one": Data(
             {"patient": [f"P-{i + 1}" for i in range(60)] + [f"pat{i + 1}" for i in range(60)]},
             splits=["train"] * 60 + ["test"] * 60,
@@ -1066,6 +1078,17 @@ SPEAKS = {
         "a rare class": (objects([[0] * 12] * 11 + [[1]]), "severe-imbalance", "info"),
     },
     "boxes": {
+        "large ones that reach beyond, in corners": (
+            Data(
+                {
+                    "bbox": [np.array([5.0, 5, 20, 20])] * 60 + [np.array([5.0, 5, 60, 60])] * 10,
+                    "width": [40] * 70,
+                    "height": [40] * 70,
+                }
+            ),
+            "box-outside",
+            "warning",
+        ),
         "no width": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 30 + [np.array([5.0, 5, 5, 20])]}),
             "box-degenerate",
@@ -1401,6 +1424,11 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "a sentence that is right as it is": (
+            chats(*[asked(i, echoed=False) for i in range(60)], asked(99, echoed=True)),
+            "suspicious-text",
+            "info",
+        ),
         "questions within the answers": (
             chats(*[asked(i, echoed=True) for i in range(9)]),
             "suspicious-text",
@@ -1521,7 +1549,7 @@ SPEAKS = {
         "patients written in two ways": (
             Data({"patient": written("P-{:05}", "pat{}", 30, 30)}, splits=["train"] * 60 + ["test"] * 60),
             "group-leakage",
-            "warning",
+            "info",
         ),
         "dates of pictures": (
             Data(

@@ -191,3 +191,9 @@ def test_a_batch_of_which_nothing_can_be_read_is_told(tmp_path: Path, workers: i
     (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(RuntimeError, match="none of the 2 samples of a batch can be read: 4, 5"):
         list(create_loader(tmp_path, None, 2, num_workers=workers, unreadable="skip"))
+
+
+def test_a_signature_that_expires_is_no_other_url() -> None:
+    first, second = (StreamingDataset([f"https://a.example/x.jsonl?sig={k}"], seed=1) for k in "12")
+    second.load_state_dict(first.state_dict())
+    assert second.stream_order() == first.stream_order()

@@ -11,7 +11,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
-from dataloader_expert.probes.health.static_checks import DRAWN
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
@@ -84,7 +84,7 @@ def first_batch(facts: Facts) -> Iterator[Finding]:
         return
     steady = through.at["batch_size"] / through.value
     cold = facts.find(FIRST)
-    first = max(fact.value - facts.value(DRAWN, 0.0), cold.value if cold is not None else 0.0)
+    first = max(fact.value - facts.value(ORDER_DRAWN, 0.0), cold.value if cold is not None else 0.0)
     if first > 20 * steady and first > 0.5:
         text = f"the first sample takes {first:.1f} s, a later batch {1e3 * steady:.1f} ms"
         fix = "build the index once, save it to a file, and load that"

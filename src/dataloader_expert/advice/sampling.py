@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Advice, Finding, finding
+from dataloader_expert.conclusions import Advice, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT
@@ -78,7 +78,10 @@ def weighting(facts: Facts) -> Iterator[Finding]:
         return
     text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of one class and {min(now):,} of another, a plain"
     text += f" shuffle {max(before):,} and {min(before):,}: it does not balance the classes"
-    yield finding("severe-imbalance", "warning", text, [present, plain], PER_SAMPLE)
+    worse = 2 * min(now) * max(before) < min(before) * max(now)  # class weights for samples, or their inverse
+    fails = worse or present.value["max_repeats"] == 1  # without replacement all are drawn in the end
+    severity: Severity = "warning" if fails else "info"  # weights may be for something else
+    yield finding("severe-imbalance", severity, text, [present, plain], f"to balance them, {PER_SAMPLE}")
 
 
 def sampler_of(facts: Facts) -> str | None:

@@ -10,7 +10,7 @@ from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
-from dataloader_expert.probes.health.static_checks import DRAWN, SETTINGS
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
@@ -110,7 +110,7 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
 
 def beginning(facts: Facts) -> tuple[Fact, float] | None:
     """What an epoch begins with, in seconds, and its samples: as the search timed it, else the drawing of the order."""
-    fact, drawn, samples = facts.find(EPOCH_START), facts.find(DRAWN), facts.value(SAMPLES)
+    fact, drawn, samples = facts.find(EPOCH_START), facts.find(ORDER_DRAWN), facts.value(SAMPLES)
     if fact is not None:
         return fact, float(fact.at["samples"])
     return (drawn, float(samples)) if drawn is not None and samples else None
@@ -118,12 +118,12 @@ def beginning(facts: Facts) -> tuple[Fact, float] | None:
 
 def epoch_start(facts: Facts) -> Iterator[Finding]:
     """An epoch begins with a pause that is not the start of workers."""
-    begins, current, drawn = beginning(facts), facts.find(CURRENT), facts.value(DRAWN, 0.0)
+    begins, current, drawn = beginning(facts), facts.find(CURRENT), facts.value(ORDER_DRAWN, 0.0)
     through = throughput_at(facts, current.value) if current is not None else None
     if begins is None or through is None:
         return
     fact, samples = begins
-    seconds = samples / through.value + (fact.value if fact.quantity is DRAWN else 0.0)
+    seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
         text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"
         text += " workers are kept: "

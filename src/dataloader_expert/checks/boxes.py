@@ -151,6 +151,7 @@ def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
+    converted = corners
     corners = corners or (bool(len(known)) and float(beyond.mean()) >= CORNERS)
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
@@ -164,13 +165,14 @@ def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any
             out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
         return flat, out & ~flat
 
-    other = "xyxy taken for xywh" if corners else "xyxy"
-    fits = ~np.logical_or(*lie(other))
+    other = "xyxy taken for xywh" if converted else "xyxy"
+    fits = ~np.logical_or(*lie(other)) if converted or not corners else np.zeros(len(boxes), bool)
     found = {form: lie(form) for form in (("xyxy",) if corners else ("xywh", "cxcywh"))}
     # a part that is written as corners must not decide how the others are read
     form = min(found, key=lambda f: (int((found[f][1] & ~fits).sum()), int(found[f][1].sum())))
     flat, out = found[form]
-    written = out.sum() >= MIXED and fits[out].mean() >= CORNERS and fits[~out & ~flat].mean() < CORNERS
+    others = fits[~out & ~flat]
+    written = out.sum() >= MIXED and fits[out].mean() >= CORNERS and len(others) > 0 and others.mean() < CORNERS
     if out.mean() > (MOST if written else UNCLEAR):  # an unknown unit or format
         out = np.zeros_like(out)
     return form, "fractions of the image" if shares else "pixels", flat, out, other if written and out.any() else None

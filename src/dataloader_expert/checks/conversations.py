@@ -25,6 +25,8 @@ LEAST = 20
 DEEPEST, NAMES = 4, 5
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
+SELDOM = 50
+"""One answer in so many may repeat its question for a reason."""
 TEXTS = {
     "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
     "repeated": (
@@ -108,7 +110,10 @@ class Conversations(Check):
             roles = ", ".join(map(escaped, fact.value.get("roles", ())))
             text += f": {roles}" if roles else ""
             code = "suspicious-text" if fact.at["odd"] == ECHO else "turn-order"
-            yield finding(code, "warning", text, fact, fix, fact.value["where"], n)
+            seldom = (
+                fact.at["odd"] == ECHO and n * SELDOM < fact.value["of"]
+            )  # such as a sentence that is right as it is
+            yield finding(code, "info" if seldom else "warning", text, fact, fix, fact.value["where"], n)
 
 
 def conversations(value: Any, depth: int) -> Iterator[list[dict[str, Any]]]:

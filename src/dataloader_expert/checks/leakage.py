@@ -113,7 +113,7 @@ class Leakage(Check):
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
             value |= self._sizes()
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
-            same = respelled(self.groups) if not astride else None
+            same = respelled(self.groups)
             if same is not None:
                 told = {
                     "count": len(same.pairs),
@@ -192,11 +192,12 @@ class Leakage(Check):
         for fact in facts.all(RESPELLED):
             v, field = fact.value, "" if self.group is None else self.group
             one, two = v["pairs"][0]
+            likely: Severity = "info" if _severity(self.context.grouped) == "info" else "warning"
             yield finding(
                 "group-leakage",
-                "warning",
+                "info" if by_time and self.context.group is None else likely,
                 f"{v['count']} values of {escaped(field)} have the same number in {escaped(str(fact.at['splits']))} and are written"
-                f" differently, such as {escaped(one)} and {escaped(two)}; {v['expected']:.0f} would by chance",
+                f" differently, such as {escaped(one)} and {escaped(two)}; about {v['expected']:.0f} would be expected to match by chance",
                 fact,
                 "find out whether these are the same; if so, write them in one way and split by group",
                 [{"field": field, "value": escaped(name)} for pair in v["pairs"][:10] for name in pair],

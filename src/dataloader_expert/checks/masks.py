@@ -165,15 +165,18 @@ def _beyond(levels: Levels, classes: int) -> list[int]:
 
 def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
     """The few sets whose values are on another scale than the usual ones, and these."""
-    total, usual = sum(n for levels, n in sets.items() if any(levels)), _usual(sets, MOST)
+    total = sum(n for levels, n in sets.items() if any(levels))
+    # of masks that hold nothing but 255, up to half may be written otherwise; where there are other values, it may mark what to ignore
+    plain = sum(n for levels, n in sets.items() if any(levels) and set(levels) <= {0, IGNORED}) > MOST * total
+    few = MOST if plain else FEW
+    usual = _usual(sets, few)
     top = _top(tuple(usual))
     if top <= 0:
         return [], []
     odd = [s for s in sets if any(s) and not set(s) & set(usual) - {0, IGNORED if top != IGNORED else 0}]
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
     odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
-    most = MOST if top == IGNORED else FEW  # where other masks hold 255 only, it may mark what is to be ignored
-    return (odd, usual) if sum(sets[s] for s in odd) <= most * total else ([], [])
+    return (odd, usual) if sum(sets[s] for s in odd) <= few * total else ([], [])
 
 
 def _usual(sets: Counter[Levels], share: float = FEW) -> list[int]:

@@ -63,8 +63,8 @@ class MixedUnits(Check):
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number"]
         self.groups = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
-        self.called: dict[int, str] = {}
-        """Values of fields and names of files by their digests."""
+        self.called: dict[str, dict[int, str]] = {name: {} for name in (*self.groups, FILE)}
+        """By field the values by their digests; without those of a field that has too many to be one of groups."""
         width = len(self.numbers) + len(self.groups) + 1
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
 
@@ -78,23 +78,31 @@ class MixedUnits(Check):
             return
         kept = {f"number {name}": _numbers(block.columns.get(name), rows) for name in self.numbers}
         for name in self.groups:
-            kept[f"group {name}"] = self._named(_texts(block.columns.get(name), rows))
-        kept[f"group {FILE}"] = self._named([block.file(int(i)) for i in rows])
+            kept[f"group {name}"] = self._named(name, _texts(block.columns.get(name), rows))
+        kept[f"group {FILE}"] = self._named(FILE, [block.file(int(i)) for i in rows])
         self.drawn.keep(block, rows, kept)
 
-    def _named(self, texts: list[str]) -> Any:
+    def _named(self, group: str, texts: list[str]) -> Any:
         import numpy as np
 
         known: dict[str, int] = {text: digest64(text.encode("utf-8", "surrogatepass")) for text in set(texts)}
-        if len(self.called) <= 100 * MOST_GROUPS:
-            self.called.update((digest, text) for text, digest in known.items())
+        self._note(group, {digest: text for text, digest in known.items()})
         return np.array([known[text] for text in texts], np.uint64)
+
+    def _note(self, group: str, names: dict[int, str]) -> None:
+        if group in self.called:
+            self.called[group].update(names)
+            if len(self.called[group]) > MOST_GROUPS:
+                del self.called[group]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MixedUnits)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        self.called.update(other.called)
+        for group in [g for g in self.called if g not in other.called]:
+            del self.called[group]
+        for group, names in other.called.items():
+            self._note(group, names)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -102,7 +110,7 @@ class MixedUnits(Check):
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        for group in (*self.groups, FILE):
+        for group in self.called:
             values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
             if not GROUPS <= len(values) <= MOST_GROUPS:
                 continue
@@ -111,23 +119,25 @@ class MixedUnits(Check):
                 there = np.isfinite(numbers)
                 for k, how, own, others in odd_groups(numbers[there], whose[there], len(values)):
                     value = {
-                        "of": self.called.get(int(values[k]), ""),
+                        "of": self.called[group].get(int(values[k]), ""),
                         "rows": int((whose[there] == k).sum()),
                         "how": how,
                         "median": own,
                         "others": others,
                     }
                     yield Fact(
-                        UNITS, value, self.evidence("sampled", int(there.sum())), {"field": name, "group": group}
+                        UNITS,
+                        value,
+                        self.evidence("sampled", int(there.sum())),
+                        {"field": name, "group": group, "of": k},
                     )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        told: set[str] = set()
+        told: dict[str, str] = {}
         for fact in facts.all(UNITS):
             v, name, group = fact.value, str(fact.at["field"]), str(fact.at["group"])
-            if name in told:
-                continue  # once, by the first field that tells the rows
-            told.add(name)
+            if told.setdefault(name, group) != group:
+                continue  # by the first field that tells the rows
             where = f"in {escaped(v['of'])}" if group == FILE else f"in which {escaped(group)} is {escaped(v['of'])}"
             yield finding(
                 "scale-drift",
@@ -152,10 +162,11 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
     reach = {k: np.quantile(numbers[whose == k], [INSIDE, 0.5, 1 - INSIDE]) for k in large}
     for k in large:
         low, _, high = reach[k]
-        others = [reach[j] for j in large if j != k]
-        apart = all(high < other[0] or low > other[2] for other in others)
-        # each of the others has its middle within the reach of all of them
-        alike = all(one[0] <= other[1] <= one[2] for one in others for other in others)
+        lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
+        apart = bool(((high < lows) | (low > highs)).all())
+        alike = (
+            lows.max() <= middles.min() and middles.max() <= highs.min()
+        )  # each has its middle within the reach of all
         if not apart or not alike or 2 * sizes[k] > len(numbers):
             continue
         own, rest = numbers[whose == k], numbers[whose != k]

@@ -18,7 +18,7 @@ from dataloader_expert.sources.base import Block, Objects
 UNDECLARED = Quantity("objects_undeclared", "objects", "objects of classes that are not declared, and where")
 REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of their class in the same image, and where")
 RENUMBERED = Quantity(
-    "classes_renumbered", "classes", "classes whose boxes look in a split as those of another class in training"
+    "classes_renumbered", "classes", "classes whose boxes look in one split like those of another class in training"
 )
 SHAPED, APART, NEAR, SPREAD = 15, 2.0, 0.75, 0.15
 """The fewest boxes of a class that tell its shape; the standard deviations between the shapes of two classes, and of one; and the
@@ -84,9 +84,12 @@ class ObjectClasses(Check):
         import numpy as np
 
         wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-        for k in np.flatnonzero((wide > 0) & (high > 0)).tolist():
-            shape = np.log([wide[k] / high[k], wide[k] * high[k]])
-            self._sum((split, classes[k]), np.array([1.0, *shape, *shape**2]))
+        there = (wide > 0) & (high > 0)
+        wide, high = wide[there], high[there]
+        shapes = np.log(np.column_stack([wide / high, wide * high]))
+        sums = np.column_stack([np.ones(len(shapes)), shapes, shapes**2])
+        for one, row in zip(np.asarray(classes)[there].tolist(), sums, strict=True):
+            self._sum((split, one), row)
 
     def _sum(self, key: tuple[str | None, int], more: Any) -> None:
         if key in self.shapes or len(self.shapes) < MOST:
@@ -122,7 +125,8 @@ class ObjectClasses(Check):
 
     def _of(self, split: str | None) -> dict[int, Any]:
         """The sums of a split by class, of those with boxes enough."""
-        return {c: sums for (s, c), sums in sorted(self.shapes.items(), key=str) if s == split and sums[0] >= SHAPED}
+        own = {c: sums for (s, c), sums in self.shapes.items() if s == split and sums[0] >= SHAPED}
+        return dict(sorted(own.items()))
 
     def _name(self, one: int) -> str:
         return self.objects.names.get(one) or str(one)

@@ -16,6 +16,10 @@ LEAST, DEVIATIONS = 5, 6.0
 """The fewest numbers in common, and by how many standard deviations they must exceed what is expected by chance."""
 
 
+ASIDE = 0.02
+"""The share of a split's numbers at either end that is set aside."""
+
+
 class Respelled(NamedTuple):
     """``pairs``: names of the same number in two splits; ``expected``: how many there would be by chance."""
 
@@ -41,9 +45,25 @@ def respelled(groups: Mapping[str, Mapping[str, int]]) -> Respelled | None:
         a, b = by_split[one], by_split[two]
         ways = [{form for form, n in forms[s].items() if n > (1 - USUAL) * forms[s].total()} for s in (one, two)]
         common = sorted(a.keys() & b.keys())
-        span = max(*a, *b) - min(*a, *b) + 1
-        expected = len(a) * len(b) / span
-        surprising = len(common) > expected + DEVIATIONS * math.sqrt(max(1.0, expected))
-        if len(common) >= LEAST and surprising and not ways[0] & ways[1]:
+        if len(common) < LEAST or ways[0] & ways[1]:
+            continue
+        expected = by_chance(sorted(a), sorted(b))
+        if len(common) > expected + DEVIATIONS * math.sqrt(max(1.0, expected)):
             return Respelled((one, two), [(a[k], b[k]) for k in common], expected)
     return None
+
+
+def by_chance(one: list[int], two: list[int]) -> float:
+    """How many numbers two splits would have in common if each had drawn its own from those that both may have.
+
+    These lie where both have numbers, some far ones aside, and may go in steps.
+    """
+
+    def middle(numbers: list[int]) -> list[int]:
+        aside = math.ceil(ASIDE * len(numbers))
+        return numbers[aside : len(numbers) - aside] or numbers
+
+    low, high = (f(g(middle(x)) for x in (one, two)) for f, g in ((max, min), (min, max)))
+    near = [[n for n in x if low <= n <= high] for x in (one, two)]
+    step = math.gcd(*(n - low for x in near for n in x)) or 1
+    return len(near[0]) * len(near[1]) / max(1, (high - low) // step + 1)

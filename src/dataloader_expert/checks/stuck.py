@@ -88,8 +88,9 @@ class Stuck(Check):
                 continue
             if column.nulls is not None:
                 values = np.where(column.nulls[: block.samples], np.nan, values)
-            if np.isfinite(values).any():
-                self._reach(name, float(np.nanmin(values)), float(np.nanmax(values)))
+            finite = values[np.isfinite(values)]
+            if len(finite):
+                self._reach(name, float(finite.min()), float(finite.max()))
             for of, order, begins in orders:
                 if of != name:
                     self._look(block, (name, of), values, order, begins)
@@ -145,7 +146,9 @@ class Stuck(Check):
             if found:
                 run, of = max(found)
                 value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
-                value["at_an_end"] = run.value in self.ends[name]  # of its range: saturated, or the most that there is
+                value["at_an_end"] = run.value in self.ends.get(
+                    name, ()
+                )  # of its range: saturated, or the most that there is
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -11,8 +11,10 @@ from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.arrays import TOKENS as NAMED
 from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.roles import words
 
 TOKENS = Quantity("token_rows", "samples", "samples with a given defect in their token ids, with places; and the limit")
 NARROW = Quantity(
@@ -42,7 +44,7 @@ class Tokens(Check):
         asked = context.vocabulary.known() and context.vocabulary.how == "as asked"
         fields = [f for f in context.fields if f.name != context.label]
         named = [f.name for f in fields if f.name.lower() in NAMED or f.name.lower().endswith("input_ids")]
-        ids = [f.name for f in fields if of_ids(f)]
+        ids = [f.name for f in fields if of_ids(f) and not set(words(f.name)) & BOX_WORDS]
         # the only whole numbers next to a tokenizer's files are its tokens
         tokens = asked or (context.vocabulary.size is not None and not named and len(ids) == 1)
         self.fields = [f.name for f in fields if f.name in named or (tokens and f.name in ids)]

@@ -389,7 +389,10 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
                 found[f"{key}_lengths"] = lengths
         for key, lengths in found.items():
             if key in batch and not (isinstance(batch[key], torch.Tensor) and torch.equal(batch[key], lengths)):
-                raise ValueError(f"the samples have a field {key} that is not the lengths of the other: rename it")
+                of = key.removesuffix("_lengths")
+                raise ValueError(
+                    f"the field {key} of the samples differs from the lengths of {of}, which padding adds under this name: rename it"
+                )
         return {**batch, **found}, None
     if isinstance(first, tuple) and all(isinstance(v, tuple) and len(v) == len(first) for v in values):
         parts = [

@@ -22,6 +22,14 @@ Place: TypeAlias = tuple[int, int]
 """Number of a URL, and of an element in it."""
 
 
+DIFFERS = {
+    "urls": "other URLs, or in another order",
+    "part": "another part of the samples",
+    "shuffle": "shuffle= otherwise",
+}
+"""What is told of an argument that differs from that of a state."""
+
+
 class StreamingDataset(IterableDataset[Any]):
     """Samples streamed from URLs, shuffled in a buffer.
 
@@ -100,7 +108,9 @@ class StreamingDataset(IterableDataset[Any]):
 
     def stream_order(self) -> dict[str, Any]:
         """What the order follows from, ready for JSON."""
-        names = zlib.crc32("\n".join(url.rsplit("/", 1)[-1] for url in self.urls).encode())  # they may lie elsewhere
+        names = zlib.crc32(
+            "\n".join(_path(url).rsplit("/", 1)[-1] for url in self.urls).encode()
+        )  # they may lie elsewhere
         shuffled = {"seed": self.seed, "buffer_size": self.buffer_size} if self.shuffle else {}
         return {
             **shuffled,
@@ -137,7 +147,7 @@ class StreamingDataset(IterableDataset[Any]):
             StreamError: if it cannot be read to its end, or a line is not a sample.
         """
         lines = read_lines(url, self.patience)
-        name = (urlsplit(url).path if "://" in url else url).removesuffix(".gz")
+        name = _path(url).removesuffix(".gz")
         if self.parse is None and name.endswith((".csv", ".tsv")):
             text = (line.decode() for line in lines)
             rows = csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
@@ -173,8 +183,9 @@ class StreamingDataset(IterableDataset[Any]):
     def _order(self) -> dict[str, Any]:
         """What the position of a pass depends on; the buffer may have another size."""
         order = self.stream_order()
+        urls = [order.pop("urls"), order.pop("names_of_urls")]
         order.pop("buffer_size", None)
-        return {**order, "urls": [order.pop("urls"), order.pop("names_of_urls")], "shuffle": self.shuffle}
+        return {**order, "urls": urls, "shuffle": self.shuffle}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass resumes at ``state``; URLs with samples in the buffer are read again.
@@ -185,11 +196,16 @@ class StreamingDataset(IterableDataset[Any]):
         taken, own = dict(state.get("order") or {}), self._order()
         for name in sorted(taken.keys() & own.keys()):
             if taken[name] != own[name]:
-                what = {"urls": "names of URLs or another order of them", "part": "part of the samples"}.get(name, name)
-                raise ValueError(f"the state is of another {what}: resume with the arguments with which it was taken")
+                what = DIFFERS.get(name, f"another {name}")
+                raise ValueError(f"the state was taken with {what}: resume with the arguments with which it was taken")
         self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None
+
+
+def _path(url: str) -> str:
+    """Without a query, which may hold a signature that expires."""
+    return urlsplit(url).path if "://" in url else url
 
 
 class _Pass:

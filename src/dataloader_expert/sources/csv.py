@@ -260,6 +260,7 @@ class Csv(Table):
         dialect = self.dialects[unit.file]
 
         skipped: list[int] = []
+        known = len(problems)
 
         def wrong(row: Any) -> str:
             where = None
@@ -296,7 +297,7 @@ class Csv(Table):
         try:
             return parse(self.types), skipped
         except pa.ArrowInvalid:
-            del problems[:], skipped[:]
+            del problems[known:], skipped[:]
             table = parse({})
             for field in table.schema:
                 before = self.types.get(field.name, field.type)

@@ -610,6 +610,11 @@ def test_masks_beyond_the_outputs_classes_are_told() -> None:
     assert "ignore_index=255" in void.says
     [more] = judged(model, (x, torch.arange(6 * 81).reshape(6, 9, 9) % 5), None).misfits
     assert (more.code, more.cured) == ("label-out-of-range", False)
+    for dtype in (torch.uint8, torch.int32):
+        [narrow] = judged(model, (x, with_void((6, 9, 9), 4).to(dtype)), None).misfits
+        assert narrow.cured and "ignore_index=255" in narrow.says
+    [gap] = judged(model, (x, torch.where(torch.arange(6 * 81).reshape(6, 9, 9) % 5 == 4, 4, 0)), None).misfits
+    assert (gap.code, gap.cured) == ("label-out-of-range", False)  # a fifth class, and none to be ignored
     assert judged(model, (x, torch.arange(6 * 81).reshape(6, 9, 9) % 4), None).misfits == ()
 
 
@@ -631,3 +636,20 @@ def test_as_many_labels_a_sample_as_the_output_has_numbers() -> None:
     [found] = judged(Rows(8, 4), (torch.randn(20, 8), (torch.rand(20, 6) > 0.5).float()), None).misfits
     assert (found.code, found.cured) == ("shape-mismatch", False)
     assert "6 labels a sample" in found.says
+
+
+class Indexes(nn.Module):
+    """A table that is a plain tensor."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(rows, 4))
+
+    def forward(self, ids: torch.Tensor) -> Any:
+        return self.table[ids].sum(1)
+
+
+def test_ids_beyond_a_plain_tensor_are_no_labels() -> None:
+    """Our promise: torch says "out of bounds" of any index; only that of a target is one of classes."""
+    verdict = judged(Indexes(10), (torch.arange(1, 11).repeat(8, 2), torch.zeros(8)), None)
+    assert "label-out-of-range" not in {m.code for m in verdict.misfits}

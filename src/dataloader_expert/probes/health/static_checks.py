@@ -19,7 +19,7 @@ from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 
 ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have the same order, and what seeds it")
-DRAWN = Quantity(
+ORDER_DRAWN = Quantity(
     "order_drawn", "s", "time from the beginning of an epoch to the sampler's first index, the shorter of two"
 )
 LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
@@ -230,7 +230,7 @@ def order(served: Serving) -> Iterator[Observation]:
     unseeded = shuffles(loader) and loader.generator is None and getattr(loader.sampler, "generator", None) is None
     value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": unseeded}
     yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
-    yield Fact(DRAWN, min(first_s, again_s), evidence("timed", "static_checks", seen=2))
+    yield Fact(ORDER_DRAWN, min(first_s, again_s), evidence("timed", "static_checks", seen=2))
 
 
 def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,10 @@ SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 
 MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
+OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
+"""What cross-entropy within a model says to a class number that it does not have."""
+IGNORED = (255, 65_535)
+"""What by custom marks pixels or tokens without a class."""
 MULTIPLES = (4, 8, 16, 32, 64)
 """What heights and widths must be multiples of, for layers that halve them and double them again."""
 
@@ -72,10 +77,10 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
 
 def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
     """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
-    if "is out of bounds" in error:  # what cross-entropy within the model says to its target
+    if OF_TARGET.search(error):
         yield from of_classes(x)
         return
-    if "index out of range" in error:
+    if "index out of range" in error or "out of bounds for dimension" in error:
         yield from of_length(x, want)
         yield from of_ids(x, want)
         return
@@ -214,7 +219,7 @@ def of_ids(x: Any, want: Wants) -> Iterator[Mend]:
 
 
 def of_classes(x: Any) -> Iterator[Mend]:
-    """Class numbers that begin at 1, or of which the largest stands for no class: -100 is what cross-entropy leaves out."""
+    """Class numbers that begin at 1, or of which one stands for no class by custom: -100 is what cross-entropy leaves out."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     values = x.unique()
@@ -222,8 +227,7 @@ def of_classes(x: Any) -> Iterator[Mend]:
     labels = f"labels from {least} to {most}"
     if least == 1:
         yield Mend("label-out-of-range", "label", f"{labels}, where the loss takes 0 to {most - 1}", "{x} - 1")
-    others = int(values[-2]) if len(values) > 1 else -1
-    if most > others + 1:
+    if most in IGNORED:
         says = (
             f"{labels}, of which {most} seems to mark what has no class: pass ignore_index={most} to the loss, or -100"
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dataloader_expert.probes.model.mends import Mend, is_fake, mends, of_classes, of_target, wants
+from dataloader_expert.probes.model.mends import OF_TARGET, Mend, is_fake, mends, of_classes, of_target, wants
 from dataloader_expert.probes.model.ways import DERIVED, TARGET, Way, functions, ways, wrapped
 from dataloader_expert.probes.serving import flat, samples_in
 
@@ -19,8 +19,6 @@ SCALE = "value-range-mismatch"
 ROWS = (3, 5, 2, 7)
 DEPTH = 3
 SEARCH_S = 4.0
-OF_TARGET = "is out of bounds"
-"""What cross-entropy says to a class number that it does not have."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ class _Trial:
             for expression, name in zip((e for _, e in way.arguments), way.names, strict=True):
                 said = self.said_to.get(inner.code(), "")
                 batch = (
-                    self.batch if OF_TARGET in said else self.few
+                    self.batch if OF_TARGET.search(said) else self.few
                 )  # which classes there are, few samples do not tell
                 try:
                     x = evaluated(wrapped(expression, inner.mends.get(name, ())), batch)
@@ -353,12 +351,14 @@ class _Trial:
 
     def dense_classes(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
         """Masks with values beyond the output's classes."""
-        if refused_by_loss(main, y) is None:
-            return way, [], None
-        for mend in of_classes(y):
-            if refused_by_loss(main, evaluated(wrapped(str(way.target), (mend.expression,)), self.batch)) is None:
-                return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, mend.says)], None
-        if int(y.max()) < main.shape[1]:
+        whole = y.long()
+        if refused_by_loss(main, whole) is None:
+            return way, [], None  # masks are converted in the training loop as often as in the dataset
+        for mend in of_classes(whole):
+            expression = wrapped("{x}.long()", (mend.expression,))
+            if refused_by_loss(main, evaluated(wrapped(str(way.target), (expression,)), self.batch)) is None:
+                return way.mended(TARGET, expression), [Misfit(mend.code, TARGET, mend.says)], None
+        if int(whole.max()) < main.shape[1]:
             return way, [], None  # another loss may take them
         says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {main.shape[1]} classes"
         return way, [Misfit("label-out-of-range", TARGET, says, cured=False)], None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import multiprocessing
+import operator
 import os
 import struct
 import time
@@ -228,9 +229,9 @@ class Counted:
         return sample
 
     def _took(self, seconds: float, index: Any) -> None:
-        if (len(self.slowest) == KEPT and seconds <= self.slowest[0].seconds) or not isinstance(index, int):
-            return
-        self.slowest = sorted([*self.slowest[len(self.slowest) == KEPT :], Took(seconds, index)])
+        if (len(self.slowest) == KEPT and seconds <= self.slowest[0].seconds) or not hasattr(index, "__index__"):
+            return  # other keys cannot be kept in numbers
+        self.slowest = sorted([*self.slowest[len(self.slowest) == KEPT :], Took(seconds, operator.index(index))])
         self.tap.keep(self.worker, self.slowest)
 
     def __len__(self) -> int:
