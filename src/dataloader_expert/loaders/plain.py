@@ -370,6 +370,10 @@ def pad(samples: Any, varying: Any = None) -> Any:
     return joined_samples(list(samples), "", known)[0]
 
 
+def listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, torch.Tensor) else value
+
+
 def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any]:
     """A batch of these, and the lengths if it was padded."""
     first = values[0]
@@ -381,19 +385,18 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
         values = [as_mapping(value) for value in values]
         first = values[0]
     if isinstance(first, Mapping) and all(isinstance(value, Mapping) for value in values):
-        batch, found = {}, {}
+        batch: dict[Any, Any] = {}
         for key in [key for key in first if all(key in value for value in values)]:
             path = f"{name}.{key}" if name else str(key)
-            batch[key], lengths = joined_samples([value[key] for value in values], path, varying)
-            if lengths is not None:
-                found[f"{key}_lengths"] = lengths
-        for key, lengths in found.items():
-            if key in batch and not (isinstance(batch[key], torch.Tensor) and torch.equal(batch[key], lengths)):
-                of = key.removesuffix("_lengths")
-                raise ValueError(
-                    f"the field {key} of the samples differs from the lengths of {of}, which padding adds under this name: rename it"
-                )
-        return {**batch, **found}, None
+            made, lengths = joined_samples([value[key] for value in values], path, varying)
+            parts = [(key, made)] if lengths is None else [(key, made), (f"{key}_lengths", lengths)]
+            for called, part in parts:
+                if called in batch and listed(batch[called]) != listed(part):
+                    raise ValueError(
+                        f"the field {called} of the samples differs from the lengths that padding adds under this name: rename it"
+                    )
+                batch[called] = part
+        return batch, None
     if isinstance(first, tuple) and all(isinstance(v, tuple) and len(v) == len(first) for v in values):
         parts = [
             joined_samples(list(part), f"{name}.{i}" if name else str(i), varying)

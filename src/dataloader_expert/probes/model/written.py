@@ -104,7 +104,7 @@ def written(bench: Bench) -> str:
         datasets = plain.datasets_by_column if split_by_column else plain.datasets
         body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
     ends: list[Any] = (
-        [plain.tensor_of, plain.as_mapping, plain.stacked, plain.filler, plain.joined_samples, plain.pad]
+        [plain.tensor_of, plain.as_mapping, plain.stacked, plain.filler, plain.listed, plain.joined_samples, plain.pad]
         if pads
         else []
     )

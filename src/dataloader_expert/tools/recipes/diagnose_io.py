@@ -99,7 +99,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Stages(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
-            share=0.55,
+            share=0.7,
             trip=request.what_if is not None,
         ),
         MallocRetention(),
