@@ -3,7 +3,7 @@
 ``python -m benchmarks.mutants [--each N] [--seed N] [--only ROOM …] [--table]`` draws N places for each room from a seed (taken
 from the clock, and printed, if none is given), plants one of cosmic-ray's mutations in a copy of the checkout, and runs the room's
 tests: first those that run the line, then, if none fails, all quick ones, and then the journeys. A mutation that changes only
-annotations or docstrings is none. About half a minute per mutant; needs ``pip install cosmic-ray coverage``.
+annotations or docstrings is none. Up to some minutes per mutant, where no quick test notices it; needs ``pip install cosmic-ray coverage``.
 """
 
 from __future__ import annotations

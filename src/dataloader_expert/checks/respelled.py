@@ -14,8 +14,6 @@ USUAL = 0.95
 """The least share of a split's groups that are written in one way."""
 LEAST, DEVIATIONS = 5, 6.0
 """The fewest numbers in common, and by how many standard deviations they must exceed what is expected by chance."""
-
-
 ASIDE = 0.02
 """The share of a split's numbers at either end that is set aside."""
 

@@ -55,10 +55,10 @@ class Stuck(Check):
         self.series = context.series_fields if context.timed is not None else []
         self.longest: dict[Order, Run] = {}
         self.pairs: dict[Order, int] = {}
-        self.ends: dict[str, tuple[float, float]] = {}
-        """The least and largest value of each field."""
         self.changes: dict[Order, int] = {}
         """Of consecutive rows, how many pairs there are and how many differ."""
+        self.ends: dict[str, tuple[float, float]] = {}
+        """The least and largest value of each field."""
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -146,9 +146,8 @@ class Stuck(Check):
             if found:
                 run, of = max(found)
                 value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
-                value["at_an_end"] = run.value in self.ends.get(
-                    name, ()
-                )  # of its range: saturated, or the most that there is
+                # at an end of its range it may be saturated, or the most that there is
+                value["at_an_end"] = run.value in self.ends.get(name, ())
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -52,7 +52,7 @@ class Lazy(Slow):
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if not self.log:
-            time.sleep(0.2)
+            time.sleep(0.2)  # the index, whose time is what is measured
             self.log.append(index)
         return super().__getitem__(index)
 

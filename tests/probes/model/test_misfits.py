@@ -619,7 +619,7 @@ def test_masks_beyond_the_outputs_classes_are_told() -> None:
 
 
 class LooksUp(Words):
-    def forward(self, batch: dict[str, torch.Tensor]) -> Any:  # type: ignore[override]
+    def forward(self, batch: dict[str, torch.Tensor]) -> Any:  # type: ignore[override]  # takes the batch whole
         return super().forward(batch["input_ids"]) * batch["attention_mask"].sum(1, keepdim=True)
 
 

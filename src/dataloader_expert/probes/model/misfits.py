@@ -120,9 +120,8 @@ class _Trial:
         for inner, used in self.mended(way, depth - 1):
             for expression, name in zip((e for _, e in way.arguments), way.names, strict=True):
                 said = self.said_to.get(inner.code(), "")
-                batch = (
-                    self.batch if OF_TARGET.search(said) else self.few
-                )  # which classes there are, few samples do not tell
+                # which classes there are, few samples do not tell
+                batch = self.batch if OF_TARGET.search(said) else self.few
                 try:
                     x = evaluated(wrapped(expression, inner.mends.get(name, ())), batch)
                 except Exception:  # a mend that the tensor itself refuses
