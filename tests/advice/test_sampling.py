@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.advice.sampling import unseen, weighting
+from dataloader_expert.advice.sampling import beyond, unmixed, unseen, weighting
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT
-from dataloader_expert.probes.experiments.sampler_simulation import DRAWN
+from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN
 from tests.advice.test_epochs import codes_of, facts_of
 
 
@@ -48,3 +48,30 @@ def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str
     """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""
     assert [(f.code, f.severity) for rule in (unseen, weighting) for f in rule(facts)] == told
     assert codes_of(facts, unseen, weighting) == [code for code, _ in told]
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "told"),
+    [("SequentialSampler", 1.3, ["batches-miss-classes"]), ("SequentialSampler", 8.0, []), ("GroupBatchSampler", 1.3, [])],
+    ids=["by class", "mixed", "meant"],
+)  # fmt: skip
+def test_samples_stored_by_class_and_not_shuffled_are_told(name: str, now: float, told: list[str]) -> None:
+    """Our promise: a batch of one class is told where only the order of the data makes it, not where a sampler wants it."""
+    each = {"classes": [100] * 10, "unique_fraction": 1.0, "max_repeats": 1}
+    facts = facts_of(
+        (PRESENT, {"sampler": name}, {}),
+        (DRAWN, {**each, "classes_per_batch": now}, {"strategy": "present"}),
+        (DRAWN, {**each, "classes_per_batch": 9.5}, {"strategy": "random"}),
+    )
+    assert codes_of(facts, unmixed) == told
+
+
+def test_indices_beyond_the_end_are_told_with_the_first() -> None:
+    """Our promise: an error before training, with the index, rather than an IndexError after hours."""
+    facts = facts_of(
+        (PRESENT, {"sampler": "SubsetRandomSampler"}, {}),
+        (BEYOND, {"count": 100, "first": 1028, "samples": 1000}, {}),
+    )
+    (found,) = beyond(facts)
+    assert (found.code, found.severity) == ("sample-raises", "error")
+    assert "100 indices beyond the end of the data set, such as 1,028" in found.message

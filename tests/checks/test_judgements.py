@@ -62,6 +62,10 @@ def objects(classes: list[list[int]], names: dict[int, str] | None = None, step:
     return Data(made, context={"objects": held}, **more)
 
 
+def tags(*of: list[str], splits: str | list[str] = "") -> Data:
+    return Data({"tags": list(of)}, splits=splits, kinds={"tags": "other"})
+
+
 def shaped(order: list[int], larger: float = 1.0) -> Data:
     """Images of a flat, a square and an upright object each; in the test split their classes have these numbers."""
     boxes, classes = [], []
@@ -411,6 +415,19 @@ SILENT = {
         "no boxes in a sample": Data({"bbox": [np.array([1.0, 1, 9, 9]), np.zeros((0, 4))] * 4}),
         "sizes of an unknown unit": Data(
             {"bbox": [np.array([30.0, 30, 50, 50])] * 9, "width": [40] * 9, "height": [40] * 9}
+        ),
+    },
+    "label_sets": {
+        "tags, some samples without any": tags(*[["sun", "sea"], ["sun"], []] * 40),
+        "labels of tokens, which repeat": tags(*[["O", "O", "PER"], ["O"], ["PER", "O"]] * 40),
+        "tags that hardly recur": tags(*[[f"t{i}", f"u{i}"] for i in range(120)]),
+        "a row of zeros and ones that is no label": Data({"mask": np.eye(4)[np.arange(120) % 4]}),
+        "labels of boxes": objects([[0, 1], [0], []] * 40),
+        "a rare tag that validation lacks": tags(
+            *[["a", "b"]] * 59, ["b", "c"], *[["a", "b"]] * 60, splits=["train"] * 60 + ["val"] * 60
+        ),
+        "beside a label": Data(
+            {"tags": [["a", "b"], ["a"]] * 20, "label": np.arange(40) % 2}, label="label", kinds={"tags": "other"}
         ),
     },
     "objects": {
@@ -1060,6 +1077,19 @@ SPEAKS = {
             "warning",
         ),
         "markup as a field": (Data({"<img src=x onerror=alert(1)>": NUMBERS}), "suspicious-text", "warning"),
+    },
+    "label_sets": {
+        "a place that is never 1": (
+            Data({"y": np.eye(4)[np.arange(120) % 3] + np.eye(4)[np.arange(120) % 2] > 0}),
+            "empty-class",
+            "warning",
+        ),
+        "a rare tag": (tags(*[["a", "b"]] * 118, ["c"], ["c", "a"]), "severe-imbalance", "info"),
+        "a tag that training never sees": (
+            tags(*[["a", "b"]] * 60, *[["a", "c"]] * 60, splits=["train"] * 60 + ["val"] * 60),
+            "class-missing-in-split",
+            "warning",
+        ),
     },
     "objects": {
         "a class that is not declared": (objects([[0, 1]] * 11 + [[0, 9]]), "label-out-of-range", "error"),

@@ -9,7 +9,7 @@ from dataloader_expert.conclusions import Advice, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT
-from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, STRATEGY
+from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN, STRATEGY
 
 
 def sampler_advice(facts: Facts) -> list[Advice]:
@@ -21,15 +21,14 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     cited = (strategy.cite(), *([drawn.cite()] if drawn is not None else []))
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
-        cost = (
-            f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples and draws one of them "
-            f"{drawn.value['max_repeats']} times"
-        )
+        cost = f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples, and draws one {drawn.value['max_repeats']} times"
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
 LEAST_DRAWN, IMBALANCED = 0.05, 3
 """The least share of the samples that a sampler with sound weights draws in an epoch, and the ratio of classes that may need one."""
+UNMIXED = 0.6
+"""The share of a plain shuffle's classes per batch below which the order of the samples is not mixed."""
 PER_SAMPLE = (
     "give one weight per sample, 1 / the number of samples of its class, and draw with replacement: "
     "WeightedRandomSampler((1 / counts)[labels], len(labels))"
@@ -84,10 +83,36 @@ def weighting(facts: Facts) -> Iterator[Finding]:
     yield finding("severe-imbalance", severity, text, [present, plain], f"to balance them, {PER_SAMPLE}")
 
 
+def beyond(facts: Facts) -> Iterator[Finding]:
+    """The present sampler draws indices that the data set does not have."""
+    fact = facts.find(BEYOND)
+    if fact is not None:
+        n, first, held = fact.value["count"], fact.value["first"], fact.value["samples"]
+        text = f"the present {escaped(sampler_of(facts) or 'sampler')} draws {n:,} {'index' if n == 1 else 'indices'} beyond the end of the data set, such as"
+        text += f" {first:,} of {held:,} samples: reading them raises IndexError"
+        yield finding(
+            "sample-raises", "error", text, fact, f"give the sampler indices below {held:,}, those of this data set"
+        )
+
+
+def unmixed(facts: Facts) -> Iterator[Finding]:
+    """Batches of the present loader hold far fewer classes than a plain shuffle's, because samples are read in their stored order."""
+    present, plain = facts.find(DRAWN, strategy="present"), facts.find(DRAWN, strategy="random")
+    if present is None or plain is None or sampler_of(facts) != "SequentialSampler":
+        return  # batches of one class may be what another sampler is for
+    now, mixed = present.value["classes_per_batch"], plain.value["classes_per_batch"]
+    if now is None or mixed is None or now > UNMIXED * mixed:
+        return
+    text = f"a batch holds {now:.1f} classes on average, one of a plain shuffle {mixed:.1f}: samples are read in their stored order, which"
+    text += " is by class"
+    fix = "pass shuffle=True for training; a loader for evaluation only can stay as it is"
+    yield finding("batches-miss-classes", "warning", text, [present, plain], fix)
+
+
 def sampler_of(facts: Facts) -> str | None:
     """The class of the present loader's sampler; None without a loader."""
     present = facts.find(PRESENT)
     return None if present is None else str(present.value["sampler"])
 
 
-RULES: tuple[Rule, ...] = (repeating, unseen, weighting)
+RULES: tuple[Rule, ...] = (beyond, unmixed, repeating, unseen, weighting)

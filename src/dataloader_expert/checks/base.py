@@ -315,6 +315,16 @@ LABELS_BLANK = Quantity(
     "labels_blank", "samples", "samples without a label in splits where most have one, and where they are"
 )
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
+LABEL_SETS = Quantity(
+    "label_sets",
+    "samples",
+    "samples with each label of a field that holds several, of one split or of all (split null)",
+)
+LABELS_EACH = Quantity(
+    "labels_each",
+    "samples",
+    "samples with several labels and with none, the mean number of labels, and whether they are vectors of 0 and 1",
+)
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")

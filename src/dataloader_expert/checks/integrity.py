@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import HISTOGRAM, SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, LABELS_EACH, SAMPLES_FAILED, SAMPLES_READ, Check, Context
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
@@ -373,7 +373,9 @@ class Integrity(Check):
                 n,
             )
         empty = Counter(fact.value["empties"] for fact in facts.all(SHAPES))
-        found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact, empty)]
+        sets = {fact.at["field"] for fact in facts.all(LABELS_EACH)}  # a sample without any label is no fault
+        shapes = [fact for fact in facts.all(SHAPES) if fact.at["field"] not in sets or not fact.value["empty"]]
+        found = [(fact, finding) for fact in shapes for finding in self._judge_shapes(fact, empty)]
         yield from merged(found)
 
     def _judge_shapes(self, fact: Fact, alike: Counter[str]) -> Iterable[Finding]:

@@ -75,6 +75,8 @@ class Bench:
     raised: list[tuple[int | None, str]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """What checks have found so far: whose samples are then shown."""
+    label_sets: Any = None
+    """Of samples with several labels: how many each has, the codes of all one after another, and the label of each code."""
 
     def left(self) -> float:
         """Seconds left; infinite without a limit."""

@@ -15,7 +15,7 @@ from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, 
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
-from dataloader_expert.sources.roles import as_split, find_roles
+from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, words
 from dataloader_expert.sources.times import is_time
 from dataloader_expert.sources.turns import is_turn
 
@@ -193,6 +193,8 @@ def as_arrays(values: list[Any]) -> Any:
             out.append(value if made is None or made.dtype.kind not in "biuf" else made)
         else:
             out.append(value)
+    if any(isinstance(value, list) for value in out):  # an empty list among lists of texts holds no numbers
+        out = [[] if isinstance(value, np.ndarray) and not value.size else value for value in out]
     return stacked(out)
 
 
@@ -495,10 +497,10 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
-        if name not in scalar:
+        if name not in scalar or "float" in found[name].dtype:
             continue
-        if "float" in found[name].dtype:
-            continue
+        if set(words(name)) & GROUP_WORDS:
+            continue  # of whom a sample is says what it is only where the name says so
         every = _values(blocks, name)
         values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
         counts = Counter(v for v in values if v is not None)

@@ -40,6 +40,13 @@ LEAD, LEAD_BYTES = 16, 8 << 20
 for several processes."""
 STREAM_MOST = 20_000
 RAISED_MOST = 200
+ASKED_FOR = {
+    "group": "to group by",
+    "time": "to order by time",
+    "length": "to take lengths from",
+    "difficulty": "to take difficulty from",
+}
+"""Arguments that name a field, and what for."""
 ROLES_FROM = 16
 """Samples from which roles are found where each is read apart."""
 
@@ -153,10 +160,13 @@ class Scan(Probe):
 
     def _keep(self, bench: Bench, checks: dict[str, Check]) -> None:
         from dataloader_expert.checks.base import CLASS_COUNTS
+        from dataloader_expert.checks.label_sets import LabelSets
         from dataloader_expert.checks.labels import Labels
 
-        labels = checks["labels"]
+        labels, sets = checks["labels"], checks["label_sets"]
         assert isinstance(labels, Labels)
+        assert isinstance(sets, LabelSets)
+        bench.label_sets = sets.sets()
         bench.labels, bench.lengths, bench.groups = labels.codes(), labels.lengths(), labels.group_codes()
         bench.difficulty, bench.train = labels.difficulties(), labels.in_train()
         bench.class_names = labels.class_names()
@@ -175,12 +185,12 @@ class Scan(Probe):
         asked_for = Vocabulary(self.vocab_size, self.pad_id, self.max_length)
         if asked_for.known():
             context.vocabulary = asked_for.over(context.vocabulary)
-        for name in ("group", "time", "length", "difficulty"):
+        for name in ASKED_FOR:
             asked = getattr(self, name)
             if asked is not None and source.field(asked) is None:
                 there = ", ".join(f.name for f in source.fields)
                 raise RequestError(
-                    "invalid-argument", f"{name} names {asked}, which is not a field; fields are: {there}"
+                    "invalid-argument", f"there is no field {asked} {ASKED_FOR[name]}; the fields are: {there}"
                 )
             setattr(context, name, asked)
             if asked is not None and self.leakage and name in ("group", "time") and not context.several_splits:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataloader_expert.checks.base import CLASS_COUNTS
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH
 from dataloader_expert.checks.classes import CLASS_LIMIT
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
@@ -20,6 +21,9 @@ SPEED = Quantity(
     "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
+BEYOND = Quantity(
+    "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the data set does not have"
+)
 SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 MOST = 2_000_000
 ALL_UP_TO = 200_000
@@ -65,7 +69,12 @@ class Draws(Probe):
         rows = self._only_training(bench)
         if not self._of_classes(bench):
             bench.labels = None
-        as_the_dataset_has_them(bench)
+        several = bench.labels is None and bench.label_sets is not None
+        if several:
+            by_rarest_label(bench)
+        else:
+            bench.label_sets = None
+            as_the_dataset_has_them(bench)
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
         yield Fact(
@@ -83,21 +92,33 @@ class Draws(Probe):
             yield Unknown("simulation", f"{n} samples: only epochs of up to {MOST} are simulated")
             return
         labelled = labels is not None and n <= ALL_UP_TO
-        others = ["random", *(["weighted", "class-balanced-batch", "stratified"] if labelled else [])]
+        by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
+        others = ["random", *(by_class if labelled else [])]
         if lengths is not None and n <= ALL_UP_TO:
             others.append("length-bucketed")
         for strategy in dict.fromkeys([chosen, *others]):
-            value = describe(self._batches(strategy, n, bench), labels, lengths, n, len(bench.class_names))
+            value = describe(
+                self._batches(strategy, n, bench), labels, lengths, n, len(bench.class_names), bench.label_sets
+            )
             value["class_names"] = bench.class_names
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
         if n:
-            yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n, rows)
+            try:
+                yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n, rows)
+            except Exception as e:  # the user's samples and collate function may raise anything
+                yield Unknown(
+                    "throughput of the sampler", f"a batch could not be loaded: {type(e).__name__}: {escaped(e, 200)}"
+                )
         loader = getattr(bench.source, "loader", None)
         if loader is not None and n == len(loader.dataset):
             present = present_batches(loader)
-            if present is not None:
-                value = describe(present, labels, lengths, n)
+            beyond = [] if present is None else [i for b in present for i in b if not -n <= i < n]
+            if beyond:
+                value = {"count": len(beyond), "first": beyond[0], "samples": n}
+                yield Fact(BEYOND, value, evidence("counted", "draws", seen=n, population=n))
+            elif present is not None:
+                value = describe(iter(present), labels, lengths, n, sets=bench.label_sets)
                 yield Fact(
                     DRAWN,
                     value,
@@ -123,6 +144,9 @@ class Draws(Probe):
             values = getattr(bench, name)
             if values is not None and len(values) == len(bench.train):
                 setattr(bench, name, values[rows])
+        if bench.label_sets is not None and len(bench.label_sets[0]) == len(bench.train):
+            sizes, codes, names = bench.label_sets
+            bench.label_sets = sizes[rows], codes[np.repeat(bench.train, sizes)], names
         return rows
 
     def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Observation]:
@@ -182,6 +206,11 @@ class Draws(Probe):
         from dataloader_expert.checks.classes import IMBALANCE, TRAIN_IMBALANCE
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
+        several = bench.label_sets is not None
+        if several:
+            counted = bench.facts.value(LABEL_SETS, bench.facts.value(LABEL_SETS, split=None), split="train")
+            there = [n for n in counted.values() if n]
+            ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
@@ -190,7 +219,13 @@ class Draws(Probe):
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
         if objective == "balanced":
-            return "weighted", "as requested, each class is drawn equally often, so rare samples repeat"
+            of = "each sample counts under the rarest of its labels, and these are" if several else "each class is"
+            return "weighted", f"as requested, {of} drawn equally often, so rare samples repeat"
+        if objective in ("metric", "representative") and several:
+            return (
+                "random",
+                "samples have several labels, and batches by class need one; a plain shuffle keeps their shares",
+            )
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
         if objective == "curriculum":
@@ -219,16 +254,19 @@ class Draws(Probe):
                 "lengths do not vary, so no order saves padding, and no available sampler reads shard by shard",
             )
         if ratio is not None and ratio > 10:
+            largest = "most frequent label" if several else "largest class"
+            rarest = "rarest" if several else "smallest"
             return (
                 "weighted",
-                f"a plain shuffle draws the largest class {ratio:.1f} times as often as the smallest",
+                f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}",
             )
         if ragged and collated_by_padding(bench):
             return (
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
             )
-        classes = f"class sizes ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
+        sizes = "frequencies of labels" if several else "class sizes"
+        classes = f"{sizes} ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
         if ragged:
             many = f"{classes} need no special treatment" if ratio is not None else classes
             return (
@@ -251,7 +289,9 @@ class Draws(Probe):
         from dataloader_expert.checks.labels import LENGTHS
 
         size, seed = self._size(bench), {"seed": bench.seed}
-        label, length = bench.source.label, bench.facts.value(LENGTHS, {"field": None})["field"]
+        each = bench.facts.find(LABELS_EACH)
+        label = each.at["field"] if bench.label_sets is not None and each is not None else bench.source.label
+        length = bench.facts.value(LENGTHS, {"field": None})["field"]
         if bench.labels is not None:
             if strategy == "weighted":
                 return Drawing("WeightedSampler", "weights", label, {"replacement": True, **seed}, batches=False)
@@ -284,7 +324,8 @@ class Draws(Probe):
         if drawing.reads == "weights":
             _, codes, counts = np.unique(bench.labels, return_inverse=True, return_counts=True)
             given: Any = 1.0 / counts[codes]
-            given[~labelled_of(bench)] = 0  # a sample without label belongs to no class
+            if bench.label_sets is None:
+                given[~labelled_of(bench)] = 0  # a sample without label belongs to no class
         elif drawing.reads in ("data", "order"):
             given = n if drawing.reads == "data" else np.arange(n)
         else:
@@ -308,6 +349,22 @@ def as_the_dataset_has_them(bench: Bench) -> None:
     order = sorted(range(len(bench.class_names)), key=lambda code: place.get(bench.class_names[code], -1))
     rank = np.argsort(np.array(order, np.int64)).astype(np.int32)
     bench.labels, bench.class_names = rank[bench.labels], [bench.class_names[code] for code in order]
+
+
+def by_rarest_label(bench: Bench) -> None:
+    """Counts each sample of several labels under its rarest one, and those without any under one of their own."""
+    import numpy as np
+
+    sizes, codes, names = bench.label_sets
+    counts = np.bincount(codes, minlength=len(names))
+    order = sorted(range(len(names)), key=lambda code: (counts[code], names[code]))
+    rank = np.argsort(np.array(order, np.int64))
+    starts = np.cumsum(sizes) - sizes
+    rarest = np.full(len(sizes), len(names), np.int64)
+    some = sizes > 0
+    if some.any():
+        rarest[some] = np.minimum.reduceat(rank[codes], starts[some])
+    bench.labels, bench.class_names = rarest, list(names)
 
 
 def labelled_of(bench: Bench) -> Any:
@@ -337,9 +394,26 @@ def collated_by_padding(bench: Bench) -> bool:
     return own or (bench.source.format != "reference" and collate_for(bench) == "pad")
 
 
-def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0) -> dict[str, Json]:
-    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not."""
+def describe(
+    batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0, sets: Any = None
+) -> dict[str, Json]:
+    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not; ``sets``: the
+    labels of samples that have several, of which ``labels`` are the rarest."""
     import numpy as np
+
+    if sets is None:
+
+        def of(drawn: Any) -> Any:
+            return labels[drawn]
+    else:
+        sizes, codes, _ = sets
+        starts = np.cumsum(sizes) - sizes
+
+        def of(drawn: Any) -> Any:
+            """The labels of these samples, one after another."""
+            held = sizes[drawn]
+            first = np.repeat(starts[drawn] - (np.cumsum(held) - held), held)
+            return codes[first + np.arange(len(first))]
 
     kept = [np.asarray(b) for b in batches]
     drawn = np.concatenate(kept) if kept else np.zeros(0, int)
@@ -360,10 +434,12 @@ def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, cl
         present = counts > 0
         rare = int(np.argmin(np.where(present, counts, counts.max() + 1)))
         out["rarest_mean_repeats"] = float(times[labels == rare].mean())
-        seen = [len(np.unique(labels[b])) for b in kept]
+        seen = [len(np.unique(of(b))) for b in kept]
+        existing = present.sum() if sets is None else len(np.unique(sets[1]))
         out["classes_per_batch"] = float(np.mean(seen))
-        out["batches_missing_class"] = float(np.mean(np.array(seen) < present.sum()))
-        out["classes"] = np.bincount(labels[drawn], minlength=max(classes, len(counts))).tolist()
+        out["batches_missing_class"] = float(np.mean(np.array(seen) < existing))
+        most = len(counts) if sets is None else len(sets[2])
+        out["classes"] = np.bincount(of(drawn), minlength=max(classes, most)).tolist()
     if lengths is not None and len(kept):
         order = np.random.default_rng(0).permutation(n)
         size = max(1, round(len(drawn) / len(kept)))
@@ -379,14 +455,14 @@ def padding(batches: list[Any], lengths: Any) -> float:
     return 1 - real / total if total else 0.0
 
 
-def present_batches(loader: Any) -> Iterator[list[int]] | None:
+def present_batches(loader: Any) -> list[list[int]] | None:
     """An epoch of batches of the user's own sampler; None if it yields no indices."""
     if loader.batch_sampler is None:
         return None
     first = [list(b) for b in loader.batch_sampler]
     if not all(isinstance(i, int) for b in first[:4] for i in b):
         return None
-    return iter(first)
+    return first
 
 
 PROBES = (Draws,)

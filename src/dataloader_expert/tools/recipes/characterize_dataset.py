@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.checks.base import CLASS_COUNTS, HISTOGRAM, MISSING, OBJECT_COUNTS, SPLITS, STATISTICS
+from dataloader_expert.checks.base import (
+    CLASS_COUNTS,
+    HISTOGRAM,
+    LABEL_SETS,
+    LABELS_EACH,
+    MISSING,
+    OBJECT_COUNTS,
+    SPLITS,
+    STATISTICS,
+)
 from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
@@ -109,9 +118,11 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 def classes_of(facts: Facts) -> Classes | None:
     counts = class_counts(facts)
-    objects = facts.find(OBJECT_COUNTS, split=None)
+    objects, sets = facts.find(OBJECT_COUNTS, split=None), facts.find(LABEL_SETS, split=None)
     if counts is None and objects is not None:
-        return _of_objects(objects)
+        return _of_several(objects, 0)
+    if counts is None and sets is not None:
+        return _of_several(sets, facts.value(LABELS_EACH, {"missing": 0})["missing"])
     if counts is None:
         return None
     ratio = facts.value(IMBALANCE)
@@ -125,16 +136,18 @@ def classes_of(facts: Facts) -> Classes | None:
     )
 
 
-def _of_objects(fact: Fact) -> Classes:
+def _of_several(fact: Fact, missing: int) -> Classes:
+    """Those of objects, or of labels, of which a sample has several."""
     counts: dict[str, int] = fact.value
-    ratio = max(counts.values()) / min(counts.values())
+    there = [n for n in counts.values() if n]
+    ratio = max(there) / min(there)
     return Classes(
         label=str(fact.at["field"]),
         count=len(counts),
         counts=counts,
         imbalance_ratio=round(ratio, 4),
         severe_imbalance=ratio > SEVERE,
-        missing=0,
+        missing=missing,
     )
 
 
@@ -148,8 +161,18 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             name="object detection",
             how="each image has boxes" + (f" of {number(classes.count, 'class')}" if classes else ""),
         )
+    kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
+    each = facts.find(LABELS_EACH)
+    if classes is not None and each is not None and classes.label == each.at["field"]:
+        if not each.value["several"]:
+            return Task(
+                name=f"{kind}classification", how=f"{classes.count} classes, one-hot in field '{classes.label}'"
+            )
+        return Task(
+            name=f"{kind}multi-label classification",
+            how=f"{classes.count} labels in field '{classes.label}', {each.value['mean']:.1f} a sample on average",
+        )
     if classes is not None:
-        kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
         return Task(
             name=f"{kind}classification",
             how=f"{classes.count} classes; label field '{label['name']}', {label['how']}",
@@ -214,7 +237,7 @@ def histograms_of(facts: Facts) -> list[Histogram] | None:
 
 def by_split(facts: Facts) -> dict[str, dict[str, int]] | None:
     """Class counts of each split, if there are several."""
-    what = CLASS_COUNTS if facts.find(CLASS_COUNTS) is not None else OBJECT_COUNTS
+    what = next((q for q in (CLASS_COUNTS, OBJECT_COUNTS) if facts.find(q) is not None), LABEL_SETS)
     found = {str(f.at["split"]): f.value for f in facts.all(what) if f.at["split"] is not None}
     return found if len(found) > 1 else None
 
@@ -239,8 +262,10 @@ def summary(facts: Facts, classes: Classes | None) -> str:
     said = f"{scanned['read']:,}{of} {modality} samples read"
     said += f", {scanned['failed']:,} unreadable" if scanned["failed"] else ""
     if classes is not None:
-        of = "" if facts.find(CLASS_COUNTS) is not None else " of objects"
-        said += f"; {classes.count} class{'es' * (classes.count != 1)}{of}, largest to smallest {classes.imbalance_ratio:.1f}:1"
+        of = "" if facts.find(CLASS_COUNTS) is not None or facts.find(OBJECT_COUNTS) is None else " of objects"
+        several = classes.label == next((f.at["field"] for f in facts.all(LABELS_EACH) if f.value["several"]), None)
+        many = number(classes.count, "label" if several else "class") + of
+        said += f"; {many}, {'most frequent to rarest' if several else 'largest to smallest'} {classes.imbalance_ratio:.1f}:1"
     splits = facts.value(SPLITS)
     if splits:
         said += f"; split{'s' * (len(splits) != 1)} {', '.join(escaped(name, 40) for name in list(splits)[:5])}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, OBJECT_COUNTS, ROLES, SPLITS
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, ROLES, SPLITS
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
@@ -186,7 +186,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append(
             f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
         )
-    if facts.find(CLASS_COUNTS) is None and facts.find(OBJECT_COUNTS) is None:
+    if all(facts.find(counted) is None for counted in (CLASS_COUNTS, OBJECT_COUNTS, LABEL_SETS)):
         aside.append("class labels (there are none)")
     nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
     if nested:
@@ -299,6 +299,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     label, how = known["name"], known["how"]
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     objects = facts.find(OBJECT_COUNTS, split="train") or facts.find(OBJECT_COUNTS, split=None)
+    sets = facts.find(LABEL_SETS, split="train") or facts.find(LABEL_SETS, split=None)
     if ratio is None and objects is not None:
         apart = max(objects.value.values()) / min(objects.value.values())
         balance: Status = clean if apart <= SEVERE else "unknown"
@@ -306,6 +307,15 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
             f"none is needed: objects by class {apart:.1f}:1, within 10:1{whole}"
             if apart <= SEVERE
             else f"objects by class are {apart:.1f}:1, but a sampler draws whole images: weight the loss by class"
+        )
+    elif ratio is None and sets is not None:
+        there = [n for n in sets.value.values() if n]
+        apart = max(there) / min(there)
+        balance = clean if apart <= SEVERE else "unknown"
+        why["imbalance_strategy_defined"] = (
+            f"none is needed: frequencies of labels {apart:.1f}:1, within 10:1{whole}"
+            if apart <= SEVERE
+            else f"frequencies of labels are {apart:.1f}:1: weight the loss by label, or draw by the rarest label of each sample"
         )
     elif ratio is None:
         balance = "unknown"

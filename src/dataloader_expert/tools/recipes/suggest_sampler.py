@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.sampling import sampler_advice
-from dataloader_expert.checks.base import CLASS_COUNTS
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
 from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
@@ -23,12 +24,12 @@ from dataloader_expert.tools.suggest_sampler import Alternative, ClassChange, Re
 
 WHEN = {
     "random": "a plain shuffle: each sample once per epoch, in natural proportions",
-    "weighted": "classes are imbalanced and should be seen equally often",
-    "class-balanced-batch": "each batch must contain several samples of each class",
-    "stratified": "each batch must keep the class proportions of the data",
-    "length-bucketed": "lengths vary and padding wastes compute",
-    "grouped": "samples of one group belong in one batch",
-    "curriculum": "training should begin with easy samples",
+    "weighted": "if classes are imbalanced and should be seen equally often",
+    "class-balanced-batch": "if each batch must hold several samples of each class",
+    "stratified": "if each batch must keep the class proportions of the data",
+    "length-bucketed": "if lengths vary and padding wastes compute",
+    "grouped": "if samples of one group belong in one batch",
+    "curriculum": "if training should begin with easy samples",
     "present": "the sampler of the given DataLoader",
 }
 
@@ -57,13 +58,14 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     )
     strategy = chosen["strategy"]
     request = request.model_copy(update={"batch_size": size_of(request, facts)})
-    counts = class_counts(facts)
+    several = class_counts(facts) is None and facts.find(LABEL_SETS) is not None
+    counts = facts.value(LABEL_SETS, split=None) if several else class_counts(facts)
     drawn = facts.value(DRAWN, None, strategy=strategy)
     drawing = facts.value(SAMPLER, None, strategy=strategy)
     unknowns = []
     if drawn is None and all(u.what != "simulation" for u in measured.unknowns):
         unknowns.append(Unknown("simulation", "no epoch could be drawn; see the other unknowns"))
-    others = alternatives(facts, strategy, counts is not None)
+    others = alternatives(facts, strategy, counts is not None, several)
     undrawn = [a.strategy for a in others if a.simulation is None]
     if undrawn:
         unknowns.append(
@@ -74,7 +76,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     fields = {
         "strategy": strategy,
         "why": chosen["why"],
-        "sampler": Sampler.model_validate(said_of(drawing)),
+        "sampler": Sampler.model_validate(said_of(drawing, several)),
         "code": code_of(request, facts, drawing),
         "classes": ClassChange(
             before=drawn_from(facts, counts), after=None if drawn is None or counts is None else after(drawn, counts)
@@ -88,7 +90,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     said = f"Suggested sampler: {strategy}; {chosen['why']}."
     if isinstance(simulated, Simulation):
         most = simulated.max_repeats
-        repeated = f" and draws one of them {most} times" if most > 1 else ""
+        repeated = f", and draws one {most} times" if most > 1 else ""
         where = f" on each of {request.world_size} ranks" if request.world_size > 1 else ""
         said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{where}{repeated}."
         if simulated.padding_before is not None and strategy == "length-bucketed":
@@ -105,8 +107,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
     """The class counts of what is drawn from: the training split, if there is one."""
-    train = facts.value(CLASS_COUNTS, None, split="train")
-    return dict(train) if train and facts.find(TRAIN_IMBALANCE) is not None else counts
+    of_labels = facts.value(LABEL_SETS, None, split="train")
+    train = facts.value(CLASS_COUNTS, None, split="train") if facts.find(TRAIN_IMBALANCE) is not None else of_labels
+    return dict(train) if train else counts
 
 
 def size_of(request: Request, facts: Facts) -> int:
@@ -134,28 +137,37 @@ def simulation(drawn: dict[str, Any] | None) -> Simulation | None:
     return Simulation(**{k: v for k, v in drawn.items() if k in Simulation.model_fields})
 
 
-def alternatives(facts: Facts, chosen: str, labelled: bool) -> list[Alternative]:
+def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> list[Alternative]:
     if facts.value(STREAM):
         return []
-    by_class = ["weighted", "class-balanced-batch", "stratified"] if labelled else []
-    names = ["random", *by_class, "length-bucketed", "curriculum"]
+    by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
+    by_class = by_class if labelled else []
+    group = next((r for r in facts.value(ROLES, []) if r["role"] == "group"), None)
+    names = ["random", *by_class, "length-bucketed", *(["grouped"] if group is not None else []), "curriculum"]
     if facts.find(DRAWN, strategy="present") is not None:
         names.insert(0, "present")
     return [
-        Alternative(strategy=n, when=WHEN[n], simulation=simulation(facts.value(DRAWN, None, strategy=n)))
+        Alternative(strategy=n, when=when(n, group), simulation=simulation(facts.value(DRAWN, None, strategy=n)))
         for n in names
         if n != chosen
     ]
 
 
-def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
+def when(strategy: str, group: dict[str, Any] | None) -> str:
+    asked = f": pass group_by={escaped(group['field'])!r}" if strategy == "grouped" and group is not None else ""
+    return WHEN[strategy] + asked
+
+
+def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
     """The sampler's class and arguments; its first argument is described in words."""
     if drawing is None:
         return {"class": "none", "arguments": {}}
     reads, field = drawing["reads"], drawing["field"]
     words = {
         "data": "the data set",
-        "weights": f"1 / count of the sample's {field}",
+        "weights": f"1 / number of samples with the same rarest label in {field}"
+        if several
+        else f"1 / count of the sample's {field}",
         "order": "each sample's index",
     }
     first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")
@@ -174,6 +186,8 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
     reading: list[str] = []
     if reads == "lengths":
         reading = [f"lengths = [{length_of(drawing['field'], facts)} for i in range(len(dataset))]"]
+    elif reads == "weights" and facts.find(LABELS_EACH, field=drawing["field"]) is not None:
+        reading = rarest_labels(drawing["field"], facts)
     elif reads not in ("data", "order"):
         name = "labels" if reads == "weights" else reads
         value = value_of(drawing["field"], facts)
@@ -188,13 +202,20 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
     arguments = [first, *(f"{k}={v!r}" for k, v in given.items())]
     if several:
         arguments += [f"num_replicas={request.world_size}", "rank=rank"]
+    rank = ['rank = int(os.environ.get("RANK", "0"))'] if several else []
+    reading = [*rank, *reading]
+    standard = (
+        ("json.", "import json"),
+        ("os.", "import os"),
+        ("Counter(", "from collections import Counter"),
+    )
+    used = [line for mark, line in standard if any(mark in of for of in reading)]
     setup = (
         "",
-        *(["import os", ""] if several else []),
+        *([*used, ""] if used else []),
         *(["import numpy", ""] if any("numpy" in line for line in reading) else []),
         f"from dataloader_expert.samplers import {sampler}",
         "",
-        *(['rank = int(os.environ.get("RANK", "0"))'] if several else []),
         *reading,
         f"sampler = {sampler}({', '.join(arguments)})  # sampler.set_epoch(epoch) before each epoch",
         "",
@@ -202,6 +223,23 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
     if drawing["batches"]:
         return loader_code(request, facts, {}, setup, drawn="batch_sampler")
     return loader_code(request, facts, {"batch_size": request.batch_size}, setup, drawn="sampler")
+
+
+def rarest_labels(field: str, facts: Facts) -> list[str]:
+    """Lines that define ``labels``: the rarest of the labels of each sample, as text."""
+    value = value_of(field, facts)
+    nested = any(f["name"] == field and f["kind"] == "other" for f in facts.value(FIELDS, []))
+    if nested and facts.value(FORMAT) != "reference":
+        held = f"json.loads({value} or '[]')"
+    elif facts.value(LABELS_EACH, field=field)["vector"]:
+        held = f"numpy.flatnonzero({value}).tolist()"
+    else:
+        held = f"numpy.asarray({value}).tolist()"
+    return [
+        f"sets = [[str(label) for label in {held}] for i in range(len(dataset))]",
+        "frequency = Counter(label for held in sets for label in held)",
+        'labels = numpy.asarray([min(held, key=lambda v: (frequency[v], v), default="") for held in sets])',
+    ]
 
 
 def value_of(field: str, facts: Facts) -> str:
