@@ -35,6 +35,18 @@ OF_LABELS = {
     "label-odd-one-out",
 }
 """Findings that say nothing if the field is not the label."""
+OF_SPLITS = {
+    "splits-overlap",
+    "splits-near-overlap",
+    "class-missing-in-split",
+    "group-leakage",
+    "time-leakage",
+    "label-drift",
+    "feature-drift",
+    "preprocessing-differs",
+    "split-empty",
+}
+"""Findings that compare splits: of a single one they judge nothing."""
 SPLIT_VALUES = 1_000
 """The most values of a split column; samples with further values count as in no split."""
 
@@ -283,6 +295,10 @@ class Check(ABC):
         """Whether the data contain what this check looks at."""
         return True
 
+    def looked(self) -> bool:
+        """Whether there was anything that it judges; a check of spans judges nothing where no field holds any."""
+        return True
+
     def evidence(self, how: How | None = None, n: int | None = None) -> Evidence:
         """Counted if all samples that can be read were seen, else sampled."""
         total = self.context.samples
@@ -324,6 +340,9 @@ LABELS_EACH = Quantity(
     "labels_each",
     "samples",
     "samples with several labels and with none, the mean number of labels, and whether they are vectors of 0 and 1",
+)
+EPOCH_UNITS = Quantity(
+    "epoch_units", "samples", "samples of each unit in which a field counts since 1970, where there are several"
 )
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")

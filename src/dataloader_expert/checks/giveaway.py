@@ -15,6 +15,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import digest64, mix
+from dataloader_expert.checks.rows_kept import texts_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -28,6 +29,9 @@ GIVEAWAY = Quantity(
 )
 ONE_SIDED = Quantity(
     "one_sided", "", "the class of nearly all samples in which a field is present, other than zero, or missing"
+)
+TOGETHER = Quantity(
+    "come_together", "", "a value of a field and a class that always come together, and how many samples have both"
 )
 WRITTEN = Quantity("class_written", "", "the share of samples with a text that has the name of their own class")
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
@@ -55,6 +59,8 @@ _WORD, _LETTERS, _NUMBER = (
 )
 READ, MOST_READ, MOST_NAMES = 64, 5_000, 1_000
 """Words of a text, texts, and names of classes that are looked at."""
+NAME = 80
+"""Characters of a value that are told."""
 SHORT_NAME = 3
 """Names of classes with fewer letters occur in any text."""
 LABEL = "label"
@@ -97,6 +103,8 @@ class Giveaway(Check):
         """Fields that a sample may be without."""
         self.called: dict[Any, str] = {}
         """Labels as texts, by what is kept of them."""
+        self.values: dict[int, str] = {}
+        """Texts of other fields, by their digests."""
         width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed)
         self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
 
@@ -117,6 +125,9 @@ class Giveaway(Check):
         for name in self.names:
             column = block.columns.get(name)
             kept[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
+            if kept[f"field {name}"].dtype.kind == "u" and len(self.values) < MOST_NAMES:
+                texts = texts_of(column, rows, NAME)
+                self.values.update(zip(kept[f"field {name}"].tolist(), texts, strict=True))
         for name in self.sized:
             column = block.columns.get(name)
             values = None if column is None else column.values
@@ -125,16 +136,16 @@ class Giveaway(Check):
         for name in self.marked:
             kept[f"present {name}"] = _present(block.columns.get(name), rows)
         if (self.texts or kept[LABEL].dtype.kind == "u") and len(self.called) < MOST_NAMES:
-            named = zip(kept[LABEL].tolist(), _texts(label, rows), strict=True)
+            named = zip(kept[LABEL].tolist(), texts_of(label, rows), strict=True)
             self.called.update((value, text) for value, text in named if value == value)  # each NaN would be another
         for name in self.texts:
-            said = _texts(block.columns.get(name), rows)
+            said = texts_of(block.columns.get(name), rows)
             split = [_WORD.findall(text.casefold()) for text in said]
             kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
             kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
             kept[f"{NAMED} {name}"] = np.stack([_digests((found + [""] * READ)[:READ]) for found in split])
         for name in self.keyed:
-            begun = (_LETTERS.match(text) for text in _texts(block.columns.get(name), rows))
+            begun = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
             kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
         self.drawn.keep(block, rows, kept)
 
@@ -143,6 +154,7 @@ class Giveaway(Check):
         self.seen += other.seen
         self.drawn.merge(other.drawn)
         self.called.update(other.called)
+        self.values.update(other.values)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -184,6 +196,13 @@ class Giveaway(Check):
                         "nearly_all": nearly_all,
                     }
                     yield Fact(ONE_SIDED, value, self.evidence("sampled", int(there.sum())), {"field": name})
+        if 2 < len(distinct) <= CLASSES:
+            for name in self.names:
+                both = _together_only(rows[f"field {name}"][there], target)
+                if both is not None:
+                    k, value, n = both
+                    told = {"class": self._label_of(distinct[k]), "value": self._value_of(name, value), "count": n}
+                    yield Fact(TOGETHER, told, self.evidence("sampled", int(there.sum())), {"field": name})
         for what, name in every:
             values = rows[f"{what} {name}"][there]
             if len(distinct) > CLASSES:
@@ -236,6 +255,21 @@ class Giveaway(Check):
                     f"find out whether {name} is recorded after the label is known, as a date of death is; if so, drop it",
                     [{"field": fact.at["field"]}],
                 )
+        for fact in facts.all(TOGETHER):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            if fact.at["field"] in alone:
+                continue
+            what = f"{name} is {escaped(v['value'])}" if v["value"] else f"{name} has one value"
+            yield finding(
+                "label-leaked-by-field",
+                "info" if self.context.guessed else "warning",
+                f"all {v['count']:,} samples of class {escaped(v['class'])}, and no others, are those in which {what}",
+                fact,
+                f"collect samples of this class with another {name}, and of other classes with this one: a model learns to tell "
+                f"{name} instead, also where it only shows in the picture or recording",
+                [{"field": fact.at["field"]}],
+                v["count"],
+            )
         for fact in facts.all(WRITTEN):
             name = str(fact.at["field"])
             if fact.value >= KNOWN:
@@ -268,10 +302,34 @@ class Giveaway(Check):
             return self.context.class_name(value.item())
         return self.context.class_name(int(float(text))) if _NUMBER.fullmatch(text) else text
 
+    def _value_of(self, name: str, value: Any) -> str:
+        """A field's value as text; empty for a text, of which only a digest is kept."""
+        texts = {f.name for f in self.context.fields if f.dtype == "str"}
+        return self.values.get(int(value), "") if name in texts else format(float(value), "g")
+
     def _name_of(self, label: str) -> tuple[str, ...]:
         """The words of a class's name; none for a name that is too short to be told from a common word."""
         plain = self.context.class_name(int(float(label))) if _NUMBER.fullmatch(label) else label
         return tuple(_WORD.findall(plain.casefold())) if sum(map(str.isalpha, plain)) >= SHORT_NAME else ()
+
+
+def _together_only(values: Any, target: Any) -> tuple[int, Any, int] | None:
+    """A class and a value that always come together, where other values come with several classes, and in how many samples."""
+    import numpy as np
+
+    known, at = np.unique(_clean(values), return_inverse=True)
+    if not 2 <= len(known) <= CLASSES:
+        return None
+    table = np.zeros((len(known), int(target.max()) + 1), np.int64)
+    np.add.at(table, (at, target), 1)
+    alone = [
+        (v, c) for v, c in np.argwhere(table >= LEAST).tolist() if table[v].sum() == table[v, c] == table[:, c].sum()
+    ]
+    mixed = ((table > 0).sum(1) > 1).any()
+    if len(alone) != 1 or not mixed:
+        return None  # of several, the field is a second form of the label
+    v, c = alone[0]
+    return c, known[v], int(table[v, c])
 
 
 def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[str, int, int, int, float, bool] | None:
@@ -312,14 +370,6 @@ def _present(column: Column | None, rows: Any) -> Any:
 
 def _is_there(value: Any) -> bool:
     return value is not None and not (isinstance(value, str) and not value)
-
-
-def _texts(column: Column | None, rows: Any) -> list[str]:
-    """The values as texts; empty for missing ones."""
-    if column is None:
-        return [""] * len(rows)
-    absent = column.nulls
-    return ["" if absent is not None and absent[i] else str(column.values[i]) for i in rows.tolist()]
 
 
 def _digests(texts: Iterable[str]) -> Any:

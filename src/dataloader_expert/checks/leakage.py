@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import EPOCH_UNITS, Check, Context
 from dataloader_expert.checks.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
@@ -185,7 +185,9 @@ class Leakage(Check):
                 _astride(g, self.context.grouped, self.context.group is None and bool(self.context.roles.name_parts))
                 + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
-                "split by group, so that each group is in one split only",
+                "nothing to do, unless a model is to work for new groups: then split by group"
+                if by_time and not asked
+                else "split by group, so that each group is in one split only",
                 [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
                 g["astride"],
             )
@@ -211,6 +213,8 @@ class Leakage(Check):
             both = [(train, other) for train, other in pairs if train is not None and other is not None]
             if split == "train" or not both or not all(o.value["early"] for _, o in both):
                 continue  # by at least one reading they are in order
+            if facts.find(EPOCH_UNITS, field=self.time) is not None:
+                continue  # seconds and milliseconds have no order
             train, other = min(both, key=lambda p: int(p[1].value["early"]))
             t = other.value
             yield finding(

@@ -16,10 +16,11 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import digest64
+from dataloader_expert.checks.rows_kept import numbers_of, texts_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
@@ -76,9 +77,9 @@ class MixedUnits(Check):
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
             return
-        kept = {f"number {name}": _numbers(block.columns.get(name), rows) for name in self.numbers}
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         for name in self.groups:
-            kept[f"group {name}"] = self._named(name, _texts(block.columns.get(name), rows))
+            kept[f"group {name}"] = self._named(name, texts_of(block.columns.get(name), rows, 80))
         kept[f"group {FILE}"] = self._named(FILE, [block.file(int(i)) for i in rows])
         self.drawn.keep(block, rows, kept)
 
@@ -182,24 +183,6 @@ def _distance(one: Any, two: Any) -> float:
     a, b = (np.quantile(x, [0.1, 0.25, 0.5, 0.75, 0.9]) for x in (one, two))
     spread = min(a[3] - a[1], b[3] - b[1])
     return float(np.abs(a - b).max() / spread) if spread > 0 else math.inf
-
-
-def _numbers(column: Column | None, rows: Any) -> Any:
-    """Values as float64, NaN where there is none."""
-    import numpy as np
-
-    values = None if column is None else column.values
-    if column is None or not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "biuf":
-        return np.full(len(rows), np.nan)
-    made = values[rows].astype(np.float64)
-    return made if column.nulls is None else np.where(column.nulls[rows], np.nan, made)
-
-
-def _texts(column: Column | None, rows: Any) -> list[str]:
-    if column is None:
-        return [""] * len(rows)
-    absent = column.nulls
-    return ["" if absent is not None and absent[i] else str(column.values[i])[:80] for i in rows.tolist()]
 
 
 CHECK = MixedUnits

@@ -51,6 +51,8 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
     "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
+SHARED, FEWEST_SHARED = {"device", "worker"}, 20
+"""Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""
 TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
 """Names of long texts about each of which there are several samples, such as questions."""
 WORDS = 5
@@ -281,6 +283,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         stem = [w for w in said if w not in KEY_WORDS]
         repeated = distinct <= 0.9 * len(values)
         named = bool(stem) and (stem[-1].rstrip("s") in GROUP_WORDS or stem[-1] == "series")
+        if named and stem[-1].rstrip("s") in SHARED and distinct < FEWEST_SHARED:
+            continue
         if named and stem[-1] not in GROUP_WORDS and not any(isinstance(v, str) for v in values):
             continue  # numbers of customers, sessions or patients are counts
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from dataloader_expert.sources.annotations.record import Row
@@ -20,7 +21,7 @@ class Images(list[Row]):
 
 
 def images_of(found: dict[str, Any]) -> list[Row]:
-    """An image a row: its boxes, [n, 4], and the numbers of their categories, or its captions."""
+    """An image a row: its boxes, [n, 4], the numbers of their categories and their key points, [n, points, 3], or its captions."""
     import numpy as np
 
     of: dict[Any, list[dict[str, Any]]] = {}
@@ -32,6 +33,7 @@ def images_of(found: dict[str, Any]) -> list[Row]:
     captions = any("caption" in one for own in of.values() for one in own[:1])
     boxes = any("bbox" in one for own in of.values() for one in own)
     single = all(len(own) == 1 for own in of.values())
+    points = {len(at) for own in of.values() for one in own if (at := _points(one.get("keypoints"))) is not None}
     for image in found["images"]:
         name = _name_of(image)
         if not name:
@@ -51,6 +53,9 @@ def images_of(found: dict[str, Any]) -> list[Row]:
         else:
             row["boxes"] = np.array([_box(one.get("bbox")) for one in own], np.float64).reshape(-1, 4)
             row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
+            if len(points) == 1:  # each has as many: x, y and whether it is labelled and visible
+                held, none = [_points(one.get("keypoints")) for one in own], np.zeros((max(points), 3), np.float32)
+                row["keypoints"] = np.array([none if at is None else at for at in held]).reshape(-1, max(points), 3)
         rows.append(row)
     listed = {image.get("id") for image in found["images"] if isinstance(image, dict)}
     rows.lost = sum(len(own) for image, own in of.items() if image not in listed)
@@ -88,9 +93,22 @@ def _names(categories: Any) -> dict[int, str]:
     return {n: str(c.get("name") or n) for c in some if isinstance(c, dict) and (n := _number(c.get("id"))) >= 0}
 
 
+def _points(value: Any) -> Any:
+    """Key points as [points, 3]: x, y and whether each is labelled and visible; None if they are none."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return value
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if isinstance(value, list) and value and len(value) % 3 == 0:
+            return np.array(value, np.float32).reshape(-1, 3)
+    return None
+
+
 def slim(made: dict[str, Any]) -> dict[str, Any]:
-    """An object of JSON without outlines and key points, which take most of a large file and are not read."""
+    """An object of JSON without outlines, which take most of a large file and are not read, and with its key points as an array."""
     if "image_id" in made:
         made.pop("segmentation", None)
-        made.pop("keypoints", None)
+        if "keypoints" in made:
+            made["keypoints"] = _points(made["keypoints"])
     return made

@@ -1,0 +1,223 @@
+"""Relations between two columns that the data keep to except in one part: the order of two numbers, which a group of rows has the
+other way round; two numbers that are the same in one split only; names that another split numbers otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, numbers_of, places, split_of, texts_of
+from dataloader_expert.checks.wording import FEW
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+ORDER = Quantity(
+    "order_reversed", "samples", "rows in which the larger of two numbers is the one that is the smaller elsewhere"
+)
+SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
+RENUMBERED = Quantity(
+    "names_renumbered", "values", "names that have another number in a split than in training, of those in both"
+)
+KEPT, CELLS = 20_000, 2_000_000
+"""The most rows, and values of all fields, that are kept."""
+MOST, MOST_VALUES = 12, 50
+"""The most fields of a kind that are compared, and values of a field that tells groups."""
+LEAST, VALUES = 30, 10
+"""The fewest rows of a split or group, and the fewest distinct values of numbers that are the same."""
+USUAL, WITHIN, OUTSIDE = 0.6, 0.95, 0.005
+"""The least share of rows that keep to an order; the least share of a group's rows that have it the other way round, and the most of
+the other rows."""
+ALWAYS, SELDOM = 0.99, 0.5
+COMMON, MOVED = 10, 0.5
+"""The fewest names in two splits, and the share that has another number from which they were numbered anew."""
+PAIRED = (
+    ("chosen", "rejected"), ("positive", "negative"), ("winner", "loser"), ("accepted", "rejected"), ("better", "worse"),
+    ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),
+)  # fmt: skip
+"""Words by which two names tell that one number is the larger."""
+
+
+class Relations(Check):
+    ids = ("order-reversed", "preprocessing-differs")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        roles = context.roles
+        aside = {r.field for r in (roles.split, *roles.keys) if r is not None}
+        plain = [f for f in context.fields if not f.shape and f.name not in aside]
+        self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
+        self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
+        texts = [f.name for f in plain if f.dtype == "str"]
+        self.groups = {name: Named(MOST_VALUES) for name in texts[:MOST]}
+        self.named = texts[:MOST] if self.context.several_splits else []
+        self.splits = Named(MOST_VALUES)
+        width = len(self.numbers) + 2 * len(self.groups) + 3
+        self.drawn = Drawn(min(KEPT, CELLS // width))
+
+    def applies(self) -> bool:
+        return len(self.numbers) > 1 or bool(self.named and self.whole)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if block.samples else ()
+        if not len(rows):
+            return
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
+        for name, named in self.groups.items():
+            kept[f"group {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+        kept["split"] = self.splits.digests(split_of(self.context, block, rows))
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Relations)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.splits.merge(other.splits)
+        for name, named in self.groups.items():
+            named.merge(other.groups[name])
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        yield from self._orders(rows)
+        if self.context.several_splits:
+            yield from self._same(rows)
+            yield from self._renumbered(rows)
+
+    def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        for a, b in combinations(self.numbers, 2):
+            x, y = rows[f"number {a}"], rows[f"number {b}"]
+            differ = np.isfinite(x) & np.isfinite(y) & (x != y)
+            total = int(differ.sum())
+            if total < LEAST:
+                continue
+            less = float((x < y)[differ].mean())
+            small, large = (a, b) if less >= 0.5 else (b, a)
+            odd = differ & ((x > y) if less >= 0.5 else (x < y))
+            n = int(odd.sum())
+            if not n or total - n < USUAL * total:
+                continue
+            told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
+            if told is not None or (named(a, b) and n * FEW <= total):
+                value = {"count": n, "of": total, "larger": large, "smaller": small, "named": named(a, b)}
+                value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
+                at = {"fields": [a, b]}
+                yield Fact(ORDER, value | {"where": places(rows, odd, large)}, self.evidence("sampled", total), at)
+
+    def _group_of(self, name: str, rows: dict[str, Any], odd: Any, differ: Any) -> tuple[str, str] | None:
+        """The one value of a field whose rows have the odd order, and hardly any others."""
+        import numpy as np
+
+        if self.groups[name].many:
+            return None
+        values, whose = np.unique(rows[f"group {name}"], return_inverse=True)
+        n, of = (np.bincount(whose[mask], minlength=len(values)) for mask in (odd, differ))
+        if len(values) < 2:
+            return None
+        k = int(n.argmax())
+        outside = int(of.sum() - of[k])
+        if n[k] < LEAST / 3 or n[k] < WITHIN * of[k] or outside < LEAST or n.sum() - n[k] > OUTSIDE * outside:
+            return None
+        return name, self.groups[name].texts.get(int(values[k]), "")
+
+    def _by_split(self, rows: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The splits with rows enough, and which rows they have."""
+        found = [(name, rows["split"] == digest_of(name)) for name in sorted(self.splits.texts.values()) if name]
+        return [(name, mask) for name, mask in found if mask.sum() >= LEAST]
+
+    def _same(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        splits = self._by_split(rows)
+        for a, b in combinations(self.numbers, 2):
+            x, y = rows[f"number {a}"], rows[f"number {b}"]
+            there = np.isfinite(x) & np.isfinite(y)
+            shares = {s: float((x == y)[mask & there].mean()) for s, mask in splits if (mask & there).sum() >= LEAST}
+            varied = all(len(np.unique(x[mask & there])) >= VALUES for s, mask in splits if s in shares)
+            if len(shares) > 1 and varied and max(shares.values()) >= ALWAYS and min(shares.values()) <= SELDOM:
+                yield Fact(SAME, shares, self.evidence("sampled", int(there.sum())), {"fields": [a, b]})
+
+    def _renumbered(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        splits = dict(self._by_split(rows))
+        train = splits.pop("train", None)
+        if train is None:
+            return
+        for text in self.named:
+            for code in self.whole:
+                known = _one_to_one(rows[f"group {text}"][train], rows[f"number {code}"][train])
+                for split, mask in splits.items() if known else ():
+                    other = _one_to_one(rows[f"group {text}"][mask], rows[f"number {code}"][mask])
+                    common = known.keys() & other.keys()
+                    moved = sum(known[name] != other[name] for name in common)
+                    if len(common) >= COMMON and moved > MOVED * len(common):
+                        value = {"count": moved, "of": len(common)}
+                        seen = self.evidence("sampled", int(np.count_nonzero(mask)))
+                        yield Fact(RENUMBERED, value, seen, {"field": code, "name": text, "split": split})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ORDER):
+            v = fact.value
+            large, small = escaped(v["larger"]), escaped(v["smaller"])
+            text = f"{large} is smaller than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and larger in all others"
+            if v["group"] is not None:
+                text += f": nearly all in which {escaped(v['group'])} is {escaped(v['value'])}, and hardly any else"
+            severity: Severity = "warning" if v["named"] else "info"
+            fix = "find out whether the two were exchanged there; if so, exchange them back, and what belongs to them"
+            yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(SAME):
+            (a, b), shares = (escaped(name) for name in fact.at["fields"]), fact.value
+            same = max(shares, key=lambda s: shares[s])
+            others = ", ".join(f"{share:.1%} of {escaped(s)}" for s, share in shares.items() if share < ALWAYS)
+            text = f"{a} equals {b} in {'all' if shares[same] == 1 else format(shares[same], '.1%') + ' of the'} samples of {escaped(same)}"
+            text += f", and in {others}"
+            fix = "make both in the same way in each split: if one is the target, or made from it, the figures on that split say nothing"
+            yield finding(
+                "preprocessing-differs", "error", text, fact, fix, [{"split": same, "field": fact.at["fields"][0]}]
+            )
+        for fact in facts.all(RENUMBERED):
+            v, code, name, split = fact.value, *(escaped(str(fact.at[key])) for key in ("field", "name", "split"))
+            n = v["count"]
+            text = f"{code} is numbered otherwise in {split} than in train: of {v['of']:,} values of {name} that are in both, {n:,} "
+            text += f"{verb(n, 'have')} another {code}"
+            fix = f"use the numbers of train in {split} too: a model looks up the embedding of another {name}"
+            yield finding(
+                "preprocessing-differs",
+                "error",
+                text,
+                fact,
+                fix,
+                [{"split": fact.at["split"], "field": fact.at["field"]}],
+                n,
+            )
+
+
+def named(one: str, other: str) -> bool:
+    """Whether two names tell that one number is always the larger."""
+    a, b = ({*words(name)} for name in (one, other))
+    return any((x in a and y in b) or (y in a and x in b) for x, y in PAIRED)
+
+
+def _one_to_one(names: Any, codes: Any) -> dict[int, float]:
+    """The code of each name, if each has one of its own; else none."""
+    import numpy as np
+
+    there = np.isfinite(codes)
+    pairs = np.unique(np.stack([names[there].view(np.int64), codes[there].view(np.int64)], 1), axis=0)
+    if len(pairs) == there.sum() or any(len(np.unique(pairs[:, k])) < len(pairs) for k in (0, 1)):
+        return {}
+    return dict(zip(pairs[:, 0].tolist(), pairs[:, 1].view(np.float64).tolist(), strict=True))
+
+
+CHECK = Relations

@@ -1,0 +1,87 @@
+"""What checks that draw rows keep of a column: numbers, digests of texts, the split, and where a row is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.fingerprint import digest64
+from dataloader_expert.checks.places import Places
+from dataloader_expert.facts import Json
+from dataloader_expert.sources.base import Block, Column
+
+
+def numbers_of(column: Column | None, rows: Any) -> Any:
+    """Values as float64 [rows], NaN where there is none or no number."""
+    import numpy as np
+
+    values = None if column is None else column.values
+    if column is None or not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "biuf":
+        return np.full(len(rows), np.nan)
+    made = values[rows].astype(np.float64)
+    return made if column.nulls is None else np.where(column.nulls[rows], np.nan, made)
+
+
+def texts_of(column: Column | None, rows: Any, most: int | None = None) -> list[str]:
+    """Values as texts of at most so many characters; empty for a missing one."""
+    if column is None:
+        return [""] * len(rows)
+    absent = column.nulls
+    return ["" if absent is not None and absent[i] else str(column.values[i])[:most] for i in rows.tolist()]
+
+
+def digest_of(text: str) -> int:
+    return digest64(text.encode("utf-8", "surrogatepass"))
+
+
+class Named:
+    """Texts by their digests, as long as there are few enough to be the values of a category."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.texts: dict[int, str] = {}
+        self.many = False
+
+    def digests(self, texts: list[str]) -> Any:
+        """One uint64 for each text."""
+        import numpy as np
+
+        known = {text: digest_of(text) for text in set(texts)}
+        self._note({digest: text for text, digest in known.items()})
+        return np.array([known[text] for text in texts], np.uint64)
+
+    def merge(self, other: Named) -> None:
+        self.many = self.many or other.many
+        self._note(other.texts)
+
+    def _note(self, texts: dict[int, str]) -> None:
+        if not self.many:
+            self.texts.update(texts)
+            self.many = len(self.texts) > self.most
+        if self.many:
+            self.texts.clear()
+
+
+def split_of(context: Context, block: Block, rows: Any) -> list[str]:
+    """The name of each row's split; empty for none."""
+    names, codes = context.splits_of(block)
+    return [names[int(code)] or "" for code in codes[rows]]
+
+
+def at_of(block: Block, rows: Any) -> dict[str, Any]:
+    """Where rows are: arrays by name, to be kept."""
+    import numpy as np
+
+    files = np.empty(len(rows), object)
+    files[:] = [block.file(int(i)) for i in rows]
+    return {"sample": np.array([block.index(int(i)) for i in rows], np.int64), "file": files}
+
+
+def places(kept: dict[str, Any], mask: Any, field: str) -> list[dict[str, Json]]:
+    """Some of the kept rows that are marked."""
+    import numpy as np
+
+    found = Places()
+    for i in np.flatnonzero(mask).tolist():
+        found.at(field, int(kept["sample"][i]), str(kept["file"][i]), field)
+    return found.of(field)
