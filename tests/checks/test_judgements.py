@@ -12,6 +12,7 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
+from tests.checks import relations
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(29)
@@ -188,6 +189,17 @@ def tagged(*odd: tuple[int, int] | dict[str, Any], quoted: bool = False) -> Data
     return Data({"text": texts + texts[:1] * len(odd), "spans": values}, kinds={"text": "text", "spans": "other"})
 
 
+def offsets(counted: Callable[[str, int], int]) -> Data:
+    """Spans of texts with letters of two bytes and of two UTF-16 units, a third of them counted otherwise."""
+    texts = [f"\u00e9t\u00e9 \U0001f989 {i} the owl met a gnu" for i in range(60)]
+    ends = [(text.index("owl"), text.index("owl") + 3) for text in texts]
+    spans = [
+        [[*(counted(text, at) for at in end), "bird"] if i % 3 == 0 else [*end, "bird"]]
+        for i, (text, end) in enumerate(zip(texts, ends, strict=True))
+    ]
+    return Data({"text": texts, "spans": spans}, kinds={"text": "text", "spans": "other"})
+
+
 LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in range(60)) for i in range(12)]
 MEASURED = {c: np.random.default_rng(i).normal(0, 1, 40) for i, c in enumerate("abcd")}
 CLASS = np.random.default_rng(5).integers(0, 2, 400)
@@ -233,6 +245,15 @@ def told_by(
     return Data(made | {"label": [names[c] for c in CLASS]}, "label", kinds=kinds, context={"roles": roles})
 
 
+def drawn(blended: bool, seed: int) -> Any:
+    """A mask of 96 x 96 pixels with large squares of three classes; their borders blended."""
+    at = np.random.default_rng(seed).integers(8, 40, (2, 2))
+    made = np.zeros((96, 96), np.uint8)
+    for value, (x, y) in zip((90, 180), at, strict=True):
+        made[y : y + 40, x : x + 40] = value
+    return np.asarray(Image.fromarray(made).filter(ImageFilter.GaussianBlur(1.2))) if blended else made
+
+
 def some_coloured() -> Data:
     data = masks(*[(0, 1)] * 12)
     data.columns["mask"][5] = np.repeat(data.columns["mask"][5][..., None], 3, 2)
@@ -258,6 +279,7 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
 
 
 SILENT = {
+    **relations.SILENT,
     "mixed_units": {
         "one unit at each site": sites(),
         "kinds with sizes of their own": Data(
@@ -314,6 +336,13 @@ SILENT = {
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },
     "giveaway": {
+        "a class that other devices have too": Data(
+            {
+                "device": ["new" if i % 3 == 0 else f"old {i % 2}" for i in range(400)],
+                "label": ["cyst" if i % 3 == 0 and i % 21 else f"class {i % 5 % 3}" for i in range(400)],
+            },
+            "label",
+        ),
         "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
@@ -333,6 +362,7 @@ SILENT = {
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "masks": {
+        "all resized with interpolation": Data({"mask": [drawn(True, i) for i in range(40)]}, kinds={"mask": "mask"}),
         "borders to be ignored in most, and a class of many": masks(
             *[(0, 1 + k % 7, 255) for k in range(16)], *[(0, 1 + k % 7) for k in range(10)]
         ),
@@ -576,6 +606,10 @@ SILENT = {
         "a blank of few": Data({"of": [{"a": ""}, *[{"a": "b"}] * 11]}, kinds={"of": "other"}),
     },
     "equal_fields": {
+        "an answer that is one of the choices": Data(
+            {"answer": ["a long answer to it"] * 40, "choices": [["a long answer to it", "no"]] * 40},
+            kinds={"choices": "other"},
+        ),
         "two answers that differ": Data(
             {"chosen": LONG, "rejected": LONG[::-1]}, kinds={"chosen": "text", "rejected": "text"}
         ),
@@ -637,6 +671,9 @@ SILENT = {
         ),
     },
     "texts": {
+        "programs that write HTML": Data(
+            {"code": [*[f"x = {i}" for i in range(40)], 'print("<div>win</div>")', "a = '<p>'"]}, kinds={"code": "text"}
+        ),
         "words": Data({"text": TEXTS}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
@@ -677,10 +714,21 @@ SILENT = {
     "labels": {"anything, for it only keeps": tabled(["a", "b"] * 6)},
 }
 SPEAKS = {
+    **relations.SPEAKS,
     "mixed_units": {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
+        "a number that stands for none": (
+            Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
+            "missing-values",
+            "warning",
+        ),
+        "a constant that says where samples are from": (
+            Data({"hospital_id": np.full(12, 4), "y": NUMBERS}),
+            "constant-field",
+            "info",
+        ),
         "a NaN": (Data({"x": np.array([1, np.nan, 3.0])}), "nan", "error"),
         "an infinity": (Data({"x": np.array([1, -np.inf, 3.0])}), "inf", "error"),
         "an absent number": (
@@ -837,6 +885,17 @@ SPEAKS = {
         ),
     },
     "giveaway": {
+        "a class of one device alone": (
+            Data(
+                {
+                    "device": ["new" if i % 3 == 0 else f"old {i % 2}" for i in range(400)],
+                    "label": ["cyst" if i % 3 == 0 else f"class {i % 5 % 2}" for i in range(400)],
+                },
+                "label",
+            ),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "an amount that only one class has": (
             Data(
                 {"recovered": np.where((CLASS == 1) & (np.arange(400) % 3 > 0), np.abs(NOISE), 0.0), "label": CLASS},
@@ -918,6 +977,11 @@ SPEAKS = {
         ),
     },
     "masks": {
+        "a few resized with interpolation": (
+            Data({"mask": [drawn(i % 4 == 0, i) for i in range(40)]}, kinds={"mask": "mask"}),
+            "label-out-of-range",
+            "warning",
+        ),
         "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),
         "a split that is stretched": (
             masks(*[(0, 1)] * 12, *[(0, 255)] * 12, splits=DOZENS),
@@ -1393,6 +1457,44 @@ SPEAKS = {
         ),
     },
     "equal_fields": {
+        "a fifth, of fields that are opposed": (
+            Data(
+                {"positive": LONG * 4, "negative": [t if i % 5 == 0 else t[::-1] for i, t in enumerate(LONG * 4)]},
+                kinds={"positive": "text", "negative": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
+        "a fifth, where nothing may have to be corrected": (
+            Data(
+                {"before": LONG * 4, "after": [t if i % 5 == 0 else t[::-1] for i, t in enumerate(LONG * 4)]},
+                kinds={"before": "text", "after": "text"},
+            ),
+            "equal-fields",
+            "info",
+        ),
+        "the positive among the negatives": (
+            Data(
+                {
+                    "positive": LONG * 4,
+                    "negatives": [[t if i % 7 == 0 else t[::-1], t[3:]] for i, t in enumerate(LONG * 4)],
+                },
+                kinds={"positive": "text", "negatives": "other"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
+        "an answer that is no choice": (
+            Data(
+                {
+                    "answer": ["a cat" if i % 2 else "a dog" for i in range(40)],
+                    "choices": [["a cat", "a dog"] if i != 8 else ["a cat", "an owl"] for i in range(40)],
+                },
+                kinds={"choices": "other"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
         "an answer that is preferred to itself": (
             Data(
                 {"chosen": [*LONG * 4, "the same to all"], "rejected": [*LONG[1:] * 4, *LONG[:4], "the same to all"]},
@@ -1415,6 +1517,16 @@ SPEAKS = {
         ),
     },
     "spans": {
+        "offsets in bytes, of a third": (
+            offsets(lambda text, at: len(text[:at].encode())),
+            "span-mismatch",
+            "error",
+        ),
+        "offsets in UTF-16, of a third": (
+            offsets(lambda text, at: len(text[:at].encode("utf-16-le")) // 2),
+            "span-mismatch",
+            "error",
+        ),
         "one that ends after its text": (tagged((3, 6), (40, 400)), "span-mismatch", "error"),
         "one that ends before it begins": (tagged((6, 3)), "span-mismatch", "error"),
         "one with a blank": (tagged((9, 13)), "span-mismatch", "warning"),
@@ -1454,6 +1566,12 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "a tenth without an answer": (chats(*[turns(i, "user") for i in range(5)]), "turn-order", "warning"),
+        "answers cut at one length": (
+            chats(*[turns(i, "user", "assistant", content=("word " * (i + 3))[:300]) for i in range(80)]),
+            "suspicious-text",
+            "warning",
+        ),
         "a sentence that is right as it is": (
             chats(*[asked(i, echoed=False) for i in range(60)], asked(99, echoed=True)),
             "suspicious-text",
@@ -1518,6 +1636,30 @@ SPEAKS = {
         ),
     },
     "texts": {
+        "an input that many instructions do without": (
+            Data(
+                {"instruction": TEXTS * 4, "input": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)]},
+                kinds={"instruction": "text", "input": "text"},
+            ),
+            "blank-text",
+            "info",
+        ),
+        "an answer that is often blank": (
+            Data(
+                {"instruction": TEXTS * 4, "output": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)]},
+                kinds={"instruction": "text", "output": "text"},
+            ),
+            "blank-text",
+            "warning",
+        ),
+        "programs without indentation": (
+            Data(
+                {"code": [f"def f(x):\n{'' if i % 5 == 0 else '    '}return x + {i}\n" for i in range(40)]},
+                kinds={"code": "text"},
+            ),
+            "suspicious-text",
+            "warning",
+        ),
         "blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning"),
         "markup among plain texts": (
             Data({"text": [*TEXTS * 5, "<div>win</div> now"]}, kinds={"text": "text"}),

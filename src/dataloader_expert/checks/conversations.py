@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.numbers import piled
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW, said
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -20,11 +21,16 @@ from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
 )
+CUT = Quantity("answers_cut", "answers", "answers that are as long as the longest, where hardly any is nearly as long")
+MOST_LENGTHS = 100_000
+"""Distinct lengths of answers that are counted."""
 LEAST = 20
 """The fewest conversations of which a few can be odd."""
 DEEPEST, NAMES = 4, 5
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
+WRONG = {ECHO, "unanswered", "garbled", "dangling"}
+"""What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
 TEXTS = {
@@ -66,10 +72,15 @@ class Conversations(Check):
         """By field and what was seen; the empty word counts all conversations."""
         self.names: dict[str, list[str]] = {}
         """Of each field the unknown roles, the first few in the order of the alphabet."""
+        self.lengths: dict[str, Counter[int]] = {}
+        """Characters of answers, by field."""
         self.where = Places()
 
     def applies(self) -> bool:
         return bool(self.fields)
+
+    def looked(self) -> bool:
+        return bool(self.counts)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -77,10 +88,21 @@ class Conversations(Check):
             for turns in conversations(value, 0):
                 roles = [str(role_of(turn)) for turn in turns]
                 self.counts[name, ""] += 1
+                for turn in turns:
+                    if role_of(turn) in ANSWER:
+                        self._measure(name, turn, block, i)
                 for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns)):
                     self.counts[name, odd] += 1
                     self.where.add((name, odd), block, i, name)
                 self._name(name, {role[:40] for role in roles} - KNOWN)
+
+    def _measure(self, name: str, turn: dict[str, Any], block: Block, i: int) -> None:
+        lengths = self.lengths.setdefault(name, Counter())
+        n = sum(map(len, said({k: v for k, v in turn.items() if k not in ROLE_KEYS})))
+        if n >= max(lengths, default=0):
+            self.where.add((name, n), block, i, name)
+        if n in lengths or len(lengths) < MOST_LENGTHS:
+            lengths[n] += 1
 
     def _name(self, field: str, roles: set[str]) -> None:
         if roles:
@@ -91,18 +113,35 @@ class Conversations(Check):
         self.seen += other.seen
         self.counts += other.counts
         self.where.merge(other.where)
+        for field, lengths in other.lengths.items():
+            self.lengths.setdefault(field, Counter()).update(lengths)
         for field, roles in other.names.items():
             self._name(field, {*roles})
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         for (name, odd), n in sorted(self.counts.items()):
             of = self.counts[name, ""]
-            if odd and of >= LEAST and n * (2 if odd == ECHO else FEW) <= of:
+            if odd and of >= LEAST and n * (2 if odd in WRONG else FEW) <= of:
                 value = {"count": n, "of": of, "where": self.where.of((name, odd))}
                 value |= {"roles": self.names[name]} if odd == "unknown" else {}
                 yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
 
+        for name, lengths in sorted(self.lengths.items()):
+            levels = sorted(lengths)
+            cut = piled(np.array(levels), np.array([lengths[n] for n in levels]))
+            if cut is not None:
+                value = {**cut, "n": lengths.total(), "where": self.where.of((name, int(cut["value"])))}
+                yield Fact(CUT, value, self.evidence(), {"field": name})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(CUT):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name}: {v['count']:,} of {v['n']:,} answers {verb(v['count'], 'are')} exactly {int(v['value']):,} characters long, as "
+            text += "long as the longest"
+            fix = "they were probably cut off: fetch them in full from their source, or drop them"
+            yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(TURNS):
             n, (text, fix) = fact.value["count"], TEXTS[str(fact.at["odd"])]
             text = text.format(end=verb(n, "end"), have=verb(n, "have"))
@@ -131,7 +170,7 @@ def oddities(roles: list[str]) -> Iterator[str]:
     """What is odd about a conversation with these roles."""
     if {*roles} - KNOWN:
         yield "unknown"
-    if roles[-1] in ASK or not ANSWER & {*roles}:
+    if roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
         yield "unanswered"
     if any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
         yield "repeated"

@@ -48,6 +48,9 @@ class LabelSets(Check):
     def applies(self) -> bool:
         return self.field is not None
 
+    def looked(self) -> bool:
+        return self.usable()
+
     def see(self, block: Block) -> None:
         self.seen += block.samples
         column = block.columns.get(self.field or "")

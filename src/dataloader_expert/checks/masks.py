@@ -20,6 +20,9 @@ from dataloader_expert.sources.base import Block
 MASK_FORMS = Quantity("mask_forms", "masks", "masks with each number of channels, and where the rarer ones are")
 BEYOND = Quantity("mask_values_beyond", "masks", "masks with values beyond the declared classes, and these values")
 SCALED = Quantity("mask_scales", "masks", "masks whose values are on another scale than those of the others")
+BLENDED = Quantity(
+    "masks_blended", "masks", "masks most of whose values are in few pixels each, where most masks have none such"
+)
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 DEPTH = "depth"
 """The field whose values are distances."""
@@ -36,6 +39,8 @@ FEW = 0.2
 """The largest share of masks that can hold an odd class."""
 MOST = 0.5
 """The largest share of masks that can be on another scale: values that are a multiple of the others are no class of their own."""
+THIN, SEAMS = 0.01, 8
+"""The share of a mask's pixels below which a value is a seam, and the fewest seams that no classes make."""
 Levels = tuple[int, ...]
 
 
@@ -47,6 +52,8 @@ class Masks(Check):
         self.names = [f.name for f in context.fields if f.kind == "mask" and f.name != DEPTH]
         self.forms: dict[str, Counter[str]] = {}
         self.sets: dict[str, Counter[Levels]] = {}
+        self.seams: dict[str, Counter[bool]] = {}
+        """Masks whose values are mostly those of thin seams, and others."""
         self.splits: dict[tuple[str, str], Counter[Levels]] = {}
         """Sets of values by field and split."""
         self.where = Places()
@@ -66,7 +73,13 @@ class Masks(Check):
                 form = "[height, width]" if mask.ndim == 2 else f"[height, width, {mask.shape[2]}]"
                 self._note(self.forms, name, form, block, i)
                 if mask.ndim == 2 and mask.size:
-                    found = np.flatnonzero(np.bincount(mask.reshape(-1))) if mask.dtype == np.uint8 else np.unique(mask)
+                    if mask.dtype == np.uint8:
+                        found = np.flatnonzero(every := np.bincount(mask.reshape(-1)))
+                        counts = every[found]
+                    else:
+                        found, counts = np.unique(mask, return_counts=True)
+                    thin = int((counts < THIN * mask.size).sum())
+                    self._note(self.seams, name, thin >= max(SEAMS, 2 * (len(found) - thin)), block, i)
                     if len(found) <= CLASSES:
                         levels = tuple(found.tolist())
                         self._note(self.sets, name, levels, block, i)
@@ -87,6 +100,8 @@ class Masks(Check):
             self.forms.setdefault(name, Counter()).update(forms)
         for name, sets in other.sets.items():
             self.sets.setdefault(name, Counter()).update(sets)
+        for name, seams in other.seams.items():
+            self.seams.setdefault(name, Counter()).update(seams)
         for key, sets in other.splits.items():
             self.splits.setdefault(key, Counter()).update(sets)
         self.where.merge(other.where)
@@ -107,6 +122,10 @@ class Masks(Check):
             values = sorted({v for s in odd for v in s})[:20]
             found = {**self._counted(name, odd), "values": values, "usual": usual[:20]}
             yield Fact(SCALED, found, self.evidence(), {"field": name})
+        for name, seams in sorted(self.seams.items()):
+            if 0 < 2 * seams[True] < seams.total():
+                found = {"masks": seams[True], "of": seams.total(), "where": self._places(name, [True])}
+                yield Fact(BLENDED, found, self.evidence(), {"field": name})
         for (name, split), sets in sorted(self.splits.items()):
             full = sum(n for levels, n in sets.items() if set(levels) - {0, IGNORED} or len(levels) > 1)
             if full >= FEWEST and len(self.sets[name]) < SETS:  # with more, which are counted is chance
@@ -145,6 +164,12 @@ class Masks(Check):
                 text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, the others {_listed(v['usual'])}"
                 fix = "find out how these masks were written, and store the same index for a class in each mask"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["masks"])
+        for fact in facts.all(BLENDED):
+            v, name = fact.value, escaped(fact.at["field"])
+            text = f"{name}: {v['masks']} of {v['of']} masks hold many values in few pixels each, unlike the others: the masks were "
+            text += "probably resized with interpolation, which blends the classes along their borders"
+            fix = "make these masks anew with nearest-neighbour interpolation, and store them without lossy compression"
+            yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(BY_SPLIT)):
             first, *others = sorted(facts.all(BY_SPLIT, field=name), key=lambda f: f.at["split"] != "train")
             for other in others:

@@ -224,7 +224,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "near-duplicates",
             "warning" if sure else "info",
-            f"{number(v['extra'], of[:-1])} {verb(v['extra'], 'are near copies')} of another ({v['rule']})",
+            f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another ({v['rule']})",
             near,
             "inspect the pairs; keep one of each, or keep both in one split",
             [place for pair in v["pairs"] for place in pair],

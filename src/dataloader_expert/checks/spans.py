@@ -1,4 +1,9 @@
-"""Spans of a text, such as named entities and answers: those outside of it, and those that hold other words than they say."""
+"""Spans of a text, such as named entities and answers: those outside of it, those that hold other words than they say, and those
+whose offsets count something else than the text's characters.
+
+Offsets are taken for positions in a text where most of them begin and end with a word or hold the words given: of offsets that are
+times or tokens, few do by chance.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,6 @@ from typing import Any, TypeGuard
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -16,7 +20,9 @@ from dataloader_expert.sources.base import Block
 
 ODD_SPANS = Quantity("odd_spans", "spans", "spans that do not fit their text, where nearly all others do, with samples")
 LEAST, DEEPEST, TEXTS = 20, 6, 4
-"""The fewest spans of which a few can be odd, how deep they are looked for, and the most text fields they may be of."""
+"""The fewest spans of which some can be odd, how deep they are looked for, and the most text fields they may be of."""
+MOSTLY = 0.6
+"""The least share of spans that fit their text, from which the others are wrong."""
 STARTS = ("start", "begin", "start_offset", "start_char", "char_start", "answer_start", "offset")
 ENDS = ("end", "stop", "end_offset", "end_char", "char_end", "answer_end")
 SAID = ("text", "value", "word", "surface", "mention", "quote")
@@ -32,6 +38,16 @@ ODD: dict[str, tuple[Severity, str, str]] = {
         "error",
         "{hold} other words than the annotation gives",
         "find the words in the text again: offsets move when texts are cleaned, or counted in bytes",
+    ),
+    "bytes": (
+        "error",
+        "{fit} only if offsets count UTF-8 bytes",
+        "convert them: start = len(text.encode()[:start].decode()), and the same for the end",
+    ),
+    "utf-16": (
+        "error",
+        "{fit} only if offsets count UTF-16 units, as in JavaScript and Java",
+        "convert them: start = len(text.encode('utf-16-le')[: 2 * start].decode('utf-16-le')), and the same for the end",
     ),
     "blank": (
         "warning",
@@ -54,6 +70,9 @@ class Spans(Check):
 
     def applies(self) -> bool:
         return bool(self.fields and self.texts)
+
+    def looked(self) -> bool:
+        return bool(self.counts)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -78,17 +97,20 @@ class Spans(Check):
             # the text that most of them fit; that they end where its words do shows that they are no times or tokens
             of = max(self.texts, key=lambda text: self.counts[name, text, "fits"])
             total = sum(n for (field, text, _), n in self.counts.items() if (field, text) == (name, of))
-            if total < LEAST or (total - self.counts[name, of, "fits"]) * FEW > 2 * total:
+            if total < LEAST or self.counts[name, of, "fits"] < MOSTLY * total:
                 continue
             for odd in ODD:
-                if n := self.counts[name, of, odd]:
+                n = self.counts[name, of, odd]
+                if odd in UNITS and n <= self.counts[name, of, "cuts"]:
+                    continue  # some that cut words fit by chance
+                if n:
                     value = {"count": n, "of": total, "where": self.where.of((name, of, odd))}
                     yield Fact(ODD_SPANS, value, self.evidence(), {"field": name, "text": of, "odd": odd})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ODD_SPANS):
             n, (severity, text, fix) = fact.value["count"], ODD[str(fact.at["odd"])]
-            text = text.format(lie=verb(n, "lie"), are=verb(n, "are"), hold=verb(n, "hold"), begin=verb(n, "begin"))
+            text = text.format(**{word: verb(n, word) for word in ("lie", "are", "hold", "begin", "fit")})
             field, of = (escaped(str(fact.at[key])) for key in ("field", "text"))
             told = f"{field}: {n} of {number(fact.value['of'], 'span')} of {of} {text}"
             yield finding("span-mismatch", severity, told, fact, fix, fact.value["where"], n)
@@ -129,8 +151,34 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
+UNITS = {"bytes": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+"""What else offsets may count, with its encoding and the bytes of one."""
+
+
 def how(span: Span, text: str) -> str:
     """How it fits: ``fits``, ``cuts`` a word, or is one of ``ODD``."""
+    found = fit(span, text)
+    if found == "fits" or text.isascii():
+        return found
+    for unit, (encoding, size) in UNITS.items():
+        if size > 1 and max(text) <= "\uffff":
+            continue  # the same as characters
+        try:
+            encoded = text.encode(encoding)
+            start, end = (None if at is None else len(encoded[: size * at].decode(encoding)) for at in span[:2])
+        except UnicodeError:
+            continue
+        if (
+            start is not None
+            and (span[1] is None or size * span[1] <= len(encoded))
+            and fit((start, end, span[2]), text) == "fits"
+        ):
+            return unit
+    return found
+
+
+def fit(span: Span, text: str) -> str:
+    """How a span in characters fits."""
     start, end, said = span
     end = start + len(said or "") if end is None else end
     if not 0 <= start < end <= len(text):

@@ -16,6 +16,7 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
+from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
 PILED = Quantity(
@@ -208,8 +209,8 @@ class Statistics(Check):
         for mine, theirs in ((self.missing, other.missing), (self.present, other.present)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
-        for name, words in other.words.items():
-            self._distinct(name, sorted(words))
+        for name, found in other.words.items():
+            self._distinct(name, sorted(found))
         self.where.merge(other.where)
         self.files.merge(other.files)
 
@@ -329,6 +330,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
+    told = text or kind == "boolean" or bool(set(words(name)) & (ROW_WORDS | GROUP_WORDS))
     classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
@@ -353,12 +355,15 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     ):
         yield finding(
             "constant-field",
-            "info" if context.objects is not None and kind == "sequence" else "warning",  # an attribute of objects
+            # an attribute of objects, or what says where the samples are from
+            "info"
+            if (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
+            else "warning",
             f"{name} is missing in every sample"
             if s["min"] is None
             else f"{name} is {'the same' if text else format(s['min'], 'g')} in every sample",
             fact,
-            f"drop {name}: it carries no information",
+            "leave it out of the model's inputs: it tells samples apart in no way",
             [{"field": name}],
         )
     cut = facts.find(PILED, field=name)
@@ -404,7 +409,23 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             or [{"field": name}],
             outliers["count"],
         )
-    elif (s["treatment"] or {}).get("do") == AS_MISSING and not text:
+    held = (
+        (s["treatment"] or {}).get("arguments", {}).get("value")
+        if (s["treatment"] or {}).get("do") == AS_MISSING
+        else None
+    )
+    if held in SENTINELS and not text:
+        n = s["treatment"]["changed"]
+        yield finding(
+            "missing-values",
+            "warning",
+            f"{name} is {held:g} in {n:,} of {s['n']:,} samples, far from all others: by custom that stands for a missing value",
+            fact,
+            f"read {held:g} as missing in every split; else it moves the mean, and a model takes it for a measurement",
+            [{"field": name}],
+            n,
+        )
+    elif (s["treatment"] or {}).get("do") == AS_MISSING and not text and not (outliers or {}).get("count"):
         changed = s["treatment"]["changed"]
         yield finding(
             "outliers",
@@ -432,6 +453,10 @@ def _day(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
     except (ValueError, OverflowError, OSError):  # beyond the range of dates
         return f"{seconds:.4g} s"
+
+
+SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {-32768, 32767}
+"""What instruments and exports write for a missing number."""
 
 
 def _cure(treatment: dict[str, Any] | None) -> str:

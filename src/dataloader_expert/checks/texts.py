@@ -7,12 +7,19 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW, KINDS, kinds_of
+from dataloader_expert.checks.wording import FEW, KINDS, indented, kinds_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
+NEEDED = {
+    "text", "output", "outputs", "response", "answer", "completion", "target", "label", "summary", "chosen", "rejected", "prompt",
+    "question", "query", "instruction", "source", "src", "tgt", "translation", "caption", "transcript", "sentence", "document",
+}  # fmt: skip
+"""Words in the names of texts without which a sample is none."""
 STRANGE = Quantity("strange_texts", "samples", "texts with markup or invisible characters, with samples")
 
 
@@ -22,6 +29,11 @@ class Texts(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.counts: Counter[str] = Counter()
+        self.blank: Counter[str] = Counter()
+        """Blank texts by field, of which so many hold ``each`` field."""
+        self.each: Counter[str] = Counter()
+        self.blocks = 0
+        """Texts that are programs with blocks."""
         self.texts = 0
         self.where = Places()
 
@@ -37,7 +49,17 @@ class Texts(Check):
                 if not isinstance(value, str):
                     continue
                 self.texts += 1
+                self.each[field.name] += 1
+                if ":" in value and (deeper := indented(value)) is not None:
+                    self.blocks += 1
+                    if not deeper:
+                        self.counts["flat"] += 1
+                        self.where.add("flat", block, i, field.name)
                 for kind in kinds_of(value):
+                    if kind == "blank":
+                        self.blank[field.name] += 1
+                        self.where.add((kind, field.name), block, i, field.name)
+                        continue
                     self.counts[kind] += 1
                     self.where.add(kind, block, i, field.name)
 
@@ -45,28 +67,38 @@ class Texts(Check):
         assert isinstance(other, Texts)
         self.seen += other.seen
         self.texts += other.texts
+        self.blocks += other.blocks
         self.counts += other.counts
+        self.blank += other.blank
+        self.each += other.each
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
-        value = {"count": self.counts["blank"], "where": self.where.of("blank")}
-        yield Fact(BLANK, value, self.evidence())
+        for name, n in sorted(self.blank.items()):
+            value = {"count": n, "of": self.each[name], "where": self.where.of(("blank", name))}
+            yield Fact(BLANK, value, self.evidence(), {"field": name})
         for kind in ("hidden", "markup", "encoded twice"):
             some = self.counts[kind] * (1 if kind == "encoded twice" else FEW)  # which no text means to be
             if 0 < some <= self.texts:
                 strange = {"count": self.counts[kind], "where": self.where.of(kind)}
                 yield Fact(STRANGE, strange, self.evidence(), {"kind": kind})
 
+        if 0 < 2 * self.counts["flat"] <= self.blocks:
+            flat = {"count": self.counts["flat"], "where": self.where.of("flat")}
+            yield Fact(STRANGE, flat, self.evidence(), {"kind": "flat"})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        fact = facts.find(BLANK)
-        if fact is not None and fact.value["count"]:
-            n = fact.value["count"]
+        for fact in facts.all(BLANK):
+            name, n, of = str(fact.at["field"]), fact.value["count"], fact.value["of"]
+            optional = len(self.each) > 1 and n * FEW > of and not set(words(name)) & NEEDED
             yield finding(
                 "blank-text",
-                "warning",
-                f"{number(n, 'text')} {verb(n, 'are blank')}",
+                "info" if optional else "warning",
+                f"{escaped(name)}: {n:,} of {number(of, 'text')} {verb(n, 'are blank')}",
                 fact,
-                "drop them",
+                "keep them if the field is optional, as the input to an instruction is"
+                if optional
+                else "drop these samples",
                 fact.value["where"],
                 n,
             )
@@ -77,7 +109,9 @@ class Texts(Check):
                 "warning",
                 f"{number(n, 'text')} {verb(n, KINDS[kind])}",
                 fact,
-                "strip it, as in the other texts, or drop these",
+                "fetch them anew, without stripping their lines"
+                if kind == "flat"
+                else "strip it, as in the other texts, or drop these",
                 fact.value["where"],
                 n,
             )

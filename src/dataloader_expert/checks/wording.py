@@ -16,6 +16,8 @@ TWICE = re.compile(
 MARKUP = re.compile(
     r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
 )
+QUOTED = re.compile(r"(\"\"\"|''').*?\1|(?<![\w=])\"[^\"\n]*\"|(?<![\w=])'[^'\n]*'", re.S)
+"""A string of a program: what it holds is not markup of the text."""
 ABSENT = {
     "nan",
     "null",
@@ -35,7 +37,13 @@ ABSENT = {
 """What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
 FEW = 20
 """At most one text in this many is odd; if there are more, the data set consists of such texts."""
+BLOCK = re.compile(
+    r"^(?P<before>[ \t]*)(?:def|class|if|for|while|else|elif|try|except|with|async def)\b[^\n]*:[ \t]*\n+(?P<after>[ \t]*)\S",
+    re.M,
+)
+"""The head of a block in Python, and the line after it."""
 KINDS = {
+    "flat": "are programs whose lines have lost their indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
@@ -54,9 +62,15 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "markup"
 
 
+def indented(text: str) -> bool | None:
+    """Whether the blocks of a program are indented; None for a text without any."""
+    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in BLOCK.finditer(text)]
+    return None if not found else 2 * sum(found) > len(found)
+
+
 def _has_markup(text: str) -> bool:
     """Whether it holds HTML: a break, or two tags; a single one may be what the text is about."""
-    tags = MARKUP.findall(text)
+    tags = MARKUP.findall(QUOTED.sub("", text))
     return len(tags) > 1 or any(tag.lower().strip("</ >").split()[:1] in (["br"], ["p"], ["script"]) for tag in tags)
 
 

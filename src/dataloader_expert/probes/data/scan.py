@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.base import ROLES, Check, Context, all_checks
+from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, all_checks
 from dataloader_expert.checks.integrity import Integrity
 from dataloader_expert.checks.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
@@ -132,7 +132,9 @@ class Scan(Probe):
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
-            for id_ in check.ids:
+            for id_ in check.ids if check.looked() or check.error is not None else ():
+                if id_ in OF_SPLITS and not context.several_splits and all(f.code != id_ for f in found):
+                    continue
                 if wanted is None or id_ in wanted:
                     judged.setdefault(id_, []).extend(f for f in found if f.code == id_)
         failed_checks = {name: check for name, check in checks.items() if check.error is not None}

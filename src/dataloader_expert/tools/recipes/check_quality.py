@@ -187,7 +187,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
             f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
         )
     if all(facts.find(counted) is None for counted in (CLASS_COUNTS, OBJECT_COUNTS, LABEL_SETS)):
-        aside.append("class labels (there are none)")
+        aside.append("class labels (no field holds any)")
     nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
     if nested:
         aside.append(f"what the objects in {', '.join(nested[:5])} hold, apart from NaN and infinities")
@@ -297,6 +297,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
     known = facts.value(LABEL, {"name": None, "how": ""})
     label, how = known["name"], known["how"]
+    by = f"; {escaped(label)} is only guessed to be the label" if how.startswith(PLACED) else ""
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     objects = facts.find(OBJECT_COUNTS, split="train") or facts.find(OBJECT_COUNTS, split=None)
     sets = facts.find(LABEL_SETS, split="train") or facts.find(LABEL_SETS, split=None)
@@ -323,7 +324,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     elif ratio.value <= SEVERE:
         balance = clean
         why["imbalance_strategy_defined"] = (
-            f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}"
+            f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}{by}"
         )
     elif how.startswith(PLACED):
         balance = "unknown"
