@@ -90,7 +90,7 @@ def test_a_split_follows_from_its_seed_alone() -> None:
         (lambda: split_by_group([1], {}), "each must be above 0, and together they must sum to 1"),
         (lambda: split_by_group([1], {"a": 0.5}), "each must be above 0, and together they must sum to 1"),
         (lambda: split_by_group([1], {"a": 1.5, "b": -0.5}), "each must be above 0, and together they must sum to 1"),
-        (lambda: split_by_group([[1]], {"a": 1.0}), r"labels: .*shape \[1, 1\]"),
+        (lambda: split_by_group([[1]], {"a": 1.0}), r"groups: .*shape \[1, 1\]"),
     ],
     ids=["no batch", "no shares", "half", "negative", "table"],
 )

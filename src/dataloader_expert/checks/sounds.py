@@ -216,7 +216,12 @@ def clipped(value: Any) -> bool:
 
     if not value.size or value.dtype.kind not in "if":
         return False
-    top = 1.0 if value.dtype.kind == "f" else 2.0 ** (8 * value.dtype.itemsize - 1) - 1
+    # the largest value, of 24 bits in 32 too
+    top = (
+        1.0
+        if value.dtype.kind == "f"
+        else 2.0 ** (8 * value.dtype.itemsize - 1) - (1 if value.dtype.itemsize < 4 else 256)
+    )
     at = np.abs(value.astype(np.float64)) >= top
     if not at.any():
         return False

@@ -63,6 +63,8 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
     Raises:
         ValueError: if tensors in a mapping differ in more than their first dimension, such as images of several sizes.
     """
+    if not len(samples):
+        raise ValueError("there are no samples to collate")
     if isinstance(samples, Gathered):
         batch: Any = samples.batch
         here = [n for n in varying if isinstance(batch, dict) and isinstance(batch.get(n), torch.Tensor)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import fields
-from difflib import get_close_matches
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +21,7 @@ from dataloader_expert.loaders.jasper.tables import is_jasper
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.samplers import BlockShuffleSampler
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import at_least, nearest, one_of
 from dataloader_expert.sources.base import Source
 
 logger = logging.getLogger(__name__)
@@ -100,6 +99,7 @@ def create_loader(
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
+        one_of(("auto", "pt", "hdf5"), storage_format=storage_format)
         _known(keywords)
         opened = open_dataset(
             dataset_dir,
@@ -149,10 +149,8 @@ def _known(keywords: dict[str, Any]) -> None:
     """
     names = [f.name for f in fields(DataLoaderConfig)]
     for name in sorted(keywords.keys() - set(names)):
-        close = get_close_matches(name, [*names, *signature(create_loader).parameters], 1)
-        raise TypeError(
-            f"create_loader() has no argument {name!r}" + (f": did you mean {close[0]!r}?" if close else "")
-        )
+        known = [*names, *signature(create_loader).parameters]
+        raise TypeError(f"create_loader() has no argument {name!r}{nearest(name, known)}")
 
 
 def open_dataset(
@@ -176,8 +174,8 @@ def open_dataset(
         format, split, label: as there; None: detected.
         columns: the fields to read, with the one that names the split of each sample if there is one; None: all.
         size, nullable, unreadable, channels, transform: as of :class:`SourceDataset`.
-        classes: class names in index order; ``"found"``: the values of the label in sorted order, for which the whole source is
-            decoded once; None: as the data set declares them.
+        classes: class names in index order; ``"found"``: the values of the label in sorted order, of all splits, for which the
+            whole source is decoded once; None: as the data set declares them. A label that is none of them raises on access.
 
     Raises:
         ValueError: as of :class:`SourceDataset`.
@@ -188,7 +186,13 @@ def open_dataset(
     only = None if columns is None else tuple(columns)
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
     opened = open_source(ref, [])
-    names = opened.classes if classes is None else classes_of(opened) if classes == "found" else tuple(classes)
+    if isinstance(classes, str) and classes != "found":
+        raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
+    names = opened.classes if classes is None else None if classes == "found" else tuple(classes)
+    if classes == "found":  # of all splits, so that a class has one index in each
+        whole = open_source(replace(ref, split=None), []) if split is not None else opened
+        whole.label = whole.label or opened.label
+        names = classes_of(whole)
     return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
 
 

@@ -135,7 +135,15 @@ class EpochLoader(DataLoader[Any]):
         self.progress.begin()
 
     def state_dict(self) -> dict[str, Any]:
-        """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON."""
+        """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON.
+
+        Raises:
+            ValueError: with ``in_order=False``: which batches came first is known to nobody.
+        """
+        if getattr(self, "in_order", True) is False and self.num_workers:
+            raise ValueError(
+                "in_order=False: batches come as workers finish them, so such an epoch has no position to resume at"
+            )
         counted_in = self._begun_in if self._resumption is None else self._resumption.epoch
         batches = self.progress.batches if self.epoch == counted_in else 0  # the sampler's own set_epoch moved it
         state: dict[str, Any] = {"batches": batches, "batch_size": self.batch_size}

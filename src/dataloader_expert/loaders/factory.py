@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils.data import IterableDataset, Sampler
+from torch.utils.data import BatchSampler, IterableDataset, Sampler
 
 from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.drawing import may_draw
-from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.epochs import EpochLoader, gives_batches
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
-from dataloader_expert.samplers.rules import given, whole
+from dataloader_expert.samplers.base import EpochSampler
+from dataloader_expert.samplers.rules import given, one_of, whole
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,22 @@ class DataLoaderConfig:
     def check(self) -> None:
         """Checks the settings; a ``ValueError`` gives the name, the value and the rule."""
         whole(0, num_workers=self.num_workers, seed=self.seed)
+        if self.seed >= 1 << 64:
+            raise ValueError(f"seed is {self.seed}; torch takes seeds below 2**64")
+        flags = {"shuffle": self.shuffle, "drop_last": self.drop_last, "in_order": self.in_order}
+        flags |= given(
+            pin_memory=self.pin_memory,
+            persistent_workers=self.persistent_workers,
+            distributed=self.distributed,
+            seed_samples=self.seed_samples,
+        )
+        one_of((True, False), **flags)
+        for name, batches in (("sampler", False), ("batch_sampler", True)):
+            own = getattr(self, name)
+            if isinstance(own, EpochSampler | BatchSampler) and gives_batches(own) != batches:
+                raise ValueError(
+                    f"{name}={type(own).__name__} yields {'indices' if batches else 'batches'}: pass it as {'sampler' if batches else 'batch_sampler'}="
+                )
         whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))
         if not (math.isfinite(self.timeout) and self.timeout >= 0):
             raise ValueError(f"timeout is {self.timeout}; it must be a number of seconds, at least 0")
@@ -124,7 +141,15 @@ class DataLoaderFactory:
                 to spawned workers.
         """
         config = config or DataLoaderConfig()
+        if not isinstance(config, DataLoaderConfig):
+            raise TypeError(
+                f"config is a {type(config).__name__}; pass a DataLoaderConfig, such as DataLoaderConfig(batch_size=32)"
+            )
         config.check()
+        if not hasattr(dataset, "__getitem__") and not isinstance(dataset, IterableDataset):
+            raise TypeError(
+                f"the dataset is a {type(dataset).__name__}: pass one with __getitem__ and __len__, a list, or an IterableDataset"
+            )
         collate = data_collator or config.collate_fn or self._by_task(task_spec, tokenizer)
         if isinstance(dataset, list) and all(isinstance(v, torch.Tensor) for v in dataset) and collate is None:
             dataset = stacked(dataset)

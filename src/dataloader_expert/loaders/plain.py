@@ -79,6 +79,8 @@ def as_text(value: Any) -> str:
     """Lists and objects, such as the turns of a conversation, as JSON."""
     import json
 
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     if not isinstance(value, list | tuple | dict):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))

@@ -17,7 +17,7 @@ from dataloader_expert.loaders.plain import as_text, nearest, resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of
 from dataloader_expert.sources.arrays import pixel_boxes
-from dataloader_expert.sources.base import Block, Field, Source, bytes_of
+from dataloader_expert.sources.base import Block, Column, Field, Source, bytes_of
 from dataloader_expert.sources.pictures import DEEP, GREY, as_grey, as_rgb, in_colour
 
 logger = logging.getLogger(__name__)
@@ -71,6 +71,8 @@ def memory_of(block: Block) -> int:
 class SourceDataset(Dataset[Any]):
     """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
 
+    Of unsigned integers, uint16 and uint32 become int32 and int64; uint64 stays, except for the label.
+
     Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process.
 
     Args:
@@ -105,6 +107,12 @@ class SourceDataset(Dataset[Any]):
     ) -> None:
         one_of(("raise", "skip", "replace"), unreadable=unreadable)
         one_of((1, 3, None), channels=channels)
+        if size is not None and (isinstance(size, str) or not hasattr(size, "__len__") or len(size) != 2):
+            raise ValueError(f"size is {size!r}; it must be a height and a width, such as (224, 224)")
+        unknown = set(nullable or ()) - {f.name for f in source.fields}
+        if unknown:
+            names = ", ".join(f.name for f in source.fields)
+            raise ValueError(f"nullable names {', '.join(sorted(unknown))}, and the fields are {names}")
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
         self.transform = transform
         self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
@@ -166,7 +174,12 @@ class SourceDataset(Dataset[Any]):
             return NOTHING
 
     def _finished(self, sample: dict[str, Any]) -> Any:
-        return sample if self.transform is None else self.transform(sample)
+        if self.transform is None:
+            return sample
+        made = self.transform(sample)
+        if made is None:
+            raise ValueError("transform returned None: it must return the sample, also where it changes it in place")
+        return made
 
     def _many(self, ats: Any) -> bool:
         return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
@@ -204,7 +217,10 @@ class SourceDataset(Dataset[Any]):
         if name == self.source.label and self.codes is not None:
             codes = block.views.get("codes")
             if codes is None:
-                codes = np.array([int(self._value(name, column, row)) for row in range(block.samples)])
+                try:
+                    codes = np.array([int(self._value(name, column, row)) for row in range(block.samples)])
+                except Unreadable:
+                    return None  # one by one, so that the sample is named
                 block.views["codes"] = codes
             return codes[rows]
         values = column.values
@@ -227,7 +243,7 @@ class SourceDataset(Dataset[Any]):
             return part
         if column.nulls is not None and column.nulls[rows].any():
             return None
-        return _supported(part.astype(part.dtype.newbyteorder("="), copy=False))
+        return _supported(self._signed(name, part.astype(part.dtype.newbyteorder("="), copy=False)))
 
     def _block(self, at: int) -> Block:
         """The decoded samples of a unit, which are cached if there are several."""
@@ -241,9 +257,22 @@ class SourceDataset(Dataset[Any]):
         block = self.source.decode(unit, raw)
         if clock is not None:
             clock.lap("decode")
+        if self.source.nullable:
+            block.columns = self._whole(block)
         if unit.samples > 1:
             self.blocks.keep(at, block)
         return block
+
+    def _whole(self, block: Block) -> dict[str, Column]:
+        """The columns of a block of a table: those of the source, whose values are missing where a file lacks the column."""
+        names = [f.name for f in self.source.fields]
+        absent = np.ones(block.samples, bool)
+        return {
+            name: block.columns[name]
+            if name in block.columns
+            else Column(np.zeros(block.samples) if name in self.nullable else [None] * block.samples, absent)
+            for name in names
+        }
 
     def _sample(self, index: int) -> dict[str, Any]:
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
@@ -266,7 +295,13 @@ class SourceDataset(Dataset[Any]):
         if name == self.source.label and self.codes is not None:
             plain = value.item() if hasattr(value, "item") else value
             missing = plain is None or (column.nulls is not None and column.nulls[row])
-            return torch.tensor(-1 if missing else self.codes.get(self.source.class_name(plain), -1))
+            if missing or plain == -1:  # by custom also a label that is withheld
+                return torch.tensor(-1)
+            called = self.source.class_name(plain)
+            if called not in self.codes:
+                text = f"its {name} is {called!r}, which is none of the {len(self.codes)} classes"
+                raise Unreadable("label-out-of-range", text, field=name)
+            return torch.tensor(self.codes[called])
         absent = column.nulls is not None and bool(column.nulls[row])
         if name in self.nullable and isinstance(value, np.generic | bool | int | float):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
@@ -313,8 +348,12 @@ class SourceDataset(Dataset[Any]):
             if name in self.nullable and field is not None and _is_array(field) and None not in field.shape:
                 array = array.astype(_floating(array.dtype), copy=False)
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
-            return torch.from_numpy(_supported(native))
+            return torch.from_numpy(_supported(self._signed(name, native)))
         return value if isinstance(value, bool | int | float | str) else as_text(value)
+
+    def _signed(self, name: str, array: Any) -> Any:
+        """Labels of uint64 as int64, which losses take."""
+        return array.astype(np.int64) if name == self.source.label and array.dtype == np.uint64 else array
 
     def _deep(self, image: Any, dtype: Any) -> torch.Tensor:
         """An image of more than 8 bits, with its values as stored: [channels, height, width]."""
@@ -336,6 +375,7 @@ def fields_with_nulls(source: Source) -> set[str]:
         except Unreadable:
             continue
         found |= {name for name, column in block.columns.items() if column.nulls is not None and column.nulls.any()}
+        found |= {f.name for f in source.fields if f.name not in block.columns}  # a file may lack a column
     return found
 
 
@@ -361,8 +401,8 @@ def _floating(dtype: Any) -> Any:
     return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
-_WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
-"""Wider dtypes for those that few operations of torch support."""
+_WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64}
+"""Wider dtypes for those that few operations of torch support; of uint64, such as hashes, there is none."""
 
 
 def _supported(array: Any) -> Any:

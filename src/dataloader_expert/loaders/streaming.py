@@ -39,7 +39,7 @@ class StreamingDataset(IterableDataset[Any]):
     refused for a while resumes after the last byte, so that each sample is read once.
 
     The name of a URL gives its format: ``.jsonl`` one value per line, ``.csv`` and ``.tsv`` one dictionary per row with
-    the first line as keys, others one text per line; ``.gz`` after it is decompressed. For other formats pass ``parse``,
+    the first line as keys, others one text per line, without empty ones; ``.gz`` after it is decompressed. For other formats pass ``parse``,
     or override :meth:`stream_from_url`.
 
     Args:
@@ -149,10 +149,20 @@ class StreamingDataset(IterableDataset[Any]):
         lines = read_lines(url, self.patience)
         name = _path(url).removesuffix(".gz")
         if self.parse is None and name.endswith((".csv", ".tsv")):
-            text = (line.decode() for line in lines)
+            text = (line.decode("utf-8-sig" if not number else "utf-8") for number, line in enumerate(lines))
             rows = csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
             try:
-                yield from rows
+                for row in rows:
+                    if None in row or None in row.values():
+                        fields = (
+                            len(row) + len(row.get(None) or ()) - 1
+                            if None in row
+                            else sum(v is not None for v in row.values())
+                        )
+                        raise StreamError(
+                            f"{url}: line {rows.line_num} has {fields} fields, the header {len(rows.fieldnames or ())}"
+                        )
+                    yield row
             except (ValueError, csv.Error) as e:
                 raise StreamError(f"{url}: line {rows.line_num + 1} is not a sample: {e}") from None
             return

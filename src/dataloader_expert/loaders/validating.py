@@ -30,6 +30,8 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
     Raises:
         AssertionError: naming the key and its fault; also if there is no batch.
     """
+    if not isinstance(loader, DataLoader):
+        raise TypeError(f"loader is a {type(loader).__name__}; pass a DataLoader")
     batch = _first(loader)
     datasets = wrapped(loader.dataset)
     own = next((d for d in datasets if isinstance(d, JASPERSteeringDataset)), None)

@@ -16,7 +16,7 @@ from torch.utils.data import DistributedSampler, Sampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
-from dataloader_expert.samplers.rules import at_least, integers
+from dataloader_expert.samplers.rules import integers
 
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
@@ -93,7 +93,7 @@ class EpochSampler(Sampler[T]):
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next pass, at least 0; it starts at its beginning, or resumes a state of it just loaded."""
-        at_least(0, epoch=epoch)
+        integers(0, epoch=epoch)
         if self._start and int(epoch) == self.epoch:
             return  # training loops name each epoch, the one that they resume in too
         self.epoch, self._start, self._begun = int(epoch), 0, False

@@ -38,7 +38,7 @@ class GroupBatchSampler(PackedBatchSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         integers(1, batch_size=batch_size)
-        codes, self._counts = class_codes(groups)
+        codes, self._counts = class_codes(groups, "groups")
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes), "groups": summed_up(codes)}
@@ -91,9 +91,11 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
     Raises:
         ValueError: if a share is not above 0, or they do not sum to 1.
     """
+    if not isinstance(shares, dict):
+        raise ValueError(f"shares is {shares!r}; it must be a dictionary, such as {{'train': 0.8, 'val': 0.2}}")
     if not shares or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
         raise ValueError(f"shares is {shares}; each must be above 0, and together they must sum to 1")
-    codes, counts = class_codes(groups)
+    codes, counts = class_codes(groups, "groups")
     rng = np.random.Generator(np.random.SFC64([seed]))
     order = rng.permutation(len(counts))
     order = order[np.argsort(-counts[order], kind="stable")]

@@ -174,14 +174,20 @@ def key_type(count: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.uint32
 
 
-def class_codes(labels: Any) -> tuple[Keys, NDArray[np.intp]]:
+def class_codes(labels: Any, called: str = "labels") -> tuple[Keys, NDArray[np.intp]]:
     """Codes 0, 1, … of ``labels`` (sequence, array or tensor) in sorted order, and how many samples each has."""
-    values = per_sample("labels", labels)
+    values = per_sample(called, labels)
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:  # small integers: counted, not sorted
             return _counted(values, low, high - low + 1)
-    names, places = np.unique(values, return_inverse=True)
+    try:
+        names, places = np.unique(values, return_inverse=True)
+    except TypeError:  # None among texts, or texts among numbers
+        kinds = sorted({type(v).__name__ for v in values.tolist()})
+        raise ValueError(
+            f"{called} are of several types ({', '.join(kinds)}), which have no order: give a sample without one a value of its own"
+        ) from None
     return places.astype(key_type(len(names))), np.bincount(places, minlength=len(names))
 
 

@@ -7,6 +7,8 @@ from types import FrameType
 
 import torch.distributed
 
+from dataloader_expert.samplers.rules import given, integers
+
 WRAPPERS = frozenset({"BatchSamplerShard", "DataLoaderDispatcher"})
 """Classes of accelerate by which ``prepare`` shards the batches of an inner sampler across ranks."""
 
@@ -42,7 +44,13 @@ def asked_by_wrapper() -> bool:
 def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
     """World size and rank if at least one of them is given; the other is the process group's."""
     world, own = process_group()
+    integers(1, **given(num_replicas=num_replicas))
+    integers(0, **given(rank=rank))
     replicas = world if num_replicas is None else num_replicas
+    if rank is None and replicas not in (1, world):
+        raise ValueError(
+            f"num_replicas is {replicas}, and the process group has {world}: pass rank= too, else every process would take the first share"
+        )
     found = rank if rank is not None else own if replicas == world else 0
     if not 0 <= found < replicas:
         raise ValueError(f"rank is {found} of {replicas} replicas; it must be in [0, {replicas})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,12 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
     for name, value in values.items():
         if value not in allowed:
             raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """What to add to an error about a name that there is not: the one that may have been meant; empty without such."""
+    close = get_close_matches(name, list(known), 1)
+    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:

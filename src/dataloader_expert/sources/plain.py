@@ -364,7 +364,9 @@ def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
     sample: Sample = {}
     with path.open("rb") as file:
         for suffix, (start, size) in members.items():
-            name = suffix.rpartition(".")[0] or suffix
+            stem = suffix.rpartition(".")[0]
+            twofold = stem and sum(other.rpartition(".")[0] == stem for other in members) > 1  # left.png and left.npy
+            name = suffix if twofold else stem or suffix
             file.seek(start)
             value = value_of(suffix.rpartition(".")[2], file.read(size))
             if isinstance(value, dict):

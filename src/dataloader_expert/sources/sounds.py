@@ -13,7 +13,7 @@ from dataloader_expert.sources.magic import guess_text, sniff
 def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
     """Samples as stored, shape ``[frames, channels]``, and the rate in Hz.
 
-    PCM keeps its integers (8-bit unsigned, 16, 24 as int32, 32), float WAV its floats; other codecs give float32.
+    PCM keeps its integers (8-bit unsigned, 16, 24 in the upper bits of int32, 32), float WAV its floats; other codecs give float32.
 
     Args:
         problems: receives oddities that do not prevent reading.
@@ -80,7 +80,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     if (tag, bits) == (1, 24):
         wide = np.zeros((len(body) // 3, 4), "u1")
         wide[:, 1:] = np.frombuffer(body, "u1").reshape(-1, 3)
-        samples = wide.view("<i4")[:, 0] >> 8
+        samples = wide.view("<i4")[:, 0]
     elif (tag, bits) in kinds:
         samples = np.frombuffer(body, kinds[tag, bits])
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.conclusions import MAX_PLACES
@@ -37,6 +38,7 @@ class WebDataset(Source):
     kinds = frozenset({"tar"})
     in_shards = True
     listing: Listing
+    twofold: frozenset[str] = frozenset()
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -62,6 +64,7 @@ class WebDataset(Source):
                     )
                 size = sum(m[2] for m in members)
                 units.append(Unit(len(units), entry.path, len(units), 1, size, split, None, tuple(members), key))
+        source.twofold = twofold(units)
         if not units:
             why = source.problems[0].told() if source.problems else "no members"
             raise NothingReadable(f"no sample in any tar ({why}); give a folder of WebDataset shards", source.problems)
@@ -132,8 +135,8 @@ class WebDataset(Source):
         columns: dict[str, Column] = {}
         where = f"{unit.file}:{unit.key}"
         for ext, data in raw.items():
-            name = ext.rsplit(".", 1)[0] if "." in ext else ext
-            kind = ext.rsplit(".", 1)[-1]
+            stem, _, kind = ext.rpartition(".")
+            name = ext if stem in self.twofold else stem or ext
             try:
                 columns.update(decode_member(name, kind, data, where, problems))
             except Unreadable as problem:
@@ -145,6 +148,17 @@ class WebDataset(Source):
             raise problems[0]
         biggest = max(raw.values(), key=len)
         return Block(unit, columns, (biggest,), problems)
+
+
+def twofold(units: Iterable[Unit]) -> frozenset[str]:
+    """Names before the last point of extensions of which a sample has two, such as ``left`` of left.png and left.npy: these name
+    their fields in full."""
+    found: set[str] = set()
+    for unit in units:
+        stems = [stem for ext, _, _ in unit.at if (stem := ext.rpartition(".")[0])]
+        if len(stems) > 1 and len(set(stems)) < len(stems):
+            found |= {stem for stem in stems if stems.count(stem) > 1}
+    return frozenset(found)
 
 
 def note(spelt: Spelt, ext: str, file: str, key: str) -> None:

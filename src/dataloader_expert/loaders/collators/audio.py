@@ -18,8 +18,8 @@ WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
 class AudioCollator(Collator):
     """Pads waveforms with silence to the longest.
 
-    A sample has ``waveform`` (or ``input_values``, ``audio``, ``wave``) [T] or [channels, T], floating, int16 or int32;
-    integers are scaled to [-1, 1).
+    A sample has ``waveform`` (or ``input_values``, ``audio``, ``wave``) [T], [channels, T] or, as :func:`open_dataset` gives it,
+    [T, channels], floating, int16 or int32; time is the side that varies, else the longer one. Integers are scaled to [-1, 1).
 
     Args:
         normalize: each waveform to mean 0 and standard deviation 1, as for wav2vec 2.0.
@@ -41,7 +41,8 @@ class AudioCollator(Collator):
 
     def _batch(self, samples: Samples) -> Batch:
         name = self._first(WAVE_NAMES, samples)
-        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in self._values(samples, name)])]
+        waves = as_tensors([_wave(v) for v in self._values(samples, name)])
+        waves = [self._scaled(wave.T if _by_frames(waves) else wave) for wave in waves]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
             raise ValueError(f"waveforms have the shapes {shapes[:4]}: convert all to one number of channels")
@@ -66,6 +67,14 @@ class AudioCollator(Collator):
         if self.normalize and wave.shape[-1]:
             wave = (wave - wave.mean(-1, keepdim=True)) / (wave.var(-1, keepdim=True, unbiased=False) + 1e-7).sqrt()
         return wave
+
+
+def _by_frames(waves: list[torch.Tensor]) -> bool:
+    """Whether waveforms are [T, channels]: only their first side varies, or, of equal ones, it is the longer one."""
+    if any(wave.ndim != 2 for wave in waves):
+        return False
+    firsts, seconds = ({wave.shape[side] for wave in waves} for side in (0, 1))
+    return len(seconds) == 1 and (len(firsts) > 1 or max(firsts) > max(seconds))
 
 
 def _wave(value: Any) -> Any:

@@ -54,6 +54,10 @@ class Collator(ABC):
     def __call__(self, samples: Samples) -> Batch:
         if not len(samples):
             raise ValueError(f"the {self.called} got an empty batch: there is nothing to collate")
+        if not isinstance(samples[0], Mapping):
+            raise ValueError(
+                f"the {self.called} takes samples that are mappings, such as {{'x': …}}; the first is a {type(samples[0]).__name__}"
+            )
         batch = dict(cast(self._batch(samples), self.dtype))
         if isinstance(samples[0], Mapping):
             known = samples[0].keys()
@@ -165,11 +169,12 @@ class DefaultCollator:
         return cast(batch, self.dtype)
 
 
-def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    """The fields of a tokenizer for one text or a list of them, truncated to ``max_length`` tokens."""
-    several = isinstance(texts, list)
-    if texts is None or (several and any(text is None for text in texts)):
+def tokenised(tokenizer: Any, texts: Any, max_length: int | None, seconds: Any = None) -> dict[str, Any]:
+    """The fields of a tokenizer for one text or a list of them, each with its second one if there are such, truncated to
+    ``max_length`` tokens."""
+    given = [texts] if seconds is None else [texts, seconds]
+    if any(of is None or (isinstance(of, list) and None in of) for of in given):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")
     limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    encoded = tokenizer(list(map(str, texts)) if several else str(texts), **limit)
+    encoded = tokenizer(*(list(map(str, of)) if isinstance(of, list) else str(of) for of in given), **limit)
     return {name: encoded[name] for name in encoded}

@@ -39,6 +39,8 @@ class TabularCollator(Collator):
             self.columns = tuple(self.columns)  # an array has no truth value, a view of keys cannot be pickled
 
     def _batch(self, samples: Samples) -> Batch:
+        if self.label is not None and all(self.label not in sample for sample in samples):
+            raise ValueError(f"label is {self.label!r}, and samples have {', '.join(map(str, samples[0]))}")
         label = self.label or next((n for n in LABELS if n in samples[0]), None)
         columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(self._values(samples, n)))
         batch: Batch = {}

@@ -22,7 +22,7 @@ from dataloader_expert.loaders.collators.base import (
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
-from dataloader_expert.samplers.rules import at_least, one_of
+from dataloader_expert.samplers.rules import at_least, integers, one_of
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Suffixes of fields with one value per token, of other sequences too, such as ``decoder_input_ids``."""
@@ -76,6 +76,8 @@ class LanguageModelingDataCollator(Collator):
         if self.tokenizer is None:
             raise ValueError("tokenizer required for text collator: it says which token pads; pass tokenizer=")
         one_of(("left", "right"), padding_side=self.padding_side)
+        if self.max_length is not None:
+            integers(1, max_length=self.max_length)
         if not 0 < self.mlm_probability <= 1:
             raise ValueError(f"mlm_probability is {self.mlm_probability}; it must be in (0, 1]")
         if self.mlm and getattr(self.tokenizer, "mask_token_id", None) is None:
@@ -146,6 +148,11 @@ class LanguageModelingDataCollator(Collator):
         ]
 
     def _padded(self, samples: Samples, name: str, value: int, present: torch.Tensor) -> torch.Tensor:
+        for at, (row, sample) in enumerate(zip(self._values(samples, name), samples, strict=True)):
+            if len(row) != len(sample["input_ids"]):
+                raise ValueError(
+                    f"sample {at} of the batch has {len(row)} values in {name!r} and {len(sample['input_ids'])} in 'input_ids'"
+                )
         return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, present)
 
     def _labels(self, samples: Samples, name: str, present: torch.Tensor) -> Any:

@@ -66,6 +66,10 @@ class VisionDataCollator(Collator):
             images = as_tensors(self._values(samples, name))
         except (TypeError, RuntimeError) as e:
             raise ValueError(f"{name} is not a tensor or array ({e}): convert images in the dataset") from None
+        if (
+            self.normalize and len({image.dtype for image in images}) > 1
+        ):  # each scaled by itself: 200 of 255 is no 200.0
+            images = [image.float().div_(255) if image.dtype == torch.uint8 else image for image in images]
         try:
             stacked = torch.stack(images)
         except RuntimeError:

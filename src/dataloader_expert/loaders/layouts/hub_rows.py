@@ -12,6 +12,11 @@ from torch.utils.data import Dataset, IterableDataset
 from dataloader_expert.loaders.collators.base import tokenised
 from dataloader_expert.sources.pictures import GREY, in_colour
 
+PAIRS = (
+    ("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("question", "context"),
+    ("question", "sentence"), ("query", "passage"), ("text1", "text2"), ("text_a", "text_b"),
+)  # fmt: skip
+"""Names of two texts that a model reads together."""
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
 LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
 LOOKED_AT = 32
@@ -21,8 +26,8 @@ LOOKED_AT = 32
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, unless
-    there are ``input_ids``. If the data set has its own format (``with_format``, ``with_transform``), only labels are
+    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, two such as
+    ``premise`` and ``hypothesis`` as a pair, unless there are ``input_ids``. If the data set has its own format (``with_format``, ``with_transform``), only labels are
     renamed.
 
     Args:
@@ -50,6 +55,7 @@ class HubRows(Dataset[dict[str, Any]]):
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
         tokenised_here = tokenizer is not None and "input_ids" not in dataset.column_names and not self.own_format
         self.text = text_column(dataset.features) if tokenised_here else None
+        self.pair = text_pair(dataset.features) if tokenised_here else None
         self.mode = image_mode or mode_of_images(dataset)
 
     def __len__(self) -> int:
@@ -62,7 +68,10 @@ class HubRows(Dataset[dict[str, Any]]):
         columns = dict(self.dataset[list(indices)])
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
-        if self.text is not None:
+        if self.pair is not None:
+            one, two = (list(columns.pop(name)) for name in self.pair)
+            columns |= tokenised(self.tokenizer, one, self.max_length, two)
+        elif self.text is not None:
             columns |= tokenised(self.tokenizer, list(columns.pop(self.text)), self.max_length)
         named = self.own_format and "labels" in columns  # a transform may have renamed the label
         if self.label in columns and self.label != "labels" and not named:
@@ -88,9 +97,14 @@ class HubStream(IterableDataset[dict[str, Any]]):
 
     def _fitting(self, row: dict[str, Any], features: Any) -> dict[str, Any]:
         known = features or dict.fromkeys(row)
-        text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
+        tokenised_here = self.tokenizer is not None and "input_ids" not in row
+        text = text_column(known, row) if tokenised_here else None
+        pair = text_pair(known, row) if tokenised_here else None
         label = label_column(known, None)
-        if text is not None:
+        if pair is not None:
+            one, two = (row.pop(name) for name in pair)
+            row |= tokenised(self.tokenizer, one, self.max_length, two)
+        elif text is not None:
             row |= tokenised(self.tokenizer, row.pop(text), self.max_length)
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
@@ -141,13 +155,23 @@ def label_column(features: Any, target: str | None) -> str | None:
 
 def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
     """The column of texts: by name, else the first of strings."""
-    strings = [
+    strings = _strings(features, row)
+    return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
+
+
+def text_pair(features: Any, row: dict[str, Any] | None = None) -> tuple[str, str] | None:
+    """The columns of two texts that a model reads together, by their names."""
+    strings = {*_strings(features, row)}
+    return next((pair for pair in PAIRS if strings >= {*pair}), None)
+
+
+def _strings(features: Any, row: dict[str, Any] | None) -> list[str]:
+    return [
         name
         for name in features
         if getattr(features[name], "dtype", None) in ("string", "large_string")
         or (features[name] is None and row is not None and isinstance(row.get(name), str))
     ]
-    return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
 
 
 def pixels(image: Any, mode: str) -> torch.Tensor:

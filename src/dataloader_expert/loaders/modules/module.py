@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import fields
+from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
 from torch.utils.data import DataLoader, IterableDataset
@@ -15,7 +17,7 @@ from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hu
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.trainers.steps import get_dataloader_length
-from dataloader_expert.samplers.rules import one_of
+from dataloader_expert.samplers.rules import given, integers, nearest, one_of
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,13 @@ class UniversalDataModule:
                 "as train_data['train']"
             )
         one_of(("seeded", "tail"), list_split=list_split)
+        one_of(("L", "RGB", None), image_mode=image_mode)
+        integers(1, **given(max_length=max_length))
+        if task_spec is not None and not isinstance(task_spec, TaskSpec):
+            raise TypeError(f"task_spec is {task_spec!r}; pass a TaskSpec, such as TaskSpec.lm_tiny()")
+        there = [*(f.name for f in fields(DataLoaderConfig)), *signature(type(self)).parameters]
+        for name in sorted(settings.keys() - set(there)):
+            raise TypeError(f"{type(self).__name__}() has no argument {name!r}{nearest(name, there)}")
         self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
         self.config.check()
         self.factory = DataLoaderFactory(collator_registry)
@@ -156,6 +165,10 @@ class UniversalDataModule:
         Raises:
             ValueError: if ``state`` is of another seed.
         """
+        if not {"seed", "epoch", "train"} <= state.keys():
+            raise ValueError(
+                f"this is no state of a data module, which has seed, epoch and train: it has {sorted(state) or 'nothing'}"
+            )
         if state["seed"] != self.seed:
             raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: the orders differ")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def split(
         ValueError: if ``share`` is not in [0, 1); if a stream, or with both arguments, is to be stratified or grouped;
             if there are not as many values as samples.
     """
-    if not 0 <= share < 1:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise ValueError(f"val_split is {share}; it must be a share in [0, 1)")
     if stratify is not None and groups is not None:
         raise ValueError("stratify and groups exclude each other: pass one of them")
@@ -122,7 +122,20 @@ def _values(data: Any, given: Any) -> Any:
         held = getattr(data, given, None)
         values = data[given] if given in columns else held
         if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
-            values = [data[row][given] for row in range(len(data))]
+            try:
+                values = [data[row][given] for row in range(len(data))]
+            except (KeyError, IndexError, TypeError) as e:
+                first = data[0]
+                has = (
+                    ", ".join(map(str, first))
+                    if isinstance(first, Mapping)
+                    else f"no names: it is a {type(first).__name__}"
+                )
+                raise ValueError(
+                    f"samples have no field {given!r} ({type(e).__name__}); the first has {has}. Pass a field's name, or one value per sample"
+                ) from None
+    if not hasattr(values, "__iter__"):
+        raise ValueError(f"stratify or groups is {given!r}; it must be a field's name, or one value per sample")
     values = [v.item() if hasattr(v, "item") else v for v in values]
     if len(values) != len(data):
         raise ValueError(f"{len(values)} values for {len(data)} samples; one value per sample is needed")
