@@ -19,7 +19,7 @@ class AudioCollator(Collator):
     """Pads waveforms with silence to the longest.
 
     A sample has ``waveform`` (or ``input_values``, ``audio``, ``wave``) [T], [channels, T] or, as :func:`open_dataset` gives it,
-    [T, channels], floating, int16 or int32; time is the side that varies, else the longer one. Integers are scaled to [-1, 1).
+    [T, channels], floating, int16 or int32; time is the side that varies, or the longer one. Integers are scaled to [-1, 1).
 
     Args:
         normalize: each waveform to mean 0 and standard deviation 1, as for wav2vec 2.0.
@@ -70,11 +70,11 @@ class AudioCollator(Collator):
 
 
 def _by_frames(waves: list[torch.Tensor]) -> bool:
-    """Whether waveforms are [T, channels]: only their first side varies, or, of equal ones, it is the longer one."""
+    """Whether waveforms are [T, channels]: the second side is the same in all, and shorter than the first."""
     if any(wave.ndim != 2 for wave in waves):
         return False
     firsts, seconds = ({wave.shape[side] for wave in waves} for side in (0, 1))
-    return len(seconds) == 1 and (len(firsts) > 1 or max(firsts) > max(seconds))
+    return len(seconds) == 1 and max(firsts) > max(seconds)
 
 
 def _wave(value: Any) -> Any:
