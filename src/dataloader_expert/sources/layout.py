@@ -185,6 +185,8 @@ WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit")
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     """The label field that a name suggests, and how it was found."""
     lower = {n.lower(): n for n in reversed(names)}
+    if {"x", "y", "z"} <= lower.keys():
+        del lower["y"]  # beside z it is a coordinate
     outcome = any(known in lower for known in OUTCOMES)
     for known in STRONG_LABELS:
         if known in lower and not (outcome and known.startswith("category")):  # a category of goods beside a fraud
