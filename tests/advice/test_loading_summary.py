@@ -31,10 +31,18 @@ def facts(chosen: dict[str, Any], *more: Fact, speedup: float = 1.0, timed: bool
 def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_change() -> None:
     """Our promise: what to mend, the settings with their gain, where the time goes."""
     known = facts({**NOW, "num_workers": 32, "persistent_workers": True}, speedup=6.0, timed=True)
-    told = loading_summary(known, [HANDLE], ("decode", 0.8, False), [("__getitem__", 1.0), ("digest_of", 0.7)], False)
+    spots = [
+        {"function": name, "file": "a/data.py", "line": line, "inclusive": share, "line_share": share}
+        for name, line, share in (("__getitem__", 9, 1.0), ("digest_of", 30, 0.7))
+    ]
+    told = loading_summary(known, [HANDLE], ("decode", 0.8, False), spots, False)
     assert told.startswith("Workers share a handle. Fix: open it in each. ")
     assert "num_workers=32, persistent_workers=True is 6.00 times as fast (95 % 5.40 to 6.60)" in told
-    assert told.endswith("is spent in decode; your `digest_of` takes 70%, including what it calls.")
+    assert told.endswith(
+        "is spent in decode; your `digest_of` takes 70%, including what it calls, most of it at data.py:30."
+    )
+    told = loading_summary(known, [HANDLE], ("unattributed", 0.8, False), spots, False)
+    assert told.endswith("Most of a sample's time (70%) is spent at data.py:30 in your `digest_of`.")
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:

@@ -9,7 +9,13 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.profile.stage import STAGE
 
+KNOWN = {"read", "decode", "collate", "worker_transfer", "pin", "to_device"}
+"""Stages that say themselves what takes the time."""
+LEAST_MS = 0.1
+"""The least milliseconds of a sample of which a line is told."""
 MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
 ONCE = "once in each worker, on first use"
@@ -39,6 +45,15 @@ KINDS = {
     "connects": ("opening connections", f"connect {ONCE}, and keep the connection"),
     "collects": ("gc.collect()", "leave gc.collect() out; gc.freeze() before workers start"),
     "searches": ("searching a list from its beginning", "build a dict or set in __init__, and look up there"),
+    "selects": (
+        "comparing all rows of a table",
+        "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
+    ),
+    "loads": ("loading a tokenizer or model", f"load it {ONCE}, and keep it"),
+    "converts": (
+        "torch.tensor(), which reads Python lists value by value",
+        "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
+    ),
     "length": ("len(), which is called for each sample", "compute the length once, in __init__"),
     "loops": (
         "Python loops over single values",
@@ -65,4 +80,22 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
 
 
-RULES: tuple[Rule, ...] = (avoidable,)
+def costly_line(facts: Facts) -> Iterator[Finding]:
+    """The user's line that takes most of a sample's time, where no kind of work is known that could be left out."""
+    fact, work = facts.find(USER_FUNCTIONS), facts.find(AVOIDABLE)
+    known = sum(f.value["ms"] for f in facts.all(STAGE) if f.at["stage"] in KNOWN)
+    whole = sum(f.value["ms"] for f in facts.all(STAGE))
+    if fact is None or (work is not None and work.value) or whole < LEAST_MS or known > 0.5 * whole:
+        return
+    lines = [spot for spot in fact.value if spot["line_share"] >= MOST_OF]
+    if lines:
+        spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
+        where = f"{posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+        text = f"{spot['line_share']:.0%} of a sample's time goes to one line of your code, {where}"
+        fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
+        fix += "whole arrays instead of Python objects"
+        at = [{"file": spot["file"], "line": spot["line"]}]
+        yield finding("costly-line", "info", text, fact, fix, at)
+
+
+RULES: tuple[Rule, ...] = (avoidable, costly_line)

@@ -11,6 +11,7 @@ from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
 FINDING_OF = {
@@ -39,8 +40,14 @@ def loader(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     if v["died"] and facts.find(OVERFULL) is not None:
         return  # it was stopped for its memory, which is told
+    if facts.value(SHARDING, {}).get("once"):
+        return  # a stream that was read to its end before, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
-    text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
+    alone = not fact.at["workers"]
+    text, fix = (
+        v["error"],
+        f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
+    )
     for words, cure in UNLIKE.items():
         if words in text and not fact.at["hung"]:
             code, fix = "not-collatable", cure

@@ -28,7 +28,7 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     if v["why"] is not None:
-        severity: Severity = "warning" if v["start_method"] == "fork" else "error"
+        severity: Severity = "error" if v["start_method"] != "fork" else "warning" if v["workers"] else "info"
         text = f"the loader cannot start workers with spawn or forkserver: {v['why']}"
         fix = "use functions and classes defined at module level, and open handles on first use"
         yield finding("unpicklable", severity, text, fact, fix)
@@ -110,7 +110,9 @@ def order(facts: Facts) -> Iterator[Finding]:
     if v["same"] and not v["ascending"] and (fact.evidence.seen or 0) > 8:
         text = "two epochs yield the samples in the same order"
         told = "call sampler.set_epoch(epoch) before each epoch"
-        fix = told if v["set_epoch"] else "do not reseed the sampler with the same seed in each epoch"
+        fix = told if v["heeds"] else "do not reseed the sampler with the same seed in each epoch"
+        if v["set_epoch"] and not v["heeds"]:
+            fix = "seed the order with the epoch that set_epoch gives in the sampler's __iter__, which ignores it"
         yield finding("same-order-each-epoch", "warning", text, fact, fix)
     if v["global"]:
         text = "the order is drawn from torch's global generator: any code that draws from it earlier changes the order"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.advice.causes import cause, in_a_sentence
@@ -20,11 +21,11 @@ def loading_summary(
     facts: Facts,
     findings: Iterable[Finding],
     bottleneck: tuple[str, float, bool] | None,
-    functions: Sequence[tuple[str, float]],
+    functions: Sequence[Mapping[str, Any]],
     stepped: bool,
 ) -> str:
     """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own,
-    with their inclusive shares; ``stepped``: rates are at the pace of a training step."""
+    with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step."""
     first = cause(findings)
     said = [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
@@ -81,12 +82,16 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     return "; ".join(parts)
 
 
-def _where(bottleneck: tuple[str, float, bool], functions: Sequence[tuple[str, float]]) -> str:
+def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]]) -> str:
     stage, share, waits = bottleneck
+    most = [f for f in functions if f["inclusive"] >= MOST_OF]
+    own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it
+    at = "" if own is None else f"{posixpath.basename(own['file'])}:{own['line']}"
+    if stage == "unattributed" and own is not None and own["line_share"] >= MOST_OF:
+        return f"Most of a sample's time ({own['line_share']:.0%}) is spent {'waiting ' * waits}at {at} in your `{own['function']}`."
     name = "code that could not be attributed to a stage" if stage == "unattributed" else stage
-    text = f"Most of a sample's time ({share:.0%}) is spent {'waiting ' * waits}in {name}"
-    most = [(part, name) for name, part in functions if part >= MOST_OF]
-    if most:  # the innermost of those that account for most of it
-        part, name = min(most)
-        text += f"; your `{name}` takes {part:.0%}, including what it calls"
+    text = f"{'Most' if share >= MOST_OF else 'The largest part'} of a sample's time ({share:.0%}) is spent {'waiting ' * waits}in {name}"
+    if own is not None:
+        text += f"; your `{own['function']}` takes {own['inclusive']:.0%}, including what it calls"
+        text += f", most of it at {at}" if own["line_share"] >= MOST_OF * own["inclusive"] else ""
     return f"{text}."

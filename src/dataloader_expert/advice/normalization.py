@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.checks.base import LABELS_EACH, STATISTICS
 from dataloader_expert.checks.statistics import TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
+from dataloader_expert.sources.roles import words
 
+NO_MEASURE = {"id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints"}
+"""Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
 
@@ -19,6 +22,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     """``{method, mean, std, computed_on, applied}``; images after division by ``WHITE``; None where nothing was read."""
     fields = {f["name"]: f for f in facts.value(FIELDS, [])}
     label = facts.value(LABEL, {"name": None})["name"]
+    several = next((f.at["field"] for f in facts.all(LABELS_EACH)), None)
     numeric = [
         n
         for n, f in fields.items()
@@ -27,7 +31,10 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     numeric = [
         n
         for n in numeric
-        if n.lower() not in ("id", "idx", "index", "sample_rate") and any(facts.all(STATISTICS, field=n))
+        if n.lower() not in ("idx", "index", "sample_rate")
+        and not set(words(n)) & NO_MEASURE
+        and n != several
+        and any(facts.all(STATISTICS, field=n))
     ]
     if not fields:
         return None
@@ -65,7 +72,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     method = _method([s for s, _ in found.values()])
     mean = {n: m["mean"] for n, (_, m) in found.items()}
     std = {n: m["std"] for n, (_, m) in found.items()}
-    applied = all(_standard(s) for s, _ in found.values())
+    applied = all(_standard(s) or (method == "min-max" and _unit(s)) for s, _ in found.values())
     if len(found) == 1:
         only = next(iter(found))
         return {"method": method, "mean": mean[only], "std": std[only], "computed_on": on, "applied": applied}
@@ -85,6 +92,12 @@ def _method(statistics: list[Fact]) -> str:
 def _standard(fact: Fact) -> bool:
     s = fact.value
     return s["std"] is not None and abs(s["mean"]) < 0.05 and abs(s["std"] - 1) < 0.05
+
+
+def _unit(fact: Fact) -> bool:
+    """Whether values already lie between 0 and 1, and nearly fill that."""
+    s = fact.value
+    return s["min"] is not None and 0 <= s["min"] <= 0.02 and 0.98 <= s["max"] <= 1
 
 
 def normalization_advice(facts: Facts) -> list[Advice]:

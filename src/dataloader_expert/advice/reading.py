@@ -71,8 +71,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
-        fix = "read only what is used (columns, smaller row groups or chunks), shuffle by row group to use all that was read,"
-        fix += " or store samples at the size in which they are used"
+        fix = "read once what is the same for every sample, such as an index or a vocabulary, and of the rest only what is used"
+        fix += " (columns, smaller row groups or chunks, shuffled by row group), or store samples at the size in which they are used"
         yield finding("read-amplification", "warning", text, fact, fix)
 
 

@@ -10,6 +10,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT
 from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN, STRATEGY
+from dataloader_expert.probes.health.static_checks import LENGTH
 
 
 def sampler_advice(facts: Facts) -> list[Advice]:
@@ -17,7 +18,9 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     if strategy is None or strategy.value["strategy"] in ("random", "stream"):
         return []
     name = strategy.value["strategy"]
-    drawn = facts.find(DRAWN, strategy=name)
+    drawn, present = facts.find(DRAWN, strategy=name), facts.find(DRAWN, strategy="present")
+    if drawn is not None and present is not None and alike(drawn.value["classes"], present.value["classes"]):
+        return []  # the present one draws the classes as the suggested one does
     cited = (strategy.cite(), *([drawn.cite()] if drawn is not None else []))
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
@@ -27,6 +30,8 @@ def sampler_advice(facts: Facts) -> list[Advice]:
 
 LEAST_DRAWN, IMBALANCED = 0.05, 3
 """The least share of the samples that a sampler with sound weights draws in an epoch, and the ratio of classes that may need one."""
+ALIKE = 0.2
+"""By how much of the larger the numbers of samples of a class in two epochs may differ."""
 UNMIXED = 0.6
 """The share of a plain shuffle's classes per batch below which the order of the samples is not mixed."""
 PER_SAMPLE = (
@@ -36,11 +41,12 @@ PER_SAMPLE = (
 
 
 def repeating(facts: Facts) -> Iterator[Finding]:
-    """The suggested sampler draws one sample ten times or more in an epoch."""
+    """The suggested sampler draws one sample ten times or more in an epoch, and more often than the present one."""
     strategy = facts.find(STRATEGY)
     fact = None if strategy is None else facts.find(DRAWN, strategy=strategy.value["strategy"])
-    if fact is not None and fact.value["max_repeats"] >= 10:
-        text = f"one sample is drawn {fact.value['max_repeats']} times in an epoch"
+    present = facts.value(DRAWN, {"max_repeats": 0}, strategy="present")
+    if fact is not None and fact.value["max_repeats"] >= max(10, 1.5 * present["max_repeats"]):
+        text = f"the suggested sampler draws one sample {fact.value['max_repeats']} times in an epoch"
         fix = "augment the rare classes, or weight the loss instead"
         yield finding("repeats-of-rare-samples", "warning", text, fact, fix)
 
@@ -50,6 +56,9 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     fact, name = facts.find(DRAWN, strategy="present"), sampler_of(facts)
     if fact is None or fact.value["unique_fraction"] >= 0.9 or name is None or "Distributed" in name:
         return  # other ranks draw the rest
+    dropped = facts.value(LENGTH, {"samples": 1, "dropped": 0})
+    if fact.value["unique_fraction"] + dropped["dropped"] / max(1, dropped["samples"]) >= 0.9:
+        return  # drop_last leaves them out, which is told
     text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
     weighted = "Weighted" in name and fact.value["max_repeats"] > 1
     if weighted and fact.value["unique_fraction"] >= LEAST_DRAWN:
@@ -76,11 +85,18 @@ def weighting(facts: Facts) -> Iterator[Finding]:
     ):
         return
     text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of one class and {min(now):,} of another, a plain"
-    text += f" shuffle {max(before):,} and {min(before):,}: it does not balance the classes"
     worse = 2 * min(now) * max(before) < min(before) * max(now)  # class weights for samples, or their inverse
+    text += f" shuffle {max(before):,} and {min(before):,}: it {'makes the imbalance worse' if worse else 'does not balance the classes'}"
     fails = worse or present.value["max_repeats"] == 1  # without replacement all are drawn in the end
     severity: Severity = "warning" if fails else "info"  # weights may be for something else
     yield finding("severe-imbalance", severity, text, [present, plain], f"to balance them, {PER_SAMPLE}")
+
+
+def alike(one: list[int] | None, two: list[int] | None) -> bool:
+    """Whether two epochs have about the same numbers of samples of each class, other than by a plain shuffle."""
+    if not one or not two or len(one) != len(two):
+        return False
+    return all(abs(a - b) <= ALIKE * max(a, b) for a, b in zip(one, two, strict=True))
 
 
 def beyond(facts: Facts) -> Iterator[Finding]:

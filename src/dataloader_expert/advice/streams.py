@@ -20,15 +20,22 @@ def sharding(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     v = fact.value
-    if v["copied"]:
+    if v["once"]:
+        text = "the stream can be read only once: __iter__ returns the same iterator each time, so that the second epoch has no samples"
+        fix = "make the iterator in __iter__: write it as a generator function (yield), or call what makes the generator there"
+        yield finding("stream-exhausted", "error", text, fact, fix)
+    elif v["copied"]:
+        present = facts.value(CURRENT, {}).get("num_workers", 1)
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
+        text += "" if present else "; at present there are no workers"
         fix = "shard in __iter__: start at torch.utils.data.get_worker_info().id and yield every num_workers-th sample"
-        yield finding("iterable-not-sharded", "error", text, fact, fix)
+        yield finding("iterable-not-sharded", "error" if present else "warning", text, fact, fix)
     if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"
         yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")
-    if v["ended"] and v["length"] is not None and v["both"] < 0.5 and v["total"] != v["length"]:
-        text = f"the stream yielded {v['total']} samples, but len() is {v['length']}"
+    yielded = v["unique"] if v["copied"] else v["total"]
+    if v["ended"] and v["length"] is not None and (v["copied"] or v["both"] < 0.5) and yielded != v["length"]:
+        text = f"the stream yielded {yielded} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
 
 

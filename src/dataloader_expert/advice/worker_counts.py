@@ -42,18 +42,18 @@ def chatty(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     calls = fact.value["write_calls_per_sample"] - BATCH_CALLS * fact.value["batches_per_sample"]
-    if calls >= 0.5:
+    if calls >= 0.5 and facts.value(CURRENT, {}).get("num_workers", 1):
         text = f"workers make {calls:.1f} write calls per sample: printing, logging or a progress bar"
         yield finding("chatty-workers", "info", text, fact, "print and log only in the main process")
 
 
 def decoding(facts: Facts) -> Iterator[Finding]:
-    """B55: four times as many pixels are decoded as are used."""
+    """B55: four times as many pixels are decoded as are used, and JPEG could be decoded at half the size."""
     fact = facts.find(COUNTS)
     if fact is None or fact.value["used_pixels"] <= 0:
         return
     ratio = fact.value["decoded_pixels"] / fact.value["used_pixels"]
-    if ratio >= 4:
+    if ratio >= 4 and fact.value["decoded_pixels"] >= 2 * fact.value["least_pixels"]:
         text = f"{fact.value['decoded_pixels']:,.0f} pixels are decoded to use {fact.value['used_pixels']:,.0f}"
         fix = "for JPEG call image.draft('RGB', size) before load, or store smaller images"
         yield finding("decodes-too-large", "warning", text, fact, fix)

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.stored_values import REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
     """B4, B5, B44: random numbers that are the same in all workers, the same in all epochs, or unseeded."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["random"]:
+    if fact is None or not fact.value["random"] or facts.find(REWRITTEN) is not None:
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
@@ -32,6 +34,17 @@ def twins(facts: Facts) -> Iterator[Finding]:
         yield finding("not-deterministic", "warning", text, fact, fix)
 
 
+def rewritten(facts: Facts) -> Iterator[Finding]:
+    """Reading a sample changes what the dataset stores, so that it differs each time."""
+    fact = facts.find(REWRITTEN)
+    if fact is not None:
+        names = " and ".join(f"`{escaped(name)}`" for name in fact.value["attributes"])
+        text = f"reading a sample changes it: {names} {'is' if len(fact.value['attributes']) == 1 else 'are'} modified in place, so that "
+        text += f"{fact.value['differ']} of {fact.value['read']} samples were others when read again"
+        fix = "work on a copy, such as x = self.x[i].clone(), or without in-place operations (-=, add_): else each epoch has other samples"
+        yield finding("sample-modified", "error", text, fact, fix)
+
+
 def epochs(facts: Facts) -> Iterator[Finding]:
     """B46: persistent workers hold copies of the dataset, which set_epoch does not reach."""
     fact = facts.find(EPOCHS)
@@ -41,4 +54,4 @@ def epochs(facts: Facts) -> Iterator[Finding]:
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 
 
-RULES: tuple[Rule, ...] = (twins, epochs)
+RULES: tuple[Rule, ...] = (rewritten, twins, epochs)

@@ -16,7 +16,7 @@ class CachedDataset(Dataset[Any]):
     read before; with another start method a filled dataset is copied to each.
 
     Args:
-        dataset: map-style, with ``__len__``, indexed from 0.
+        dataset: map-style, with ``__len__``, indexed from 0. Its ``__getitems__`` is not called: samples are kept one by one.
     """
 
     def __init__(self, dataset: Any) -> None:

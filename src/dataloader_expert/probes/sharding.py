@@ -89,6 +89,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         "ended": ended,
         "copied": both >= 0.5 and len(one) > 0.9 * len(given[0]) and min(len(one), len(two)) >= 4,
         "length": _length(served.dataset),
+        "once": read_once(served.dataset),
     }
     yield Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
 
@@ -98,6 +99,16 @@ def _by_worker(samples: Any) -> tuple[int, list[str]]:
 
     info = torch.utils.data.get_worker_info()
     return (0 if info is None else info.id), digests(samples)
+
+
+def read_once(dataset: Any) -> bool:
+    """Whether ``__iter__`` returns the same iterator each time, which the first epoch exhausts; a dataset that is its own iterator
+    may start anew."""
+    try:
+        one, two = iter(dataset), iter(dataset)
+    except Exception:  # the scan reports what the stream raises
+        return False
+    return one is two and one is not dataset
 
 
 def _length(dataset: Any) -> int | None:

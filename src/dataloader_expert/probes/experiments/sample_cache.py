@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
+from dataloader_expert.probes.health.stored_values import REWRITTEN
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.belief import UNSURE
@@ -102,6 +103,11 @@ def unfit(bench: Bench) -> str:
         return "a stream's samples have no index to cache them by"
     if bench.facts.find(LOADER_FAILED) is not None:
         return "the loader fails"
+    dataset = getattr(bench.source, "dataset", None)
+    if callable(getattr(type(dataset), "__getitems__", None)):
+        return "the dataset reads whole batches itself (__getitems__), which a cache of single samples would replace"
+    if bench.facts.find(REWRITTEN) is not None:
+        return "reading a sample changes it, so a cache would keep one of its versions"
     differ = bench.facts.value(NONDETERMINISTIC)
     if differ is None:
         return "whether samples are the same each time is unknown"

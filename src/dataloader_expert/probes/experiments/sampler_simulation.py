@@ -12,6 +12,8 @@ from dataloader_expert.checks.classes import CLASS_LIMIT
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.health.static_checks import length, order
+from dataloader_expert.probes.serving import serving
 
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
@@ -111,6 +113,10 @@ class Draws(Probe):
                     "throughput of the sampler", f"a batch could not be loaded: {type(e).__name__}: {escaped(e, 200)}"
                 )
         loader = getattr(bench.source, "loader", None)
+        if loader is not None:
+            served = serving(bench, self.batch_size, 0)
+            yield from order(served)
+            yield from length(served)
         if loader is not None and n == len(loader.dataset):
             present = present_batches(loader)
             beyond = [] if present is None else [i for b in present for i in b if not -n <= i < n]
@@ -153,7 +159,6 @@ class Draws(Probe):
         """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
         from dataloader_expert.probes.search.pairing import interval
         from dataloader_expert.probes.search.thresholds import ROUNDS
-        from dataloader_expert.probes.serving import serving
 
         served = serving(bench, self.batch_size, 0)
         seen = n if rows is None else len(bench.train)

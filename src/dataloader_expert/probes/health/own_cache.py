@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.health.object_census import containers, entries, newest
+from dataloader_expert.probes.health.stored_values import REWRITTEN, rewritten
+from dataloader_expert.probes.profile.rereads import word_of
 
 KEPT = Quantity(
     "samples_kept",
@@ -42,19 +44,35 @@ class OwnCache(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         first: list[float] = []
-        found = self._kept(bench, first)
+        differ: list[int] = []
+        found = self._kept(bench, first, differ)
         if first:
             yield Fact(FIRST, round(first[0], 6), evidence("timed", self.name, seen=1))
         if found is not None:
             yield found
+        if differ:
+            yield from self._changed(bench, differ, len(first))
 
-    def _kept(self, bench: Bench, first: list[float]) -> Fact | None:
-        """What the dataset keeps; ``first`` gets the seconds of the first readings."""
+    def _changed(self, bench: Bench, differ: list[int], read: int) -> Iterable[Observation]:
+        """What the dataset stores that reading samples changes."""
+        dataset = bench.source.dataset  # type: ignore[attr-defined]  # as above
+        try:
+            names = rewritten(dataset, differ[0])
+        except Exception:  # the scan says which samples raise
+            return
+        if names:
+            value = {"attributes": names, "differ": len(differ), "read": read}
+            yield Fact(REWRITTEN, value, evidence("counted", self.name, seen=read))
+
+    def _kept(self, bench: Bench, first: list[float], differ: list[int]) -> Fact | None:
+        """What the dataset keeps; ``first`` gets the seconds of the first readings, ``differ`` the samples that differ when read
+        again."""
         if bench.source.format != "reference" or bench.source.iterable:
             return None
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         sizes: list[int] = []
+        words: list[str] = []
         try:
             before = {key: entries(held) for key, held in containers(dataset).items()}
             n = len(dataset)
@@ -64,12 +82,17 @@ class OwnCache(Probe):
                 took, sample = _read(dataset, index)
                 first.append(took)
                 sizes.append(weight(sample))
+                words.append(word_of(sample))  # now: a sample may be a view of what is stored
                 if took > LONG_S or time.monotonic() > until:
                     break
             if len(first) < LEAST:
                 return None
             grown = {key: entries(held) for key, held in containers(dataset).items()}
-            again = [_read(dataset, index)[0] for index in indices[: len(first)]]
+            again = []
+            for index, word in zip(indices, words, strict=False):
+                took, sample = _read(dataset, index)
+                again.append(took)
+                differ += [index] * (word_of(sample) != word)
             after = containers(dataset)
         except Exception:  # the scan says which samples raise
             return None

@@ -227,10 +227,26 @@ def order(served: Serving) -> Iterator[Observation]:
         yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
         return
     told = hasattr(loader.sampler, "set_epoch")
+    heeds = told and one == two and _heeds_epochs(loader, one)
     unseeded = shuffles(loader) and loader.generator is None and getattr(loader.sampler, "generator", None) is None
-    value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": unseeded}
+    value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "heeds": heeds, "global": unseeded}
     yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
     yield Fact(ORDER_DRAWN, min(first_s, again_s), evidence("timed", "static_checks", seen=2))
+
+
+def _heeds_epochs(loader: Any, first: list[Any]) -> bool:
+    """Whether the sampler's set_epoch changes its order."""
+    from dataloader_expert.loaders.building import orders
+
+    epoch = getattr(loader.sampler, "epoch", 0)
+    try:
+        loader.sampler.set_epoch(epoch + 1)
+        return _drawn(orders(loader))[0] != first
+    except Exception:  # the user's sampler may raise anything
+        return False
+    finally:
+        with contextlib.suppress(Exception):
+            loader.sampler.set_epoch(epoch)
 
 
 def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float]:

@@ -135,6 +135,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
             "cpus": bench.cpus,
             "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
             "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
+            "least_pixels": sum(b["sized"][2] - a["sized"][2] for a, b, _ in parts) / samples,
         }
         rounded = {k: round(v, 6) for k, v in counts.items()}
         yield Fact(COUNTS, rounded, evidence("counted", "worker_resources", seen=samples))

@@ -24,8 +24,10 @@ from dataloader_expert.probes.serving import Serving
 AVOIDABLE = Quantity("avoidable", "", "work that need not be done for each sample, with its share of a sample's time")
 LEAST = 0.1
 """The least share of a sample's time that is told."""
-LEAST_S = 5e-4
-"""The least seconds of a sample that are told: a loader itself takes about as long for it."""
+LEAST_S = 5e-5
+"""The least seconds of a sample that are told: several times what a loader itself takes for it."""
+CONVERTS = 0.3
+"""The least share of ``torch.tensor`` that is told: arrays are copied quickly."""
 LINE_MOST_S, LINES_LEAST = 20e-6, 100
 """The longest that a line takes in a loop over single values, on average (an element of a tensor is read in 3 us and written in 5),
 and the fewest lines that it runs; lines that compute with arrays take longer."""
@@ -60,6 +62,10 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "zipfile": ("lists", frozenset({"__init__"})),
     "tarfile": ("lists", frozenset({"__init__", "getmembers", "getmember", "getnames", "_getmember", "_load"})),
     "ssl": ("connects", frozenset({"do_handshake"})),
+    "pandas.core.frame": ("selects", frozenset({"_getitem_bool_array", "query"})),
+    "pandas.core.series": ("selects", frozenset({"_cmp_method"})),
+    "transformers.tokenization_utils_base": ("loads", frozenset({"from_pretrained"})),
+    "transformers.modeling_utils": ("loads", frozenset({"from_pretrained"})),
     "socket": ("connects", frozenset({"create_connection", "getaddrinfo"})),
 }
 """By module: the kind of work, and the functions that do it."""
@@ -67,6 +73,11 @@ COMPILED = {
     "gc.collect": "collects",
     "_sqlite3.connect": "connects",
     "orjson.loads": "parses",
+    "torch.tensor": "converts",
+    "tokenizers.Tokenizer.from_file": "loads",
+    "tokenizers.Tokenizer.from_str": "loads",
+    "tokenizers.Tokenizer.from_pretrained": "loads",
+    "sentencepiece.SentencePieceProcessor": "loads",
 }
 METHODS = {"index": "searches"}
 """Methods of a list by name, on a line that computes for long by itself."""
@@ -91,7 +102,7 @@ def avoidable(served: Serving, stacks: Weighed, seen: int, sample_s: float) -> I
                 p: s for p, s in places.items() if lines[p] >= LINES_LEAST and s * sample_s < LINE_MOST_S * lines[p]
             }
         whole = sum(kept.values())
-        if _matters(whole, sample_s):
+        if _matters(whole, sample_s) and (kind != "converts" or whole >= CONVERTS):
             at = [{"file": f, "line": n, "function": name} for f, name, n in sorted(kept, key=lambda p: -kept[p])]
             share = round(min(1.0, whole), 4)
             told.append({"kind": kind, "share": share, "places": at[:MAX_PLACES], "lines": sum(lines[p] for p in kept)})

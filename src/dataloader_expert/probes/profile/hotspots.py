@@ -121,6 +121,7 @@ def told(function: Function, spent: Spent) -> dict[str, Any]:
         "function": name,
         "file": file,
         "line": max(spent.lines, key=lambda line: spent.lines[line]),
+        "line_share": round(min(1.0, max(spent.lines.values())), 4),
         "share": round(spent.exclusive, 4),
         "inclusive": round(min(1.0, spent.inclusive), 4),
         "stage": max(spent.stages, key=lambda stage: spent.stages[stage]),

@@ -127,7 +127,7 @@ class Eye:
         self.own_bytes = 0
         self.opened: Counter[str] = Counter()
         gc.callbacks.append(self._collecting)
-        self.sized = [0, 0]
+        self.sized = [0, 0, 0]
         if watch.calls and self.worker >= 0:  # hooks cannot be removed: only in a worker, which ends with its loader
             sys.addaudithook(self._audit)
             self._size_up()
@@ -256,6 +256,11 @@ class Eye:
         def resize(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
             self.sized[0] += picture.size[0] * picture.size[1]
             self.sized[1] += int(size[0]) * int(size[1])
+            # JPEG is decoded at a half, a quarter or an eighth, and not smaller than what is asked for
+            scale = next(
+                s for s in (8, 4, 2, 1) if s == 1 or all(a // s >= b for a, b in zip(picture.size, size, strict=False))
+            )
+            self.sized[2] += picture.size[0] * picture.size[1] // scale**2
             return plain(picture, size, *more, **named)
 
         image.Image.resize = resize

@@ -34,7 +34,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
             fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
             out.append(finding("batch-tight", "warning", text, [bound, fit], fix))
         else:
-            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most:,}"
+            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the maximum is {most:,}"
             out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
     out += of_one(facts, size)
     splits, constants = facts.find(SPLITS), normalization(facts)

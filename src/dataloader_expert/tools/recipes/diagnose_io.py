@@ -129,7 +129,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if recommended is None:
         unknowns.append(Unknown("recommended", "no setting could be timed; see the other unknowns"))
     stages = stages_of(facts)
-    users = [(str(h["function"]), float(h["inclusive"])) for h in facts.value(USER_FUNCTIONS, [])]
+    users = facts.value(USER_FUNCTIONS, [])
     idle = not waits_for_threads(facts)
     rows = ((s.name, s.share.value or 0.0, idle and s.wait_ms > s.cpu_ms) for s in stages)
     top = max(rows, key=lambda row: row[1], default=None)

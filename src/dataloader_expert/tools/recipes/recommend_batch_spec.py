@@ -287,7 +287,7 @@ def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) ->
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
-    spec = f"Batch size {size} ({why}){held}. The most is {bound['value']:,}, limited by {bound['limited_by']}."
+    spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
     return " ".join(filter(None, (refusal(facts), none_fits or spec)))
 

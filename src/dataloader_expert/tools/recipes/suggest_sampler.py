@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.sampling import sampler_advice
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
 from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -87,7 +89,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
     simulated = fields["simulation"]
-    said = f"Suggested sampler: {strategy}; {chosen['why']}."
+    first = cause(f for f in measured.findings if f.code in OF_PRESENT and f.severity != "info" and of_present(f))
+    said = "" if first is None else f"{in_a_sentence(first)} "
+    said += f"Suggested sampler: {strategy}; {chosen['why']}."
     if isinstance(simulated, Simulation):
         most = simulated.max_repeats
         repeated = f", and draws one {most} times" if most > 1 else ""
@@ -103,6 +107,23 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         )
     ]
     return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
+
+
+OF_PRESENT = {
+    "samples-never-seen",
+    "batches-dropped",
+    "batches-miss-classes",
+    "same-order-each-epoch",
+    "sample-raises",
+    "severe-imbalance",
+    "wrong-length",
+}
+"""Faults of the present loader, with which the summary begins."""
+
+
+def of_present(one: Finding) -> bool:
+    """Whether a finding is of the loader, not of the data alone."""
+    return one.code != "severe-imbalance" or any(e["fact"] == DRAWN.name for e in one.evidence)
 
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:

@@ -1,0 +1,59 @@
+"""Stored values that reading a sample changes: a label that is decremented in place, an image that is normalised where it is kept.
+
+Looked for in what a dataset holds for each sample: arrays, tensors and lists as long as the dataset, among the attributes of the
+dataset and of the objects that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dataloader_expert.facts import Quantity
+from dataloader_expert.probes.health.object_census import attributes
+from dataloader_expert.probes.profile.rereads import word_of
+
+REWRITTEN = Quantity(
+    "stored_values_changed",
+    "",
+    "attributes whose values reading a sample changes, of samples that differ when read again",
+)
+MOST_OWNERS = 64
+"""Objects whose attributes are looked at."""
+
+
+def rewritten(dataset: Any, index: int) -> list[str]:
+    """The attributes that hold other values for a sample once it is read again; empty where none does."""
+    before = _rows(dataset, index)
+    dataset[index]
+    after = _rows(dataset, index)
+    return sorted(name for name, word in before.items() if after.get(name, word) != word)
+
+
+def _rows(dataset: Any, index: int) -> dict[str, str]:
+    """A digest of what each attribute holds for a sample."""
+    n = len(dataset)
+    return {name: word_of(held[index]) for name, held in _by_sample(dataset, n)}
+
+
+def _by_sample(dataset: Any, n: int) -> Iterator[tuple[str, Any]]:
+    owners, known = [dataset], {id(dataset)}
+    for owner in owners:
+        for name, value in attributes(owner).items():
+            held: Any = value
+            if _array(held) or type(held) is list:
+                if len(held) == n:
+                    yield f"{type(owner).__name__}.{name}", held
+            elif attributes(value) and id(value) not in known and len(known) < MOST_OWNERS:
+                known.add(id(value))
+                owners.append(value)
+
+
+def _array(value: Any) -> bool:
+    """Whether it is an array or a tensor with at least one dimension."""
+    return (
+        hasattr(value, "dtype")
+        and hasattr(value, "shape")
+        and bool(getattr(value, "ndim", 0))
+        and hasattr(value, "__getitem__")
+    )
