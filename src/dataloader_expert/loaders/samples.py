@@ -265,13 +265,12 @@ class SourceDataset(Dataset[Any]):
 
     def _whole(self, block: Block) -> dict[str, Column]:
         """The columns of a block of a table: those of the source, whose values are missing where a file lacks the column."""
-        names = [f.name for f in self.source.fields]
         absent = np.ones(block.samples, bool)
         return {
-            name: block.columns[name]
-            if name in block.columns
-            else Column(np.zeros(block.samples) if name in self.nullable else [None] * block.samples, absent)
-            for name in names
+            f.name: block.columns[f.name]
+            if f.name in block.columns
+            else Column(np.zeros(block.samples) if _is_number(f) else [None] * block.samples, absent)
+            for f in self.source.fields
         }
 
     def _sample(self, index: int) -> dict[str, Any]:
@@ -386,6 +385,10 @@ def _missing(field: Field) -> Any:
     if None in field.shape:
         return torch.from_numpy(_supported(np.zeros((0, *(n or 0 for n in field.shape[1:])), field.dtype)))
     return torch.from_numpy(np.full([n or 0 for n in field.shape], np.nan, _floating(np.dtype(field.dtype))))
+
+
+def _is_number(field: Field) -> bool:
+    return not field.shape and field.dtype.startswith(("int", "uint", "float", "bool"))
 
 
 def _is_array(field: Field) -> bool:

@@ -1,0 +1,142 @@
+"""Datasets that change what they store when a sample is read, and datasets that only seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import Dataset, Subset
+
+from dataloader_expert.advice.worker_semantics import rewritten as judged
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.health.own_cache import OwnCache
+from dataloader_expert.probes.health.stored_values import REWRITTEN
+from dataloader_expert.probes.health.worker_semantics import TWINS
+from dataloader_expert.probes.sharding import read_once
+from dataloader_expert.sources.reference import Reference
+
+N = 64
+
+
+class Held(Dataset[Any]):
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.x = torch.from_numpy(rng.random((N, 4)) * 255)
+        self.labels = rng.integers(1, 6, N)
+        self.rows = [rng.random(3) for _ in range(N)]
+        self.filled = np.zeros((N, 4))
+        self.rng = np.random.default_rng(1)
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        return self.x[index].clone(), int(self.labels[index])
+
+
+class Decremented(Held):
+    def __getitem__(self, index: int) -> Any:
+        self.labels[index] -= 1
+        return super().__getitem__(index)
+
+
+class NormalisedWhereItIs(Held):
+    def __getitem__(self, index: int) -> Any:
+        return self.x[index].div_(255).sub_(0.5).div_(0.25), int(self.labels[index])
+
+
+class InAList(Held):
+    def __getitem__(self, index: int) -> Any:
+        row = self.rows[index]
+        row *= 0.5
+        return torch.from_numpy(row.copy())
+
+
+class Augmented(Held):
+    def __getitem__(self, index: int) -> Any:
+        return self.x[index] + self.rng.random()
+
+
+class FilledOnce(Held):
+    """A cache in an array: the same each time."""
+
+    def __getitem__(self, index: int) -> Any:
+        self.filled[index] = self.x[index]
+        return torch.from_numpy(self.filled[index].copy())
+
+
+def told(dataset: Any) -> Facts:
+    source = Reference()
+    source.dataset, source.iterable = dataset, False
+    ref = SourceRef("x.py:make", ("/",))
+    bench = Bench(source, ref, 0, None, lambda at: None, lambda text, share: None)
+    return Facts(tuple(f for f in OwnCache().measure(bench) if isinstance(f, Fact)))
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        (Decremented, ["Decremented.labels"]),
+        (NormalisedWhereItIs, ["NormalisedWhereItIs.x"]),
+        (InAList, ["InAList.rows"]),
+        (lambda: Subset(Decremented(), range(N)), ["Decremented.labels"]),
+        (Held, None),
+        (Augmented, None),
+        (FilledOnce, None),
+    ],
+    ids=["labels", "images", "a list", "in a subset", "plain", "random", "a cache"],
+)
+def test_what_reading_changes_is_named(made: Callable[[], Any], names: list[str] | None) -> None:
+    """Our promise: stored values that a read changes are told with the attribute; random numbers and caches are not."""
+    found = told(made()).find(REWRITTEN)
+    assert (None if found is None else found.value["attributes"]) == names
+
+
+def test_it_is_an_error_that_names_the_attribute() -> None:
+    """Our promise: what is wrong, where, and how to mend it; not told as random numbers as well."""
+    from dataloader_expert.advice.worker_semantics import twins
+
+    facts = told(Decremented())
+    (finding,) = judged(facts)
+    assert (finding.code, finding.severity) == ("sample-modified", "error")
+    assert "`Decremented.labels` is modified in place" in finding.message and "clone()" in finding.fix
+    seen = {"random": True, "same_in_both": True, "same_next_epoch": True, "same_again": True, "own_init": False}
+    twin = Fact(TWINS, seen, evidence("counted", "a test", seen=1))
+    assert [f.code for f in twins(Facts((twin,)))] == ["rng-duplicated"]
+    assert not list(twins(Facts((*facts, twin))))
+
+
+class Stored:
+    def __init__(self) -> None:
+        self.items = (i for i in range(9))
+
+    def __iter__(self) -> Any:
+        return self.items
+
+
+class ItsOwn:
+    """Starts anew in ``__iter__``."""
+
+    def __iter__(self) -> Any:
+        self.at = 0
+        return self
+
+    def __next__(self) -> int:
+        self.at += 1
+        if self.at > 3:
+            raise StopIteration
+        return self.at
+
+
+@pytest.mark.parametrize(
+    ("stream", "once"), [(Stored(), True), (ItsOwn(), False), ([1, 2], False)], ids=["kept", "itself", "anew"]
+)
+def test_a_stream_that_can_be_read_once(stream: Any, once: bool) -> None:
+    """Our promise: an iterator made in __init__ is found without reading from it."""
+    assert read_once(stream) is once
+    assert next(iter(stream)) in (0, 1)
