@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,28 @@ def test_the_printed_sampler_draws_the_epoch_that_was_simulated(asked: str, quic
     lengths = np.array([len(v) if isinstance(v := dataset[i][field], str) else int(v) for i in range(len(dataset))])
     drawn = describe(iter(batches), labels, lengths, len(dataset))
     assert report.simulation == Simulation(**{k: v for k, v in drawn.items() if k in Simulation.model_fields})
+
+
+@pytest.mark.parametrize("stored", ["tags", "vectors"])
+def test_samples_of_several_labels_are_drawn_by_their_rarest(stored: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: the code counts labels as the report does, and its epoch holds as many of each as the report says."""
+    rng, names = random.Random(3), ["sun", "sea", "dog", "owl"]
+    held = [[n for n, p in zip(names, (0.7, 0.4, 0.2, 0.02), strict=True) if rng.random() < p] for _ in range(300)]
+    if stored == "tags":
+        source = tmp_path / "rows.jsonl"
+        source.write_text("".join(json.dumps({"x": i, "tags": of}) + "\n" for i, of in enumerate(held)))
+    else:
+        source = tmp_path / "rows.npz"
+        np.savez(source, x=np.arange(300.0), y=np.array([[n in of for n in names] for of in held], np.float32))
+        held = [[str(names.index(n)) for n in of] for of in held]
+    report: Any = quickly.ask("suggest_sampler", str(source), str(tmp_path), objective="balanced", budget_s=20)
+    frequency = Counter(label for of in held for label in of)
+    assert report.strategy == "weighted" and report.classes.before == dict(frequency)
+    ran = made(report.code)
+    assert ran["labels"].tolist() == [min(of, key=lambda v: (frequency[v], v), default="") for of in held]
+    ran["sampler"].set_epoch(0)
+    drawn = Counter(label for i in ran["sampler"] for label in held[i])
+    assert report.classes.after == {label: drawn[label] for label in report.classes.before}
 
 
 def test_a_reference_is_read_by_the_names_of_its_samples(quickly: Asker) -> None:

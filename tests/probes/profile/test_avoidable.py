@@ -49,6 +49,11 @@ def processes(i):
 def collects(i):
     return gc.collect()
 
+NUMBERS = X.tolist() * 10
+
+def converts(i):
+    return torch.tensor(NUMBERS)
+
 def formats(i):
     return np.array2string(X, threshold=10**9)
 
@@ -188,7 +193,20 @@ def told(dataset: Any) -> list[Any]:
 
 @pytest.mark.journey
 @pytest.mark.parametrize(
-    "kind", ["copies", "parses", "processes", "collects", "formats", "searches", "loops", "threads", "rewinds", "lists"]
+    "kind",
+    [
+        "copies",
+        "parses",
+        "processes",
+        "collects",
+        "converts",
+        "formats",
+        "searches",
+        "loops",
+        "threads",
+        "rewinds",
+        "lists",
+    ],
 )
 def test_each_kind_of_work_is_told_by_its_own_name(users: ModuleType, kind: str) -> None:
     """Our promise: what takes most of a sample's time, where, and what to do instead."""

@@ -1,0 +1,39 @@
+"""The line that takes most of a sample's time is named where nothing else explains it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataloader_expert.advice.avoidable import costly_line
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.profile.stage import STAGE
+from tests.advice.test_epochs import facts_of
+
+SPOTS = [
+    {"function": "__getitem__", "file": "a/data.py", "line": 9, "inclusive": 0.98, "line_share": 0.97},
+    {"function": "scaled", "file": "a/data.py", "line": 30, "inclusive": 0.97, "line_share": 0.9},
+    {"function": "helper", "file": "a/data.py", "line": 50, "inclusive": 0.2, "line_share": 0.2},
+]
+WORK = [{"kind": "copies", "share": 0.9, "places": [], "lines": 0}]
+
+
+def facts(stage: str, ms: float, work: list[object]) -> Facts:
+    return facts_of((USER_FUNCTIONS, SPOTS, {}), (AVOIDABLE, work, {}), (STAGE, {"ms": ms}, {"stage": stage}))
+
+
+def test_the_innermost_line_that_takes_half_of_the_time() -> None:
+    (found,) = costly_line(facts("transform", 2.0, []))
+    assert (found.code, found.severity) == ("costly-line", "info")
+    assert "90% of a sample's time goes to one line of your code, data.py:30 in `scaled`" in found.message
+    assert list(found.where) == [{"file": "a/data.py", "line": 30}]
+
+
+@pytest.mark.parametrize(
+    ("stage", "ms", "work"),
+    [("decode", 2.0, []), ("transform", 0.05, []), ("transform", 2.0, WORK)],
+    ids=["a stage that says it", "microseconds", "work with a name"],
+)
+def test_nothing_is_said_where_something_else_says_it(stage: str, ms: float, work: list[object]) -> None:
+    assert list(costly_line(facts(stage, ms, work))) == []
