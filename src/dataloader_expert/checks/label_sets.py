@@ -68,15 +68,18 @@ class LabelSets(Check):
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""
+        import numpy as np
+
         if value is None:
             self.missing += 1
             return []
         if self.vectors:
             if not is_vector(value) or (self.names and len(value) != len(self.names)):
                 return None
-            for at in range(len(value)):
-                self.names.setdefault(at, at)
-            return [at for at, there in enumerate(value) if there]
+            if not self.names:
+                self.names = {at: at for at in range(len(value))}
+            found: list[int] = np.flatnonzero(value).tolist()
+            return found
         listed = value.tolist() if hasattr(value, "tolist") else value
         if not isinstance(listed, list | tuple) or len(set(map(str, listed))) < len(listed):
             return None
@@ -232,9 +235,18 @@ def could_hold(field: Field) -> bool:
 
 def is_vector(value: Any) -> bool:
     """Whether a value is a row of 0 and 1, of at least two."""
-    if getattr(value, "ndim", 1) != 1 or not hasattr(value, "__len__") or isinstance(value, str) or len(value) < 2:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return (
+            value.ndim == 1
+            and len(value) > 1
+            and value.dtype.kind in "biuf"
+            and bool(((value == 0) | (value == 1)).all())
+        )
+    if not isinstance(value, list | tuple) or len(value) < 2:
         return False
-    return all(isinstance(v, bool | int | float) and v in (0, 1) for v in getattr(value, "tolist", lambda: value)())
+    return all(isinstance(v, bool | int | float) and v in (0, 1) for v in value)
 
 
 CHECK = LabelSets
