@@ -80,13 +80,116 @@ def counted(milliseconds: int, name: str = "event_time") -> Data:
     return Data({name: np.where(np.arange(60) < milliseconds, seconds * 1000, seconds)})
 
 
+def vectors(lengths: list[float]) -> Data:
+    rows = rng.normal(0, 1, (len(lengths), 8))
+    return Data({"embedding": rows / np.linalg.norm(rows, axis=1, keepdims=True) * np.array(lengths)[:, None]})
+
+
+def framed(rows: list[tuple[int, int, bool]]) -> Data:
+    """Sequences of 12 tokens with this first and last token, the last three padding, and whether the mask counts that."""
+    ids = [np.array([first, *rng.integers(10, 99, 7), last, 0, 0, 0]) for first, last, _ in rows]
+    masks = [np.array([1] * 9 + [int(counted)] * 3) for *_, counted in rows]
+    return Data({"input_ids": ids, "attention_mask": masks}, kinds={"input_ids": "tokens", "attention_mask": "tokens"})
+
+
+def chosen(answers: list[int]) -> Data:
+    return Data(
+        {"answer": np.array(answers), "choices": [["a", "b", "c", "d"]] * len(answers)}, kinds={"choices": "other"}
+    )
+
+
+def tagged(*rows: str) -> Data:
+    return Data({"ner_tags": [row.split() for row in rows]}, kinds={"ner_tags": "other"})
+
+
+def spoken(shifted: range, by: int = 1) -> Data:
+    """Recordings and their transcripts, in these rows that of the next or the previous recording."""
+    lengths = rng.integers(10, 200, 160)
+    texts = ["x" * int(lengths[i + by if i in shifted else i]) for i in range(160)]
+    sounds = [np.zeros((int(40 * n + rng.integers(0, 300)), 1), np.int16) for n in lengths]
+    return Data({"audio": sounds, "text": texts}, kinds={"audio": "audio", "text": "text"})
+
+
+def annotated(wrong: float) -> Data:
+    """Reviews whose words tell their label, labelled by six annotators, one of whom is so often wrong."""
+    good, bad = (
+        ["fine lovely great warm", "superb kind bright happy"],
+        ["awful dull broken cold", "grim rude stale sour"],
+    )
+    label = rng.integers(0, 2, 600)
+    texts = [f"{(good if y else bad)[i % 2]} {(good if y else bad)[(i + 1) % 2]} {i}" for i, y in enumerate(label)]
+    by = [f"annotator {i % 6}" for i in range(600)]
+    told = [int(y) ^ int(i % 6 == 2 and rng.random() < wrong) for i, y in enumerate(label)]
+    columns = {"text": texts, "annotator": by, "label": ["good" if y else "bad" for y in told]}
+    return Data(columns, "label", kinds={"text": "text"})
+
+
+def rated(own: bool) -> Data:
+    """Rows of shops with the mean of their label, with or without the row itself."""
+    shop = rng.integers(0, 90, N)
+    label = rng.integers(0, 2, N)
+    sums, counts = np.bincount(shop, label, minlength=90), np.bincount(shop, minlength=90)
+    out = (sums[shop] - label) / np.maximum(1, counts[shop] - 1)
+    rate = np.round(sums[shop] / counts[shop] if own else out, 3)
+    return Data({"shop": [f"S{s}" for s in shop], "rate": rate, "label": label}, "label")
+
+
+REGION = np.arange(N) % 5
+PRICE = 100.0 * REGION + rng.normal(0, 10, N)
+
 SILENT: dict[str, dict[str, Data]] = {
+    "sample_scales": {
+        "unit vectors": vectors([1.0] * 60),
+        "vectors of any length": vectors(list(1 + rng.random(60))),
+        "two scales, each of half of the samples": vectors([1.5] * 30 + [1500.0] * 30),
+    },
+    "token_frames": {
+        "framed and masked": framed([(1, 2, False)] * 60),
+        "first tokens that vary": framed([(int(k), 2, False) for k in rng.integers(10, 99, 60)]),
+        "two kinds of texts": framed([(1, 2, False), (5, 2, False)] * 30),
+        "masks that always count padding": framed([(1, 2, True)] * 60),
+    },
+    "answer_index": {
+        "from zero": chosen([i % 4 for i in range(60)]),
+        "from one": chosen([1 + i % 4 for i in range(60)]),
+    },
+    "tag_schemes": {
+        "one scheme": tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 20),
+        "the other one": tagged(*["B-PER L-PER O U-LOC", "O U-LOC O"] * 20),
+        "words": tagged(*["a B c", "U S A"] * 20),
+    },
+    "shifted_rows": {
+        "each with its own": spoken(range(0)),
+        "a few rows": spoken(range(60, 66)),
+    },
+    "noisy_groups": {
+        "all alike": annotated(0.0),
+        "one a little worse": annotated(0.05),
+    },
+    "target_means": {
+        "without the row itself": rated(False),
+        "a number of its own": Data(
+            {"shop": [f"S{i % 30}" for i in range(N)], "x": UP, "label": np.arange(N) % 2}, "label"
+        ),
+    },
     "relations": {
         "numbers in no order": two(UP, rng.random(N)),
+        "an order that one site has the other way round, of numbers whose names say nothing": two(
+            np.where(np.arange(N) % 6 == 2, DOWN, UP), np.where(np.arange(N) % 6 == 2, UP, DOWN)
+        ),
         "an order that a few break by chance": two(np.r_[DOWN[:2], UP[2:]], np.r_[UP[:2], DOWN[2:]]),
         "a start that is no time": two(rng.random(N), rng.random(N), ("start_lat", "end_lat")),
         "numbers that are the same in both splits": two(UP, UP, splits=LATER),
         "numbers that are never the same": two(UP, DOWN, splits=LATER),
+        "places in ranges of their own": two(40 + 20 * UP, 5 + 10 * UP, ("lat", "lon")),
+        "the same codes in both splits": Data({"region": REGION, "price": PRICE}, splits=LATER),
+        "shares at one site by a field of units": Data(
+            {
+                "x": np.where(np.arange(N) % 3 == 0, UP, 1 + np.arange(N) % 5),
+                "unit": [f"u{i % 3}" for i in range(N)],
+                "y": DOWN,
+            }
+        ),
         "one code a name": Data({"film": NAMES, "code": CODES}, splits=LATER),
         "a number of each row": Data({"film": NAMES, "code": np.arange(N)}, splits=LATER),
     },
@@ -124,6 +227,40 @@ SILENT: dict[str, dict[str, Data]] = {
 }
 """Nothing is found."""
 SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
+    "sample_scales": {
+        "a shard of vectors that were not normalised": (vectors([1.0] * 50 + [7.0] * 10), "scale-drift", "warning"),
+        "a few in millimetres": (vectors([1.5] * 50 + [1500.0] * 8), "scale-drift", "warning"),
+    },
+    "token_frames": {
+        "a mask over padding": (framed([(1, 2, False)] * 50 + [(1, 2, True)] * 8), "mask-mismatch", "error"),
+        "a first token that a few lack": (
+            framed([(1, 2, False)] * 50 + [(40 + k, 2, False) for k in range(8)]),
+            "missing-token",
+            "warning",
+        ),
+        "a last token that a few lack": (
+            framed([(1, 2, False)] * 50 + [(1, 40 + k, False) for k in range(8)]),
+            "missing-token",
+            "warning",
+        ),
+    },
+    "answer_index": {
+        "some from one": (chosen([i % 4 for i in range(60)] + [4] * 5), "out-of-range-ids", "error"),
+        "far beyond": (chosen([i % 4 for i in range(60)] + [9]), "out-of-range-ids", "error"),
+    },
+    "tag_schemes": {
+        "two of them": (
+            tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 20, *["B-PER L-PER O U-LOC"] * 6),
+            "label-twins",
+            "warning",
+        )
+    },
+    "shifted_rows": {
+        "the transcripts of the next": (spoken(range(50, 110)), "rows-shifted", "warning"),
+        "those of the one before": (spoken(range(50, 110), -1), "rows-shifted", "warning"),
+    },
+    "noisy_groups": {"one who guesses": (annotated(0.5), "label-odd-one-out", "warning")},
+    "target_means": {"with the row itself": (rated(True), "label-leaked-by-field", "warning")},
     "relations": {
         "an order that one site has the other way round": (
             two(
@@ -134,10 +271,27 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
             "order-reversed",
             "warning",
         ),
-        "the same of numbers whose names say nothing": (
-            two(np.where(np.arange(N) % 6 == 2, DOWN, UP), np.where(np.arange(N) % 6 == 2, UP, DOWN)),
+        "numbers exchanged in a few rows": (
+            two(
+                np.where(np.arange(N) % 20 == 2, 5 + 10 * UP, 40 + 20 * UP),
+                np.where(np.arange(N) % 20 == 2, 40 + 20 * UP, 5 + 10 * UP),
+                ("lat", "lon"),
+            ),
             "order-reversed",
-            "info",
+            "error",
+        ),
+        "codes permuted in one split": (
+            Data(
+                {"region": np.where(np.arange(N) < N // 2, REGION, np.array([2, 4, 0, 1, 3])[REGION]), "price": PRICE},
+                splits=LATER,
+            ),
+            "preprocessing-differs",
+            "warning",
+        ),
+        "shares of one among points": (
+            Data({"rating": np.where(np.arange(N) % 6 == 0, np.round(UP, 1), 1 + np.arange(N) % 5), "site": SITES}),
+            "scale-drift",
+            "warning",
         ),
         "a few that end before they start": (
             two(np.r_[DOWN[:3], UP[3:]], np.r_[UP[:3], DOWN[3:]], ("start", "end")),

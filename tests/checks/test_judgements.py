@@ -1566,6 +1566,34 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "roles of other names": (
+            chats(*[turns(i, "human", "gpt") for i in range(5)]),
+            "turn-order",
+            "warning",
+        ),
+        "a tool that was not given": (
+            Data(
+                {
+                    "messages": [
+                        [
+                            {"role": "user", "content": str(i)},
+                            {
+                                "role": "assistant",
+                                "tool_calls": [{"id": "1", "function": {"name": "add" if i != 7 else "sum"}}],
+                            },
+                            {"role": "tool", "tool_call_id": "1", "content": "2"},
+                            {"role": "assistant", "content": "2"},
+                        ]
+                        for i in range(40)
+                    ],
+                    "tools": [[{"type": "function", "function": {"name": "add"}}]] * 40,
+                },
+                kinds={"messages": "other", "tools": "other"},
+                context={"conversations": frozenset({"messages"})},
+            ),
+            "turn-order",
+            "warning",
+        ),
         "a tenth without an answer": (chats(*[turns(i, "user") for i in range(5)]), "turn-order", "warning"),
         "answers cut at one length": (
             chats(*[turns(i, "user", "assistant", content=("word " * (i + 3))[:300]) for i in range(80)]),
@@ -1636,6 +1664,15 @@ SPEAKS = {
         ),
     },
     "texts": {
+        "blanks that are a class": (
+            Data(
+                {"text": [*TEXTS * 3, *[""] * 9], "label": ["a"] * (3 * len(TEXTS)) + ["silence"] * 9},
+                "label",
+                kinds={"text": "text"},
+            ),
+            "blank-text",
+            "info",
+        ),
         "an input that many instructions do without": (
             Data(
                 {"instruction": TEXTS * 4, "input": [t if i % 3 else "" for i, t in enumerate(TEXTS * 4)]},

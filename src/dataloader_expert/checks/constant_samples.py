@@ -30,7 +30,10 @@ class ConstantSamples(Check):
         self.fields = [
             f.name
             for f in context.fields
-            if f.kind in kinds and f.shape and f.name != context.label and f.dtype != "bool"
+            if f.kind in kinds
+            and f.shape
+            and f.name not in (context.label, context.classes_of_objects)
+            and f.dtype != "bool"
         ]
         self.counts: Counter[str] = Counter()
         self.varied: Counter[str] = Counter()

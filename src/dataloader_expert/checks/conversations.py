@@ -12,7 +12,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.numbers import piled
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW, said
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -20,6 +20,9 @@ from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_
 
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
+)
+FAMILIES = Quantity(
+    "role_names", "conversations", "conversations that name who asks and who answers otherwise than most, with places"
 )
 CUT = Quantity("answers_cut", "answers", "answers that are as long as the longest, where hardly any is nearly as long")
 MOST_LENGTHS = 100_000
@@ -29,7 +32,7 @@ LEAST = 20
 DEEPEST, NAMES = 4, 5
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, "unanswered", "garbled", "dangling"}
+WRONG = {ECHO, "unanswered", "garbled", "dangling", "undeclared"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
@@ -55,6 +58,10 @@ TEXTS = {
         "{have} an answer that repeats the whole question",
         "find out whether the prompt was written into the answers; if so, cut it out: a model learns to say it",
     ),
+    "undeclared": (
+        "{have} a call of a tool that is not among their tools",
+        "add the tool to the list, or drop them: a model learns to call what it was not given",
+    ),
     "dangling": (
         "{have} a tool result without its call",
         "give both the same id, or drop them: some chat templates refuse a result that belongs to no call",
@@ -72,6 +79,8 @@ class Conversations(Check):
         """By field and what was seen; the empty word counts all conversations."""
         self.names: dict[str, list[str]] = {}
         """Of each field the unknown roles, the first few in the order of the alphabet."""
+        self.families: Counter[tuple[str, str]] = Counter()
+        """Conversations by field and by the names of who asks and who answers."""
         self.lengths: dict[str, Counter[int]] = {}
         """Characters of answers, by field."""
         self.where = Places()
@@ -94,6 +103,15 @@ class Conversations(Check):
                 for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns)):
                     self.counts[name, odd] += 1
                     self.where.add((name, odd), block, i, name)
+                family = (frozenset(roles) & ASK, frozenset(roles) & ANSWER)
+                if all(len(named) == 1 for named in family):
+                    kind = " and ".join(next(iter(named)) for named in family)
+                    self.families[name, kind] += 1
+                    self.where.add((name, "family", kind), block, i, name)
+                tools = block.columns.get("tools")
+                if undeclared(turns, None if tools is None else tools.values[i]):
+                    self.counts[name, "undeclared"] += 1
+                    self.where.add((name, "undeclared"), block, i, name)
                 self._name(name, {role[:40] for role in roles} - KNOWN)
 
     def _measure(self, name: str, turn: dict[str, Any], block: Block, i: int) -> None:
@@ -112,6 +130,7 @@ class Conversations(Check):
         assert isinstance(other, Conversations)
         self.seen += other.seen
         self.counts += other.counts
+        self.families += other.families
         self.where.merge(other.where)
         for field, lengths in other.lengths.items():
             self.lengths.setdefault(field, Counter()).update(lengths)
@@ -128,6 +147,18 @@ class Conversations(Check):
                 value |= {"roles": self.names[name]} if odd == "unknown" else {}
                 yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
 
+        for name in sorted({name for name, _ in self.families}):
+            named = Counter({kind: n for (of, kind), n in self.families.items() if of == name})
+            if len(named) > 1 and named.total() >= LEAST:
+                (usual, _), *rare = named.most_common()
+                places = [place for kind, _ in rare for place in self.where.of((name, "family", kind))][:MAX_PLACES]
+                value = {
+                    "usual": usual,
+                    "rare": [kind for kind, _ in rare],
+                    "count": sum(n for _, n in rare),
+                    "of": named.total(),
+                }
+                yield Fact(FAMILIES, value | {"where": places}, self.evidence(), {"field": name})
         for name, lengths in sorted(self.lengths.items()):
             levels = sorted(lengths)
             cut = piled(np.array(levels), np.array([lengths[n] for n in levels]))
@@ -136,6 +167,12 @@ class Conversations(Check):
                 yield Fact(CUT, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(FAMILIES):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'conversation')} {verb(v['count'], 'have')} other names for who asks and who "
+            text += f"answers: {', '.join(v['rare'][:3])}, where the others have {v['usual']}"
+            fix = "bring all to the names that the chat template knows: it ignores or refuses turns of others"
+            yield finding("turn-order", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(CUT):
             v, name = fact.value, escaped(str(fact.at["field"]))
             text = f"{name}: {v['count']:,} of {v['n']:,} answers {verb(v['count'], 'are')} exactly {int(v['value']):,} characters long, as "
@@ -207,6 +244,22 @@ def odd_calls(turns: list[dict[str, Any]]) -> Iterator[str]:
         answered = turn.get("tool_call_id")
         found |= {"dangling"} if isinstance(answered, str) and answered not in known else set()
     yield from sorted(found)
+
+
+def undeclared(turns: list[dict[str, Any]], tools: Any) -> bool:
+    """Whether a tool is called that the sample's list of tools, in the form of OpenAI's chat API, has not."""
+    if isinstance(tools, str):
+        try:
+            tools = json.loads(tools)
+        except (ValueError, RecursionError):
+            return False
+    functions = (
+        [tool.get("function", tool) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    )
+    known = {function.get("name") for function in functions if isinstance(function, dict)}
+    calls = [call for turn in turns if isinstance(turn.get("tool_calls"), list) for call in turn["tool_calls"]]
+    named = [call.get("function", {}) for call in calls if isinstance(call, dict)]
+    return bool(known) and any(isinstance(f, dict) and "name" in f and f["name"] not in known for f in named)
 
 
 def _is_json(arguments: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.renumbered import renumbered
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -20,9 +21,8 @@ REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of th
 RENUMBERED = Quantity(
     "classes_renumbered", "classes", "classes whose boxes look in one split like those of another class in training"
 )
-SHAPED, APART, NEAR, SPREAD = 15, 2.0, 0.75, 0.15
-"""The fewest boxes of a class that tell its shape; the standard deviations between the shapes of two classes, and of one; and the
-least standard deviation, in logarithms of aspect and area, that is assumed."""
+SHAPED, SPREAD = 15, 0.15
+"""The fewest boxes of a class that tell its shape, and the least standard deviation, in logarithms of aspect and area, that is assumed."""
 DUE = 10
 """Objects of a class that a split should have by its share of all, from which it is no chance that it has none."""
 SEVERE = 10.0
@@ -115,7 +115,7 @@ class ObjectClasses(Check):
             yield Fact(OBJECT_COUNTS, self._named(counts), evidence, {"split": split, "field": self.objects.field})
         for split in self.counts:
             if split not in (None, "train"):
-                moved = renumbered(self._of("train"), self._of(split))
+                moved = renumbered(self._of("train"), self._of(split), SPREAD)
                 if moved:
                     named = {self._name(c): self._name(k) for c, k in moved.items()}
                     yield Fact(RENUMBERED, named, evidence, {"split": split})
@@ -212,26 +212,6 @@ class ObjectClasses(Check):
                     [{"split": split}],
                     len(absent),
                 )
-
-
-def renumbered(train: dict[int, Any], other: dict[int, Any]) -> dict[int, int]:
-    """The classes of another split whose boxes have the shapes of another class in training, and of which: a permutation, else none."""
-    import numpy as np
-
-    if len(train) < 2:
-        return {}
-    known = {
-        c: (s[1:3] / s[0], np.sqrt(np.maximum(SPREAD**2, s[3:] / s[0] - (s[1:3] / s[0]) ** 2)))
-        for c, s in train.items()
-    }
-    moved: dict[int, int] = {}
-    for c, sums in other.items():
-        middle = sums[1:3] / sums[0]
-        far = {k: float(np.sqrt((((middle - m) / s) ** 2).mean())) for k, (m, s) in known.items()}
-        best = min(far, key=lambda k: far[k])
-        if best != c and far.get(c, 0.0) >= APART and far[best] <= NEAR:
-            moved[c] = best
-    return moved if len(moved) > 1 and {*moved} == {*moved.values()} else {}
 
 
 CHECK = ObjectClasses

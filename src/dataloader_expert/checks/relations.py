@@ -25,6 +25,14 @@ SAME = Quantity("same_in_split", "", "the share of rows of each split in which t
 RENUMBERED = Quantity(
     "names_renumbered", "values", "names that have another number in a split than in training, of those in both"
 )
+PERMUTED = Quantity(
+    "codes_permuted", "", "codes of a split whose samples look like those of another code in training, and of which"
+)
+GRAINS = Quantity(
+    "shares_and_points",
+    "samples",
+    "samples of the groups in which a number is a share of one, where it is a whole number in others",
+)
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and values of all fields, that are kept."""
 MOST, MOST_VALUES = 12, 50
@@ -37,6 +45,15 @@ the other rows."""
 ALWAYS, SELDOM = 0.99, 0.5
 COMMON, MOVED = 10, 0.5
 """The fewest names in two splits, and the share that has another number from which they were numbered anew."""
+FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
+"""The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
+least of these rows; and by how much of itself a range is widened."""
+MEANS_APART, MEANS_NEAR = 5.0, 3.5
+"""The largest distance of a mean, in standard errors, between two codes, and between one code in two splits."""
+FRACTIONS = 0.3
+"""The least share of fractions among shares of one: 0 and 1 are among them."""
+UNITS = {"unit", "units", "currency", "scale", "metric", "measure"}
+"""Words in the names of fields that say what a number counts: another scale is then meant."""
 PAIRED = (
     ("chosen", "rejected"), ("positive", "negative"), ("winner", "loser"), ("accepted", "rejected"), ("better", "worse"),
     ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),
@@ -45,7 +62,7 @@ PAIRED = (
 
 
 class Relations(Check):
-    ids = ("order-reversed", "preprocessing-differs")
+    ids = ("order-reversed", "preprocessing-differs", "scale-drift")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -62,7 +79,7 @@ class Relations(Check):
         self.drawn = Drawn(min(KEPT, CELLS // width))
 
     def applies(self) -> bool:
-        return len(self.numbers) > 1 or bool(self.named and self.whole)
+        return bool(self.numbers) and (len(self.numbers) > 1 or bool(self.groups))
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -91,6 +108,8 @@ class Relations(Check):
         if self.context.several_splits:
             yield from self._same(rows)
             yield from self._renumbered(rows)
+            yield from self._codes(rows)
+        yield from self._grains(rows)
 
     def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
         import numpy as np
@@ -108,8 +127,9 @@ class Relations(Check):
             if not n or total - n < USUAL * total:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            if told is not None or (named(a, b) and n * FEW <= total):
-                value = {"count": n, "of": total, "larger": large, "smaller": small, "named": named(a, b)}
+            swapped = _exchanged(x, y, odd, differ & ~odd)
+            if swapped or (named(a, b) and (told is not None or n * FEW <= total)):
+                value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
                 at = {"fields": [a, b]}
                 yield Fact(ORDER, value | {"where": places(rows, odd, large)}, self.evidence("sampled", total), at)
@@ -166,14 +186,84 @@ class Relations(Check):
                         seen = self.evidence("sampled", int(np.count_nonzero(mask)))
                         yield Fact(RENUMBERED, value, seen, {"field": code, "name": text, "split": split})
 
+    def _codes(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        """Codes that another split permutes."""
+        splits = dict(self._by_split(rows))
+        train = splits.pop("train", None)
+        for code in self.whole if train is not None else ():
+            measures = [name for name in self.numbers if name != code]
+            for split, mask in splits.items() if measures else ():
+                moved = _permuted(rows, code, measures, train, mask)
+                if moved:
+                    value = {str(c): k for c, k in moved.items()}
+                    yield Fact(
+                        PERMUTED, value, self.evidence("sampled", int(mask.sum())), {"field": code, "split": split}
+                    )
+
+    def _grains(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        """Numbers that are shares of one in the rows of one group, and whole numbers beyond one in the others."""
+        import numpy as np
+
+        for group, held in self.groups.items():
+            if held.many or set(words(group)) & UNITS:
+                continue
+            values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
+            for name in self.numbers if len(values) > 1 else ():
+                x = rows[f"number {name}"]
+                shares = []
+                whole = []
+                for k in range(len(values)):
+                    own = x[(whose == k) & np.isfinite(x)]
+                    if len(own) < LEAST:
+                        continue
+                    fractions = float((own != np.rint(own)).mean())
+                    if fractions >= FRACTIONS and own.min() >= 0 and own.max() <= 1:
+                        shares.append(k)
+                    elif not fractions and own.max() > 1:
+                        whole.append(k)
+                if shares and len(whole) > 1 and len(shares) < len(whole):
+                    odd = np.isin(whose, shares) & np.isfinite(x)
+                    rest = x[np.isin(whose, whole) & np.isfinite(x)]
+                    called = [held.texts.get(int(values[k]), "") for k in shares]
+                    value = {
+                        "groups": called,
+                        "low": float(rest.min()),
+                        "high": float(rest.max()),
+                        "count": int(odd.sum()),
+                    }
+                    at = {"field": name, "group": group}
+                    yield Fact(GRAINS, value | {"where": places(rows, odd, name)}, self.evidence("sampled", len(x)), at)
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(PERMUTED):
+            code, split = (escaped(str(fact.at[key])) for key in ("field", "split"))
+            pairs = [f"{c} looks like train's {k}" for c, k in fact.value.items()]
+            text = f"{code} seems to be numbered otherwise in {split} than in train: by the means of the other numbers, in {split} "
+            text += ", ".join(pairs[:5]) + (", …" if len(pairs) > 5 else "")
+            fix = "compare how both splits were encoded; fit the encoder on the training split, and apply it to the others"
+            yield finding(
+                "preprocessing-differs",
+                "warning",
+                text,
+                fact,
+                fix,
+                [{"split": fact.at["split"], "field": fact.at["field"]}],
+            )
+        for fact in facts.all(GRAINS):
+            v, name, group = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["group"]))
+            text = f"{name} lies between 0 and 1 in the samples in which {group} is {', '.join(map(escaped, v['groups'][:3]))}, and is a whole "
+            text += f"number from {v['low']:g} to {v['high']:g} in the others"
+            fix = "bring all to one scale, such as 1 + share x (highest - 1)"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(ORDER):
             v = fact.value
             large, small = escaped(v["larger"]), escaped(v["smaller"])
             text = f"{large} is smaller than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and larger in all others"
+            if v["exchanged"]:
+                text += ", and each lies there where the other one lies elsewhere"
             if v["group"] is not None:
-                text += f": nearly all in which {escaped(v['group'])} is {escaped(v['value'])}, and hardly any else"
-            severity: Severity = "warning" if v["named"] else "info"
+                text += f": those in which {escaped(v['group'])} is {escaped(v['value'])}"
+            severity: Severity = "error" if v["exchanged"] else "warning"
             fix = "find out whether the two were exchanged there; if so, exchange them back, and what belongs to them"
             yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(SAME):
@@ -201,6 +291,50 @@ class Relations(Check):
                 [{"split": fact.at["split"], "field": fact.at["field"]}],
                 n,
             )
+
+
+def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
+    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones."""
+    import numpy as np
+
+    if odd.sum() < FEWEST or others.sum() < LEAST:
+        return False
+    (x0, x1), (y0, y1) = (np.quantile(v[others], [OUTSIDE, 1 - OUTSIDE]) for v in (x, y))
+
+    def share(values: Any, low: float, high: float) -> float:
+        room = ROOM * (high - low)
+        return float(((values >= low - room) & (values <= high + room)).mean())
+
+    apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART
+    return apart and share(x[odd], y0, y1) >= THERE and share(y[odd], x0, x1) >= THERE
+
+
+def _permuted(rows: dict[str, Any], code: str, measures: list[str], train: Any, other: Any) -> dict[int, int]:
+    """The codes of another split whose samples have the means of another code in training, and of which; none unless these are a
+    permutation. A mean differs by its standard errors."""
+    import numpy as np
+
+    def means(mask: Any) -> dict[int, tuple[Any, Any]]:
+        found = {}
+        for value in np.unique(rows[f"number {code}"][mask]):
+            held = np.stack([rows[f"number {m}"][mask & (rows[f"number {code}"] == value)] for m in measures])
+            if held.shape[1] >= LEAST / 2 and np.isfinite(held).all():
+                found[int(value)] = held.mean(1), held.var(1) / held.shape[1]
+        return found
+
+    known, found = means(train), means(other)
+    if not 2 < len(known) <= MOST_VALUES or known.keys() != found.keys():
+        return {}
+    like: dict[int, int] = {}
+    sure = 0
+    for c, (mean, error) in found.items():
+        far = {k: float(np.sqrt((mean - m) ** 2 / np.maximum(error + e, 1e-300)).max()) for k, (m, e) in known.items()}
+        like[c] = min(far, key=lambda k: far[k])
+        if far[like[c]] > MEANS_NEAR:
+            return {}
+        sure += like[c] != c and far[c] >= MEANS_APART
+    moved = {c: k for c, k in like.items() if c != k}
+    return moved if sure > 1 and {*like.values()} == {*known} else {}
 
 
 def named(one: str, other: str) -> bool:

@@ -6,14 +6,14 @@ tells apart nearly always are judged; a sample is told where both of its texts a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import at_of, digest_of, places, texts_of
+from dataloader_expert.checks.rows_kept import at_of, places, texts_of
+from dataloader_expert.checks.word_cells import CELLS, cells_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -22,8 +22,8 @@ from dataloader_expert.sources.base import Block
 SWAPPED = Quantity(
     "texts_swapped", "samples", "samples whose texts have each the words of the other field, with places"
 )
-MOST, KEPT, WORDS, CELLS = 4, 10_000, 24, 1 << 16
-"""The most fields, rows kept and words of a text that are compared, and the cells that words are counted in."""
+MOST, KEPT = 4, 10_000
+"""The most fields and rows that are compared."""
 LEAST, FEWEST = 50, 3
 """The fewest samples with both texts, and the fewest that are exchanged."""
 CERTAIN, APART = 8.0, 0.95
@@ -31,7 +31,6 @@ CERTAIN, APART = 8.0, 0.95
 SHARE, ALIKE, ROUNDS = 0.5, 0.4, 6
 """The largest share of samples that can be exchanged, and that look so at first where the fields differ at all; and how often the
 words are counted anew."""
-_WORD = re.compile(r"\w+")
 
 
 class SwappedTexts(Check):
@@ -83,16 +82,6 @@ class SwappedTexts(Check):
             text += "field elsewhere"
             fix = "look at some; if so, exchange them back: a model learns to answer in either direction"
             yield finding("fields-swapped", "warning", text, fact, fix, v["where"], v["count"])
-
-
-def cells_of(text: str) -> Any:
-    """The cells of a text's first distinct words, int32 [WORDS]; -1 beyond."""
-    import numpy as np
-
-    words = list(dict.fromkeys(_WORD.findall(text.casefold())))[:WORDS]
-    made = np.full(WORDS, -1, np.int32)
-    made[: len(words)] = [digest_of(word) % CELLS for word in words]
-    return made
 
 
 def exchanged(one: Any, two: Any) -> Any:

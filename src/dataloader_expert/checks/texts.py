@@ -15,6 +15,8 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
+FEW_LABELS = 1_000
+"""Labels that are told apart."""
 NEEDED = {
     "text", "output", "outputs", "response", "answer", "completion", "target", "label", "summary", "chosen", "rejected", "prompt",
     "question", "query", "instruction", "source", "src", "tgt", "translation", "caption", "transcript", "sentence", "document",
@@ -31,6 +33,8 @@ class Texts(Check):
         self.counts: Counter[str] = Counter()
         self.blank: Counter[str] = Counter()
         """Blank texts by field, of which so many hold ``each`` field."""
+        self.labels: dict[tuple[str, bool], set[str]] = {}
+        """Labels of a field's blank texts, and of its others; of each the first few."""
         self.each: Counter[str] = Counter()
         self.blocks = 0
         """Texts that are programs with blocks."""
@@ -45,9 +49,15 @@ class Texts(Check):
         for field in self.context.fields:
             if field.kind != "text" or field.name not in block.columns:
                 continue
+            label = block.columns.get(self.context.label or "")
             for i, value in enumerate(block.columns[field.name].values):
                 if not isinstance(value, str):
                     continue
+                if (
+                    label is not None
+                    and len(known := self.labels.setdefault((field.name, not value.strip()), set())) < FEW_LABELS
+                ):
+                    known.add(str(label.values[i]))
                 self.texts += 1
                 self.each[field.name] += 1
                 if ":" in value and (deeper := indented(value)) is not None:
@@ -70,12 +80,19 @@ class Texts(Check):
         self.blocks += other.blocks
         self.counts += other.counts
         self.blank += other.blank
+        for key, labels in other.labels.items():
+            known = self.labels.setdefault(key, set())
+            known.update(sorted(labels)[: max(0, FEW_LABELS - len(known))])
         self.each += other.each
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
         for name, n in sorted(self.blank.items()):
             value = {"count": n, "of": self.each[name], "where": self.where.of(("blank", name))}
+            own, others = (self.labels.get((name, blank), set()) for blank in (True, False))
+            value["class"] = (
+                min(own) if len(own) == 1 and others and len(others) < FEW_LABELS and not own & others else None
+            )
             yield Fact(BLANK, value, self.evidence(), {"field": name})
         for kind in ("hidden", "markup", "encoded twice"):
             some = self.counts[kind] * (1 if kind == "encoded twice" else FEW)  # which no text means to be
@@ -90,13 +107,17 @@ class Texts(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BLANK):
             name, n, of = str(fact.at["field"]), fact.value["count"], fact.value["of"]
+            means = fact.value["class"]
             optional = len(self.each) > 1 and n * FEW > of and not set(words(name)) & NEEDED
             yield finding(
                 "blank-text",
-                "info" if optional else "warning",
-                f"{escaped(name)}: {n:,} of {number(of, 'text')} {verb(n, 'are blank')}",
+                "info" if optional or means is not None else "warning",
+                f"{escaped(name)}: {n:,} of {number(of, 'text')} {verb(n, 'are blank')}"
+                + ("" if means is None else f": those of class {escaped(means)}, and no others"),
                 fact,
-                "keep them if the field is optional, as the input to an instruction is"
+                "keep them: the class means that there is none"
+                if means is not None
+                else "keep them if the field is optional, as the input to an instruction is"
                 if optional
                 else "drop these samples",
                 fact.value["where"],

@@ -1,0 +1,133 @@
+"""Two fields of which one belongs to the row before or after, in a stretch of rows: transcripts of the next recording, a translation that
+lost a line.
+
+Long texts belong to long recordings, and to long translations. Where the lengths of two fields agree in the data as a whole, and in a
+stretch of rows only once one of them is moved by a row, that one is shifted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+SHIFTED = Quantity(
+    "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
+)
+MOST, MOST_FIELDS = 200_000, 4
+"""The most samples and fields whose lengths are kept."""
+WINDOW, STEP = 24, 6
+OFTEN, AGREE, THERE, NOT = 0.4, 0.6, 0.6, 0.25
+"""The least share of windows in which lengths agree, with at least so much rank correlation; the least in one of shifted rows once moved, and the most as they are."""
+RUNS = 2
+"""The fewest overlapping windows of a stretch."""
+
+
+class ShiftedRows(Check):
+    ids = ("rows-shifted",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        fields = [f.name for f in context.fields if f.kind in ("audio", "text") and f.name != context.label][
+            :MOST_FIELDS
+        ]
+        self.pairs = list(combinations(fields, 2))
+        self.names = fields if self.pairs else []
+        self.parts: list[tuple[int, str, dict[str, Any]]] = []
+
+    def applies(self) -> bool:
+        return bool(self.pairs)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        if (
+            max(self.seen, self.context.samples or 0) > MOST
+            or block.rows is not None
+            or any(n not in block.columns for n in self.names)
+        ):
+            return
+        lengths = {
+            name: np.array([_length(v) for v in block.columns[name].values[: block.samples]], np.float64)
+            for name in self.names
+        }
+        self.parts.append((block.unit.start, block.unit.file, lengths))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, ShiftedRows)
+        self.seen += other.seen
+        self.parts += other.parts
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        parts = sorted(self.parts, key=lambda part: part[0])
+        if not parts or sum(len(next(iter(p.values()))) for _, _, p in parts) < 3 * WINDOW:
+            return
+        index = np.concatenate([start + np.arange(len(next(iter(p.values())))) for start, _, p in parts])
+        for a, b in self.pairs:
+            x, y = (np.concatenate([p[name] for _, _, p in parts]) for name in (a, b))
+            for first, last, by in stretches(x, y):
+                value = {"first": int(index[first]), "last": int(index[last]), "by": by}
+                yield Fact(SHIFTED, value, self.evidence(), {"fields": [a, b], "first": int(index[first])})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        files = [(start, file) for start, file, _ in sorted(self.parts, key=lambda part: part[0])]
+        for fact in facts.all(SHIFTED):
+            v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
+            text = f"{b} seems to be shifted by a row against {a} in samples {v['first']:,} to about {v['last']:,}: its lengths fit those of the "
+            text += f"{'next' if v['by'] > 0 else 'previous'} {a}"
+            fix = "look at these rows and at where the stretch begins: a line was lost or added there; shift them back"
+            where = [
+                {"sample": at, "file": next((f for start, f in reversed(files) if start <= at), None) or None}
+                for at in (v["first"], v["last"])
+            ]
+            yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+
+
+def stretches(x: Any, y: Any) -> list[tuple[int, int, int]]:
+    """The first and last row of each stretch, and by how many rows ``y`` is shifted there: 1 if it fits the next ``x``."""
+    import numpy as np
+
+    ranks = [np.argsort(np.argsort(v, kind="stable")).astype(np.float64) for v in (x, y)]
+    starts = range(1, len(x) - WINDOW - 1, STEP)
+    as_they_are = [correlated(*(r[start : start + WINDOW] for r in ranks)) for start in starts]
+    if float(np.quantile(as_they_are, 1 - OFTEN)) < AGREE:
+        return []
+    found: list[tuple[int, int, int]] = []
+    runs = 0
+    for start, here in zip(starts, as_they_are, strict=True):
+        own = slice(start, start + WINDOW)
+        moved = {by: correlated(ranks[0][start + by : start + by + WINDOW], ranks[1][own]) for by in (1, -1)}
+        by = max(moved, key=lambda one: moved[one])
+        if here > NOT or moved[by] < THERE:
+            runs = 0
+            continue
+        runs += 1
+        if runs >= RUNS and found and found[-1][2] == by and found[-1][1] >= start:
+            found[-1] = (found[-1][0], start + WINDOW - 1, by)
+        elif runs >= RUNS:
+            found.append((start - STEP, start + WINDOW - 1, by))
+    return found
+
+
+def correlated(x: Any, y: Any) -> float:
+    import numpy as np
+
+    if x.std() == 0 or y.std() == 0:
+        return 1.0  # which says nothing
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _length(value: Any) -> float:
+    return float(len(value)) if hasattr(value, "__len__") else 0.0
+
+
+CHECK = ShiftedRows
