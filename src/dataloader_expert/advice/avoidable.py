@@ -49,6 +49,21 @@ KINDS = {
         "comparing all rows of a table",
         "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
     ),
+    "dates": ("parsing dates", "parse them once when the data are read, and keep numbers (numpy.datetime64)"),
+    "matches": (
+        "matching regular expressions",
+        "simplify the pattern (nested repetitions such as (a+)+ try all ways to match), or match once for all samples beforehand",
+    ),
+    "models": (
+        "running a model",
+        "run it once for all samples beforehand, in batches and under torch.no_grad(), and store what it gives; or run it on the device, "
+        "on whole batches",
+    ),
+    "hashes": ("computing checksums", "verify the files once, before training"),
+    "draws": (
+        "drawing with weights, which are added up each time",
+        "add them up once (numpy.cumsum) and look a random number up with numpy.searchsorted, or let a sampler draw",
+    ),
     "loads": ("loading a tokenizer or model", f"load it {ONCE}, and keep it"),
     "converts": (
         "torch.tensor(), which reads Python lists value by value",

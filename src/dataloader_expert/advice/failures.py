@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding, verb
+from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
@@ -14,6 +14,8 @@ from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
+MANY = 0.1
+"""The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
     "timed-out": "sample-hangs",
     "worker-crashed": "sample-crashes",
@@ -43,11 +45,13 @@ def loader(facts: Facts) -> Iterator[Finding]:
     if facts.value(SHARDING, {}).get("once"):
         return  # a stream that was read to its end before, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
-    alone = not fact.at["workers"]
+    alone = not fact.at.get("workers")
     text, fix = (
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
+    if "timed out after" in text:
+        fix = "raise timeout above the longest time that a batch takes, the first one included, or make that shorter"
     for words, cure in UNLIKE.items():
         if words in text and not fact.at["hung"]:
             code, fix = "not-collatable", cure
@@ -80,10 +84,14 @@ def nothing(facts: Facts) -> Iterator[Finding]:
         n, dropped = fact.value["count"], fact.value["dropped"]
         text = f"{n} of {fact.value['tried']} samples {verb(n, 'are')} None: __getitem__ returns nothing for {'it' if n == 1 else 'them'}"
         fix = "return a sample for each index, or leave these out of the dataset: default_collate raises on None"
-        if dropped:
+        many = n >= MANY * fact.value["tried"]
+        if dropped and many:
+            fix = "find out whether so many are to be left out; if so, leave them out of the dataset, so that batches are full"
+        elif dropped:
             fix = "make sure that your collate function drops them, and expect smaller batches"
         places = [{"sample": i} for i in fact.value["samples"]]
-        yield finding("sample-raises", "info" if dropped else "error", text, fact, fix, places, n)
+        severity: Severity = "error" if not dropped else "warning" if many else "info"
+        yield finding("sample-raises", severity, text, fact, fix, places, n)
 
 
 def raising(facts: Facts) -> Iterator[Finding]:

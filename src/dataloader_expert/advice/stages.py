@@ -78,6 +78,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
     """B36: reading spends most of its time waiting."""
     if waits_for_locks(facts) or waits_for_threads(facts):
         return
+    if (locked := facts.find(LOCKED)) is not None and locked.value["share"] >= LOCKED_LEAST:
+        return  # more workers wait for the same lock
     for fact in facts.all(STAGE):
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:

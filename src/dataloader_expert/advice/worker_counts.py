@@ -9,11 +9,14 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.worker_resources import COUNTS
-from dataloader_expert.probes.profile.stages import PULSES
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
+from dataloader_expert.probes.profile.stages import PULSES, READING
 from dataloader_expert.probes.search.loading import CURRENT
 
 OWN_THREADS = 4
 """Threads that a loading process may have beside one for each core."""
+WRITING = {"manager", "processes", "connects", "threads"}
+"""Work that makes write calls of its own."""
 BATCH_CALLS = 12
 """Write calls that a worker needs to send a batch."""
 
@@ -42,7 +45,8 @@ def chatty(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     calls = fact.value["write_calls_per_sample"] - BATCH_CALLS * fact.value["batches_per_sample"]
-    if calls >= 0.5 and facts.value(CURRENT, {}).get("num_workers", 1):
+    other = {work["kind"] for work in facts.value(AVOIDABLE, [])} & WRITING
+    if calls >= 0.5 and not other and facts.value(CURRENT, {}).get("num_workers", 1):
         text = f"workers make {calls:.1f} write calls per sample: printing, logging or a progress bar"
         yield finding("chatty-workers", "info", text, fact, "print and log only in the main process")
 
@@ -52,6 +56,9 @@ def decoding(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(COUNTS)
     if fact is None or fact.value["used_pixels"] <= 0:
         return
+    delivered = facts.value(READING, {}).get("bytes_delivered_per_sample") or 0.0
+    if delivered >= 0.5 * fact.value["decoded_pixels"]:
+        return  # what was decoded is delivered too, beside the smaller copy
     ratio = fact.value["decoded_pixels"] / fact.value["used_pixels"]
     if ratio >= 4 and fact.value["decoded_pixels"] >= 2 * fact.value["least_pixels"]:
         text = f"{fact.value['decoded_pixels']:,.0f} pixels are decoded to use {fact.value['used_pixels']:,.0f}"

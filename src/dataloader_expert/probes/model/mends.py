@@ -77,6 +77,8 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
 
 def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
     """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
+    import torch
+
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
@@ -84,6 +86,9 @@ def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
         yield from of_length(x, want)
         yield from of_ids(x, want)
         return
+    if "bool" in error and "mask" in error and not x.is_floating_point() and x.dtype != torch.bool:
+        says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a mask of bool: a floating one is added to the scores"
+        yield Mend("dtype-mismatch", "dtype", says, "{x}.bool()")
     yield from of_dtype(x, want)
     yield from of_layout(x, want)
     yield from of_channels(x, want)
@@ -145,6 +150,8 @@ def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
             yield Mend("channels-mismatch", "channels", says, "{x}.mean(1, keepdim=True)")
     if x.ndim != 4:
         return
+    if 1 in want.channels:  # a volume
+        yield Mend("channels-mismatch", "channels", "no dimension of channels", "{x}.unsqueeze(1)")
     for n in want.channels:
         says = f"{x.shape[1]} channels where the model takes {n}"
         if x.shape[1] == 1 and n > 1:
@@ -182,16 +189,19 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
             yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
     if x.ndim == 4:
         given = tuple(x.shape[2:])
+        how = (
+            ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
+        )  # else classes, which are not blended
         for n in MULTIPLES:
             height, width = (math.ceil(side / n) * n for side in given)
             if (height, width) != given:
                 says = f"height and width {given[0]} x {given[1]} where the model takes multiples of {n}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}))"
+                resize = f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
                 yield Mend("shape-mismatch", "size", says, resize)
         for side in want.sides:
             if (side, side) != given:
                 says = f"height and width {x.shape[2]} x {x.shape[3]} where the model takes {side} x {side}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}))"
+                resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}){how})"
                 yield Mend("shape-mismatch", "size", says, resize)
     yield from of_length(x, want)
 
@@ -240,6 +250,11 @@ def of_target(x: Any, classes: int) -> Iterator[Mend]:
     if classes > 1:
         if x.ndim > 1 and x.shape[-1] == classes:
             yield Mend("shape-mismatch", "label", "one-hot labels where the loss takes class numbers", "{x}.argmax(-1)")
+        if x.numel() and not x.is_floating_point() and not x.is_complex() and not is_fake(x) and int(x.min()) == -1:
+            says = (
+                "labels of -1, which by custom mark samples without a label: pass ignore_index=-1 to the loss, or -100"
+            )
+            yield Mend("label-out-of-range", "label", says, "torch.where({x} == -1, -100, {x}).long()")
         yield Mend("dtype-mismatch", "label", f"labels of dtype {given} where the loss takes int64", "{x}.long()")
         if x.ndim > 1 and x.shape[1] == 1:
             yield Mend(

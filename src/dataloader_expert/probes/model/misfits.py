@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.probes.model.mends import OF_TARGET, Mend, is_fake, mends, of_classes, of_target, wants
-from dataloader_expert.probes.model.ways import DERIVED, TARGET, Way, functions, ways, wrapped
+from dataloader_expert.probes.model.ways import DERIVED, TARGET, Way, functions, parameters, ways, wrapped
 from dataloader_expert.probes.serving import flat, samples_in
 
 SCALE = "value-range-mismatch"
 ROWS = (3, 5, 2, 7)
 DEPTH = 3
+MOST_ORDERED = 3
+"""Inputs that are tried in other orders."""
 SEARCH_S = 4.0
 
 
@@ -75,6 +77,8 @@ class _Trial:
 
     def verdict(self) -> Verdict:
         first: Exception | None = None
+        if not self.ways:
+            return self.lacking()
         for way in self.ways:
             error = self.fails(way)
             if error is None:
@@ -95,6 +99,13 @@ class _Trial:
                     if time.monotonic() > self.until:
                         return Verdict(None, (), in_short(first))
         return Verdict(None, (), in_short(first))
+
+    def lacking(self) -> Verdict:
+        """Of a model that needs what the batch has under no name."""
+        there = list(self.few) if isinstance(self.few, Mapping) else []
+        missing = [p for p in parameters(self.model)[0] if p not in there]
+        text = f"the model needs {' and '.join(missing) or 'other fields'}; the batch has {', '.join(map(str, there)) or 'no names'}"
+        return Verdict(None, (Misfit("key-missing", missing[0] if missing else "batch", text, cured=False),), text)
 
     def fails(self, way: Way, batch: Any = None) -> Exception | None:
         """What the call raises; None if it runs and its output keeps the samples apart."""
@@ -136,6 +147,8 @@ class _Trial:
     def exchanged(self) -> Iterator[Way]:
         """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
         for way in self.ways:
+            if 1 < len(way.arguments) <= MOST_ORDERED and all(p is None for p, _ in way.arguments):
+                yield from self.reordered(way)
             if "index out of range" not in self.said_to.get(way.code(), ""):
                 continue
             kinds = [evaluated(e, self.few) for _, e in way.arguments]
@@ -153,6 +166,24 @@ class _Trial:
                 other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
                 if self.fails(other) is None and self.fails(other, self.batch) is None:
                     yield other
+
+    def reordered(self, way: Way) -> Iterator[Way]:
+        """Inputs of unlike shapes or dtypes in an order that the model takes."""
+        kinds = {
+            (str(getattr(x, "dtype", "")), getattr(x, "ndim", 0))
+            for x in (evaluated(e, self.few) for _, e in way.arguments)
+        }
+        if len(kinds) < len(way.arguments):
+            return  # alike, they run in any order
+        for order in itertools.permutations(range(len(way.arguments))):
+            if order == tuple(range(len(order))):
+                continue
+            names = tuple(way.names[k] for k in order)
+            says = f"the inputs come in the order {', '.join(way.names)}, where the model takes {', '.join(names)}"
+            told = (("key-missing", way.names[0], says),)
+            other = replace(way, arguments=tuple(way.arguments[k] for k in order), names=names, told=told)
+            if self.fails(other) is None and self.fails(other, self.batch) is None:
+                yield other
 
     def with_keys(self, way: Way, error: Exception) -> Iterator[Way]:
         """For a model that looks a key up in the batch: the batch with another field under that key."""

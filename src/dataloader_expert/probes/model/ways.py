@@ -37,7 +37,8 @@ class Way:
         lines = ["import torch", "", "", "def adapt(batch):"]
         given: list[tuple[str | None, str]] = []
         for (parameter, expression), name in zip(self.arguments, self.names, strict=True):
-            variable = parameter or (name if name.isidentifier() and name != "batch" else f"x{len(given)}")
+            variable = parameter or (name if name.isidentifier() else "batch")
+            variable = f"x{len(given)}" if variable == "batch" else variable  # the argument of adapt
             lines.append(f"    {variable} = {wrapped(expression, self.mends.get(name, ()))}")
             given.append((parameter, variable))
         positional = "".join(f"{v}, " for p, v in given if p is None)
@@ -101,19 +102,25 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
     needed, optional, anything = parameters(model)
     found: list[Way] = []
     if isinstance(batch, Mapping):
+        whole = [p for p in (*needed, *optional) if p in batch]
+        if all(p in batch for p in needed) and any(p not in tensors for p in whole):  # nested: each entry as it is
+            found.append(Way(tuple((p, f"batch[{p!r}]") for p in whole), tuple(whole), target))
         known = [p for p in (*needed, *optional) if p in tensors]
         if known and all(p in tensors for p in needed):
             found.append(Way(tuple((p, where[p]) for p in known), tuple(known), target))
     by_name = isinstance(batch, Mapping) and (len(needed) > 1 or bool(BY_KEYWORD & set(needed)))
     if by_name:
-        found += renamed(needed, optional, inputs, tensors, where, target)
+        own = (
+            [aim] if aim is not None and any(p in TARGETS and p not in tensors for p in needed) else []
+        )  # it makes the loss
+        found += renamed(needed, optional, [*inputs, *own], tensors, where, None if own else target)
     if not by_name and inputs:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
-            whole = list(tensors)[: len(needed)]
-            found.append(Way(tuple((None, where[k]) for k in whole), tuple(whole)))
+            every = list(tensors)[: len(needed)]
+            found.append(Way(tuple((None, where[k]) for k in every), tuple(every)))
         if not found:  # what it lacks is told by its error
             found.append(Way(tuple((None, where[k]) for k in inputs), tuple(inputs), target))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
@@ -172,6 +179,7 @@ def renamed(
     if not missing or not inputs:
         return []
     spare = [n for n in inputs if n not in needed and n not in optional]
+    spare += [n for n in tensors if n.endswith("_lengths") and n not in spare and any("length" in p for p in missing)]
     if needed[0] not in tensors and not spare:
         return []
     shape = f"{where[needed[0] if needed[0] in tensors else spare[0]]}.shape"

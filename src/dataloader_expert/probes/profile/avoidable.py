@@ -64,6 +64,14 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "ssl": ("connects", frozenset({"do_handshake"})),
     "pandas.core.frame": ("selects", frozenset({"_getitem_bool_array", "query"})),
     "pandas.core.series": ("selects", frozenset({"_cmp_method"})),
+    "_strptime": ("dates", EVERY),
+    "dateutil.parser._parser": ("dates", EVERY),
+    "re": ("matches", frozenset({"match", "search", "fullmatch", "sub", "subn", "findall", "finditer", "split"})),
+    "torch.nn.modules.conv": ("models", EVERY),
+    "torch.nn.modules.linear": ("models", EVERY),
+    "torch.nn.modules.rnn": ("models", EVERY),
+    "torch.nn.modules.transformer": ("models", EVERY),
+    "torch.nn.modules.batchnorm": ("models", EVERY),
     "transformers.tokenization_utils_base": ("loads", frozenset({"from_pretrained"})),
     "transformers.modeling_utils": ("loads", frozenset({"from_pretrained"})),
     "socket": ("connects", frozenset({"create_connection", "getaddrinfo"})),
@@ -74,6 +82,11 @@ COMPILED = {
     "_sqlite3.connect": "connects",
     "orjson.loads": "parses",
     "torch.tensor": "converts",
+    "hashlib.md5": "hashes",
+    "hashlib.sha1": "hashes",
+    "hashlib.sha256": "hashes",
+    "hashlib.blake2b": "hashes",
+    "zlib.crc32": "hashes",
     "tokenizers.Tokenizer.from_file": "loads",
     "tokenizers.Tokenizer.from_str": "loads",
     "tokenizers.Tokenizer.from_pretrained": "loads",
@@ -141,6 +154,12 @@ def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
 def _compiled(file: str, line: int) -> str | None:
     for call in calls(file, line):
         found = COMPILED.get(target_of(file, call))
+        if (
+            isinstance(call.func, ast.Attribute)
+            and call.func.attr == "choice"
+            and any(k.arg == "p" for k in call.keywords)
+        ):
+            found = "draws"
         if found is None and isinstance(call.func, ast.Attribute) and target_of(file, call) == "":
             found = METHODS.get(call.func.attr)
         if found is not None:

@@ -18,7 +18,9 @@ from dataloader_expert.probes.serving import Serving
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
 SLOW_SHARE = Quantity("slow_share", "", "the share of slow samples among those read in turn")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether reading the same index twice gave different content")
-AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
+AGAIN, OFTEN, SHORT_S, MOST_DOUBTFUL, ONE_BY_ONE = 2, 6, 0.05, 256, 64
+"""How often a slow sample is read again, and one that takes less than ``SHORT_S``, as a stall of a busy machine does; and the most samples
+that are read for this."""
 
 
 def slow_samples(
@@ -63,7 +65,8 @@ def slow_samples(
                 continue
             bench.at(index)
             again = math.inf
-            for _ in range(AGAIN if AGAIN * seconds < 0.5 * left else 1):  # it has been slow once already
+            times = OFTEN if seconds < SHORT_S else AGAIN
+            for _ in range(times if times * seconds < 0.5 * left else 1):  # it has been slow once already
                 again = min(again, _read_again(served, index))
                 if not _slow({index: again}, median):
                     break

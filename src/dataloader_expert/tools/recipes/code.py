@@ -91,6 +91,8 @@ def as_yours(
         if drawn is None and not stream:
             kept.insert(0, "sampler")
     timed = {name: shown[name] for name in OF_WORKERS if workers and name in shown}
+    if shown.get("drop_last") == "True" and "drop_last" in kept:
+        timed["drop_last"] = "True"  # the model raises on the last batch
     return {**size, "num_workers": str(workers), **{name: f"yours.{name}" for name in kept}, **timed}
 
 

@@ -13,6 +13,7 @@ from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.advice.stages import taken, waits_for_threads
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
+from dataloader_expert.checks.base import OF_LABELS
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -183,10 +184,11 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 
 def of_loading(measured: Measured) -> list[Finding]:
-    """What a summary of loading may begin with: any error, and what the rules about loaders found; a warning about the data
-    is no cause of slow loading."""
+    """What a summary of loading may begin with: errors of loading, and what the rules about loaders found; what is wrong with labels
+    and values is no cause of slow loading."""
     about_loaders = findings_of(measured.facts)
-    return [f for f in measured.findings if f.severity == "error" or f in about_loaders]
+    of_data = OF_LABELS | {"duplicate-samples", "splits-overlap", "nan", "inf"}
+    return [f for f in measured.findings if (f.severity == "error" and f.code not in of_data) or f in about_loaders]
 
 
 def longer(request: Request, facts: Facts) -> list[Next]:
