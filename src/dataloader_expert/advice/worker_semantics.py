@@ -8,14 +8,14 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.stored_values import REWRITTEN
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
     """B4, B5, B44: random numbers that are the same in all workers, the same in all epochs, or unseeded."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["random"] or facts.find(REWRITTEN) is not None:
+    if fact is None or not fact.value["random"] or facts.find(REWRITTEN) is not None or facts.find(DEPENDS) is not None:
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
@@ -45,6 +45,18 @@ def rewritten(facts: Facts) -> Iterator[Finding]:
         yield finding("sample-modified", "error", text, fact, fix)
 
 
+def depends(facts: Facts) -> Iterator[Finding]:
+    """Samples that differ when read again, although no generator of random numbers is drawn from."""
+    fact = facts.find(DEPENDS)
+    if fact is not None:
+        text = f"{fact.value['differ']} of {fact.value['read']} samples differ when read again, although no random number is drawn: they depend "
+        text += (
+            "on what was read before, such as a running mean, or on the time; in workers each has a state of its own"
+        )
+        fix = "compute what depends on other samples once, beforehand, on the training split; draw random numbers from torch, numpy or random"
+        yield finding("not-deterministic", "warning", text, fact, fix)
+
+
 def epochs(facts: Facts) -> Iterator[Finding]:
     """B46: persistent workers hold copies of the dataset, which set_epoch does not reach."""
     fact = facts.find(EPOCHS)
@@ -54,4 +66,4 @@ def epochs(facts: Facts) -> Iterator[Finding]:
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 
 
-RULES: tuple[Rule, ...] = (rewritten, twins, epochs)
+RULES: tuple[Rule, ...] = (rewritten, depends, twins, epochs)

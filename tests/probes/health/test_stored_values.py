@@ -15,7 +15,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.health.own_cache import OwnCache
-from dataloader_expert.probes.health.stored_values import REWRITTEN
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.sharding import read_once
 from dataloader_expert.sources.reference import Reference
@@ -70,6 +70,38 @@ class FilledOnce(Held):
         return torch.from_numpy(self.filled[index].copy())
 
 
+class RunningMean(Held):
+    """Depends on what was read before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.count = torch.zeros(4, dtype=torch.float64), 0
+
+    def __getitem__(self, index: int) -> Any:
+        self.count += 1
+        self.mean = self.mean + (self.x[index] - self.mean) / self.count
+        return self.x[index] - self.mean
+
+
+class AugmentedInside(Held):
+    """Its generator lies in an object in a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.transforms = [Jitter()]
+
+    def __getitem__(self, index: int) -> Any:
+        return self.transforms[0](self.x[index])
+
+
+class Jitter:
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(2)
+
+    def __call__(self, x: Any) -> Any:
+        return x + self.rng.random()
+
+
 def told(dataset: Any) -> Facts:
     source = Reference()
     source.dataset, source.iterable = dataset, False
@@ -95,6 +127,14 @@ def test_what_reading_changes_is_named(made: Callable[[], Any], names: list[str]
     """Our promise: stored values that a read changes are told with the attribute; random numbers and caches are not."""
     found = told(made()).find(REWRITTEN)
     assert (None if found is None else found.value["attributes"]) == names
+
+
+@pytest.mark.parametrize(
+    ("made", "depends"), [(RunningMean, True), (Augmented, False), (AugmentedInside, False), (Held, False), (Decremented, False)]
+)  # fmt: skip
+def test_samples_that_depend_on_what_was_read_before(made: Callable[[], Any], depends: bool) -> None:
+    """Our promise: random numbers are seen where they are drawn; without them a change is one of state."""
+    assert (told(made()).find(DEPENDS) is not None) is depends
 
 
 def test_it_is_an_error_that_names_the_attribute() -> None:

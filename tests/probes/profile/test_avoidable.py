@@ -24,7 +24,7 @@ from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.serving import Serving
 
 SOURCE = """
-import copy, gc, gzip, json, re, subprocess, zipfile
+import copy, gc, gzip, hashlib, json, re, subprocess, time, zipfile
 import numpy as np
 import torch
 from multiprocessing.pool import ThreadPool
@@ -50,6 +50,22 @@ def collects(i):
     return gc.collect()
 
 NUMBERS = X.tolist() * 10
+SHARES = np.ones(200_000) / 200_000
+BYTES = bytes(4_000_000)
+WORDS = "the owl met a gnu by the lake " * 3000
+
+def dates(i):
+    return [time.strptime(f"2024-01-{1 + k % 28:02}", "%Y-%m-%d") for k in range(300)]
+
+def matches(i):
+    return re.sub(r"(?:o|w|l)+ (m[a-z]*)", "x", WORDS)
+
+def draws(i):
+    return np.random.choice(len(SHARES), size=5, p=SHARES)
+
+def hashes(i):
+    return hashlib.sha256(BYTES).hexdigest()
+
 
 def converts(i):
     return torch.tensor(NUMBERS)
@@ -195,6 +211,10 @@ def told(dataset: Any) -> list[Any]:
 @pytest.mark.parametrize(
     "kind",
     [
+        "dates",
+        "matches",
+        "draws",
+        "hashes",
         "copies",
         "parses",
         "processes",

@@ -129,6 +129,19 @@ def containers(dataset: object) -> dict[tuple[int, str], Any]:
     return found
 
 
+def owners_of(dataset: object) -> list[object]:
+    """The dataset and the objects that it holds, also in small containers, and that these hold."""
+    owners: list[object] = [dataset]
+    known = {id(dataset)}
+    for owner in owners:
+        for value in attributes(owner).values():
+            for held in _inner(value):
+                if id(held) not in known and len(known) < MOST_OWNERS:
+                    known.add(id(held))
+                    owners.append(held)
+    return owners
+
+
 def entries(container: Any) -> int:
     """How many a container of :func:`containers` holds."""
     if type(container) is functools._lru_cache_wrapper:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.health.object_census import containers, entries, newest
-from dataloader_expert.probes.health.stored_values import REWRITTEN, rewritten
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN, draws, rewritten
 from dataloader_expert.probes.profile.rereads import word_of
 
 KEPT = Quantity(
@@ -58,8 +58,11 @@ class OwnCache(Probe):
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # as above
         try:
             names = rewritten(dataset, differ[0])
+            depends = not names and not draws(dataset, differ[0])
         except Exception:  # the scan says which samples raise
             return
+        if depends:
+            yield Fact(DEPENDS, {"differ": len(differ), "read": read}, evidence("counted", self.name, seen=read))
         if names:
             value = {"attributes": names, "differ": len(differ), "read": read}
             yield Fact(REWRITTEN, value, evidence("counted", self.name, seen=read))

@@ -6,20 +6,54 @@ dataset and of the objects that it holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dataloader_expert.facts import Quantity
-from dataloader_expert.probes.health.object_census import attributes
+from dataloader_expert.probes.health.object_census import attributes, owners_of
 from dataloader_expert.probes.profile.rereads import word_of
 
+DEPENDS = Quantity(
+    "depends_on_reads", "", "samples that differ when read again, although no random number is drawn, of those read"
+)
 REWRITTEN = Quantity(
     "stored_values_changed",
     "",
     "attributes whose values reading a sample changes, of samples that differ when read again",
 )
-MOST_OWNERS = 64
-"""Objects whose attributes are looked at."""
+
+
+def draws(dataset: Any, index: int) -> bool:
+    """Whether reading a sample draws from a generator of random numbers that is seen: a global one, or one that the dataset, an object
+    that it holds or the module of one of them has."""
+    before = _states(dataset)
+    dataset[index]
+    return _states(dataset) != before
+
+
+def _states(dataset: Any) -> list[str]:
+    import random
+
+    import numpy as np
+    import torch
+
+    kinds: dict[type, Callable[[Any], Any]] = {
+        np.random.Generator: lambda g: g.bit_generator.state,
+        np.random.RandomState: lambda g: g.get_state(),
+        torch.Generator: lambda g: g.get_state().tolist(),
+        random.Random: lambda g: g.getstate(),
+    }
+    found = [
+        repr(random.getstate()),
+        repr(np.random.get_state()),
+        repr(torch.get_rng_state().tolist()),
+    ]  # of users' code
+    for owner in owners_of(dataset):
+        module = sys.modules.get(type(owner).__module__)
+        for value in (owner, *attributes(owner).values(), *(vars(module).values() if module is not None else ())):
+            found += [repr(state(value)) for kind, state in kinds.items() if isinstance(value, kind)]
+    return found
 
 
 def rewritten(dataset: Any, index: int) -> list[str]:
@@ -37,16 +71,11 @@ def _rows(dataset: Any, index: int) -> dict[str, str]:
 
 
 def _by_sample(dataset: Any, n: int) -> Iterator[tuple[str, Any]]:
-    owners, known = [dataset], {id(dataset)}
-    for owner in owners:
+    for owner in owners_of(dataset):
         for name, value in attributes(owner).items():
             held: Any = value
-            if _array(held) or type(held) is list:
-                if len(held) == n:
-                    yield f"{type(owner).__name__}.{name}", held
-            elif attributes(value) and id(value) not in known and len(known) < MOST_OWNERS:
-                known.add(id(value))
-                owners.append(value)
+            if (_array(held) or type(held) is list) and len(held) == n:
+                yield f"{type(owner).__name__}.{name}", held
 
 
 def _array(value: Any) -> bool:
