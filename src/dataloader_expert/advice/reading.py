@@ -71,9 +71,32 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
-        fix = "read once what is the same for every sample, such as an index or a vocabulary, and of the rest only what is used"
-        fix += " (columns, smaller row groups or chunks, shuffled by row group), or store samples at the size in which they are used"
-        yield finding("read-amplification", "warning", text, fact, fix)
+        spots = [spot for spot in facts.value(HOTSPOTS, []) if spot["stage"] == "read" or reader_of(spot) is not None]
+        spot = max(spots, key=lambda s: s["share"], default=None)
+        fix = None if spot is None else reader_of(spot)
+        yield finding(
+            "read-amplification", "warning", text, fact, fix or READ_LESS, [_place(spot)] if spot is not None else ()
+        )
+
+
+READ_LESS = (
+    "read once what is the same for every sample, such as an index or a vocabulary, and of the rest only what is used (the rows at their "
+    "offsets, columns, smaller row groups or chunks), or store samples at the size in which they are used"
+)
+READERS = {
+    "/numpy/lib/": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
+    "/soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
+    "/h5py/": "write chunks of the shape in which samples are read, or read neighbouring samples together",
+    "/pyarrow/": "read only the columns that are used, write smaller row groups, and shuffle by row group to use all that was read",
+    "/pandas/io/": "read the table once, and keep it; or store the rows of a sample together",
+}
+"""What to do instead, by a part of the path of the library that reads."""
+
+
+def reader_of(spot: dict[str, Any]) -> str | None:
+    """What to do instead of what the library of a hotspot does; None of others."""
+    path = str(spot["file"]).replace("\\", "/")
+    return next((fix for part, fix in READERS.items() if part in path), None)
 
 
 def first_batch(facts: Facts) -> Iterator[Finding]:
