@@ -16,14 +16,18 @@ import torch
 from PIL import Image
 from torch.utils.data import TensorDataset
 
+from dataloader_expert.errors import RequestError
 from dataloader_expert.loaders import (
+    CachedDataset,
     CollatorRegistry,
     DataLoaderConfig,
     DataLoaderFactory,
     StreamingDataset,
+    TaskSpec,
     UniversalDataModule,
     VisionDataCollator,
     create_loader,
+    load_reference,
     open_dataset,
 )
 from dataloader_expert.loaders.fetching import StreamError
@@ -170,6 +174,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
         lambda: CollatorRegistry.get_instance().get_collator(collator_name="tabular", label="prize")([{"x": 1, "price": 2}]),
         "label is 'prize', and samples have x, price",
     ),
+    "a sample that is none": (lambda: CachedDataset(NUMBERS)[20], "index 20 is out of range: the dataset has 20 samples"),
+    "a task without its parts": (lambda: TaskSpec.from_dict({"name": "a", "task_type": "b"}), "model_family, loss_type missing"),
+    "a reference without a name": (lambda: load_reference("models.py"), "file.py:name"),
     "tuples": (lambda: CollatorRegistry.get_instance().get_collator(collator_name="tabular")([(1, 2)]), "samples that are mappings"),
 }  # fmt: skip
 
@@ -178,5 +185,5 @@ REFUSED: dict[str, tuple[Any, str]] = {
 def test_arguments_that_are_none_are_refused_with_what_they_should_be(case: str) -> None:
     """Our promise: what was given, what the rule is, what to do."""
     call, says = REFUSED[case]
-    with pytest.raises((ValueError, TypeError), match=says):
+    with pytest.raises((ValueError, TypeError, LookupError, RequestError), match=says):
         call()

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch.utils.data import Dataset
 
+from dataloader_expert.samplers.rules import position
+
 
 class CachedDataset(Dataset[Any]):
     """A map-style dataset whose samples are kept after their first read.
@@ -27,7 +29,7 @@ class CachedDataset(Dataset[Any]):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
-        at = range(len(self))[index]
+        at = position(index, len(self))
         if at not in self.kept:
             self.kept[at] = self.dataset[at]
         return self.kept[at]

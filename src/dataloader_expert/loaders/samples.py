@@ -15,7 +15,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import as_text, nearest, resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
-from dataloader_expert.samplers.rules import one_of
+from dataloader_expert.samplers.rules import one_of, position
 from dataloader_expert.sources.arrays import pixel_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Source, bytes_of
 from dataloader_expert.sources.pictures import DEEP, GREY, as_grey, as_rgb, in_colour
@@ -134,7 +134,7 @@ class SourceDataset(Dataset[Any]):
         return int(self._skipped)
 
     def __getitem__(self, index: int) -> Any:
-        first = range(len(self))[index]
+        first = position(index, len(self))
         tries = min(len(self), 100) if self.unreadable == "replace" else 1
         problem: Unreadable | None = None
         for step in range(tries):
@@ -165,7 +165,7 @@ class SourceDataset(Dataset[Any]):
     def _or_nothing(self, index: int) -> Any:
         """A sample, or ``NOTHING`` if it cannot be read, which is counted each time and logged once."""
         try:
-            return self._finished(self._sample(range(len(self))[index]))
+            return self._finished(self._sample(position(index, len(self))))
         except Unreadable as e:
             self._skipped += 1
             if index not in self._told:

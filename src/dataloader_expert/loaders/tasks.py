@@ -87,7 +87,10 @@ class TaskSpec:
         Raises:
             KeyError: if ``name``, ``task_type``, ``model_family`` or ``loss_type`` is missing.
         """
-        needed = {name: values[name] for name in ("name", "task_type", "model_family", "loss_type")}
+        required = ("name", "task_type", "model_family", "loss_type")
+        if missing := [name for name in required if name not in values]:
+            raise KeyError(f"a task needs {', '.join(required)}; {', '.join(missing)} missing")
+        needed = {name: values[name] for name in required}
         open_ones: dict[str, Any] = {"input_fields": [], "target_field": None, "metrics": []}
         given = {f.name: values[f.name] for f in fields(TaskSpec) if f.name in values}
         return TaskSpec(**{**open_ones, **given, **needed})

@@ -45,6 +45,20 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
             raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, allowed))}")
 
 
+def position(index: int, samples: int) -> int:
+    """``index``, counted from the end if negative, as a position in a dataset.
+
+    Raises:
+        IndexError: if there is no such sample.
+    """
+    try:
+        return range(samples)[index]
+    except IndexError:
+        raise IndexError(
+            f"index {index} is out of range: the dataset has {samples:,} sample{'s' * (samples != 1)}"
+        ) from None
+
+
 def nearest(name: str, known: Collection[str]) -> str:
     """What to add to an error about a name that there is not: the one that may have been meant; empty without such."""
     close = get_close_matches(name, list(known), 1)

@@ -333,10 +333,14 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
     """What the reference names.
 
     Raises:
-        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``; ``code-refused`` for something that the
-            module merely imported, which a request could otherwise call with any arguments.
+        RequestError: ``invalid-argument``, ``source-not-found``, ``outside-roots`` or ``import-failed``; ``code-refused`` for
+            something that the module merely imported, which a request could otherwise call with any arguments.
     """
     where, _, attribute = name.rpartition(":")
+    if not where or not attribute:
+        raise RequestError(
+            "invalid-argument", f"{escaped(name)} is no reference; give file.py:name or package.module:name"
+        )
     module = _module(where, roots)
     if not hasattr(module, attribute):
         import difflib

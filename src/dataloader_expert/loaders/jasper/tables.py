@@ -14,6 +14,7 @@ import torch
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.artifacts import load_tensor_artifact, require_shape
 from dataloader_expert.loaders.jasper.stored import KEYWORDS, NEGATIVES, SPLITS, STEERING, TENSORS
+from dataloader_expert.samplers.rules import position
 
 
 class KeywordLists(Sequence[list[int]]):
@@ -47,7 +48,7 @@ class KeywordLists(Sequence[list[int]]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        at = range(len(self))[index]
+        at = position(index, len(self))
         return self.flat[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])].tolist()
 
     def __eq__(self, other: object) -> bool:

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.layouts.archives import files_below, read_array, section
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers.rules import position
 
 SECTION = "model_embedding_loader"
 
@@ -51,7 +52,7 @@ class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
         return len(self.files)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        at = range(len(self))[index]
+        at = position(index, len(self))
         if at not in self._kept:  # a few KB each, and read in every epoch
             values = np.asarray(read_array(self.files[at], self.embedding_key), dtype=np.float32)
             self._kept[at] = torch.from_numpy(values.reshape(-1))

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.samplers import ClassBalancedBatchSampler
+from dataloader_expert.samplers.rules import position
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        row = self.dataset[range(len(self))[index]]
+        row = self.dataset[position(index, len(self))]
         image = row[self.image_column].convert("RGB")
         label = self._codes[row[self.label_column]]
         return (_to_tensor(image) if self.transform is None else self.transform(image)), label

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.loaders.layouts.archives import files_below, read_array
-from dataloader_expert.samplers.rules import one_of
+from dataloader_expert.samplers.rules import one_of, position
 
 KEPT = 256 << 20
 """Bytes of tensors that are kept in memory once read."""
@@ -94,7 +94,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
             IndexError: if ``index`` is out of range.
             KeyError, ValueError: if the archive has no ``parameters``, or cannot be read.
         """
-        at = range(len(self))[index]
+        at = position(index, len(self))
         if at in self._kept:
             return self._kept[at].clone()  # what a caller does to it stays with them
         values = torch.from_numpy(np.asarray(read_array(self.files[at], "parameters"), dtype=np.float64))

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.layouts.archives import read_array, read_strings, section
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers.rules import position
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
         return len(self.shards)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        name, split, path = self.shards[range(len(self))[index]]
+        name, split, path = self.shards[position(index, len(self))]
         features = np.asarray(read_array(path, "features"), dtype=np.float32)
         if features.ndim != 3:
             raise ValueError(f"{path}: features have {features.ndim} dimensions, expected batches, classes, D")
