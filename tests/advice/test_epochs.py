@@ -81,6 +81,14 @@ def test_a_slow_sampler_is_not_taken_for_a_slow_start(again_s: float | None, sta
     assert codes_of(epochs(again_s, start_s), epoch_start, startup) == codes
 
 
+@pytest.mark.parametrize(("drawn_s", "codes"), [(0.9, ["slow-epoch-start"]), (0.001, [])])
+def test_a_pause_that_the_sampler_does_not_take_is_not_laid_to_it(drawn_s: float, codes: list[str]) -> None:
+    """Our promise: what was timed alone and is quick is no cause of a pause, which a busy machine has too."""
+    facts = epochs(1.0, 1.05)
+    facts.add(Fact(ORDER_DRAWN, drawn_s, SEEN))
+    assert codes_of(facts, epoch_start) == codes
+
+
 def test_workers_without_samples_are_counted() -> None:
     """B7: how many of the present workers have nothing to do, and how many do."""
     [found] = idle(facts_of((IDLE, 5, {"workers": 8})))

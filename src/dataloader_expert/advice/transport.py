@@ -123,6 +123,12 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
     if begins is None or through is None:
         return
     fact, samples = begins
+    if (
+        facts.find(ORDER_DRAWN) is not None
+        and drawn < 0.5 * fact.value
+        and not facts.value(SETTINGS, {}).get("iterates")
+    ):
+        return  # the sampler was timed alone and is not it, and there is no stream: a busy machine
     seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
         text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"

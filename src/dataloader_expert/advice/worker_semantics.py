@@ -8,14 +8,14 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
+from dataloader_expert.probes.health.stored_values import DEPENDS, RESEEDED, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
     """B4, B5, B44: random numbers that are the same in all workers, the same in all epochs, or unseeded."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["random"] or facts.find(REWRITTEN) is not None or facts.find(DEPENDS) is not None:
+    if fact is None or not fact.value["random"] or any(facts.find(other) for other in (REWRITTEN, DEPENDS, RESEEDED)):
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
@@ -32,6 +32,20 @@ def twins(facts: Facts) -> Iterator[Finding]:
         text = "the same seeds gave different samples: something draws from an unseeded source"
         fix = "draw from torch, numpy or random, which are seeded in each worker"
         yield finding("not-deterministic", "warning", text, fact, fix)
+
+
+def by_worker(facts: Facts) -> Iterator[Finding]:
+    """A sample that each worker reads alike each time, and another worker otherwise."""
+    fact = facts.find(TWINS)
+    if (
+        fact is None
+        or not fact.value["by_worker"]
+        or any(facts.find(other) for other in (REWRITTEN, DEPENDS, RESEEDED))
+    ):
+        return
+    text = "a sample depends on the worker that reads it: two workers read the same sample differently, each alike every time"
+    fix = "compute a sample from its index alone; open files on first use in each worker, and use get_worker_info() for streams only"
+    yield finding("workers-differ", "error", text, fact, fix)
 
 
 def rewritten(facts: Facts) -> Iterator[Finding]:
@@ -57,6 +71,24 @@ def depends(facts: Facts) -> Iterator[Finding]:
         yield finding("not-deterministic", "warning", text, fact, fix)
 
 
+def reseeded(facts: Facts) -> Iterator[Finding]:
+    """B4, B5: reading a sample seeds a global generator, with a constant or with the time."""
+    fact = facts.find(RESEEDED)
+    if fact is None:
+        return
+    which = " and ".join(fact.value["generators"])
+    if fact.value["by_time"]:
+        text = f"reading a sample seeds {which} with the time: samples read within a second, by any worker, draw the same random numbers"
+        fix = "do not seed in the dataset: torch seeds random, numpy and torch in each worker"
+        yield finding("rng-duplicated", "error", text, fact, fix)
+    else:
+        text = (
+            f"reading a sample seeds {which} with a constant: every sample draws the same random numbers, in each epoch"
+        )
+        fix = "seed once, before training; for samples that are always the same, seed with their index"
+        yield finding("rng-constant-seed", "error", text, fact, fix)
+
+
 def epochs(facts: Facts) -> Iterator[Finding]:
     """B46: persistent workers hold copies of the dataset, which set_epoch does not reach."""
     fact = facts.find(EPOCHS)
@@ -66,4 +98,4 @@ def epochs(facts: Facts) -> Iterator[Finding]:
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 
 
-RULES: tuple[Rule, ...] = (rewritten, depends, twins, epochs)
+RULES: tuple[Rule, ...] = (rewritten, depends, reseeded, twins, by_worker, epochs)

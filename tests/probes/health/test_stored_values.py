@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 import torch
 from torch.utils.data import Dataset, Subset
 
+from dataloader_expert.advice.worker_semantics import reseeded
 from dataloader_expert.advice.worker_semantics import rewritten as judged
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.health.own_cache import OwnCache
-from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
+from dataloader_expert.probes.health.stored_values import DEPENDS, RESEEDED, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.sharding import read_once
 from dataloader_expert.sources.reference import Reference
@@ -102,6 +104,29 @@ class Jitter:
         return x + self.rng.random()
 
 
+class Seeded(Held):
+    """Seeds within a sample, with a constant, the time or the index."""
+
+    def __init__(self, seed: Callable[[int], int]) -> None:
+        super().__init__()
+        self.seed = seed
+
+    def __getitem__(self, index: int) -> Any:
+        np.random.seed(self.seed(index))
+        return self.x[index] + np.random.random()
+
+
+class DrawnOnce(Held):
+    """Draws in its first reading alone."""
+
+    made: Any = None
+
+    def __getitem__(self, index: int) -> Any:
+        if self.made is None:
+            self.made = torch.nn.Linear(4, 4)
+        return self.x[index] + self.made.bias.detach()
+
+
 def told(dataset: Any) -> Facts:
     source = Reference()
     source.dataset, source.iterable = dataset, False
@@ -137,6 +162,28 @@ def test_samples_that_depend_on_what_was_read_before(made: Callable[[], Any], de
     assert (told(made()).find(DEPENDS) is not None) is depends
 
 
+@pytest.mark.parametrize(
+    ("made", "by_time"),
+    [
+        (lambda: Seeded(lambda i: 7), False),
+        (lambda: Seeded(lambda i: int(time.time())), True),
+        (lambda: Seeded(lambda i: i), None),
+        (DrawnOnce, None),
+        (Augmented, None),
+        (Held, None),
+    ],
+    ids=["a constant", "the time", "the index", "drawn once", "random", "plain"],
+)
+def test_samples_that_seed_a_generator(made: Callable[[], Any], by_time: bool | None) -> None:
+    """Our promise: a seed that is the same for every sample is told; one from the index, which is meant, is not."""
+    found = told(made()).find(RESEEDED)
+    assert (None if found is None else (found.value["generators"], found.value["by_time"])) == (
+        None if by_time is None else (["numpy.random"], by_time)
+    )
+    codes = [f.code for f in reseeded(told(made()))]
+    assert codes == {None: [], True: ["rng-duplicated"], False: ["rng-constant-seed"]}[by_time]
+
+
 def test_it_is_an_error_that_names_the_attribute() -> None:
     """Our promise: what is wrong, where, and how to mend it; not told as random numbers as well."""
     from dataloader_expert.advice.worker_semantics import twins
@@ -145,7 +192,14 @@ def test_it_is_an_error_that_names_the_attribute() -> None:
     (finding,) = judged(facts)
     assert (finding.code, finding.severity) == ("sample-modified", "error")
     assert "`Decremented.labels` is modified in place" in finding.message and "clone()" in finding.fix
-    seen = {"random": True, "same_in_both": True, "same_next_epoch": True, "same_again": True, "own_init": False}
+    seen = {
+        "random": True,
+        "same_in_both": True,
+        "same_next_epoch": True,
+        "same_again": True,
+        "own_init": False,
+        "by_worker": False,
+    }
     twin = Fact(TWINS, seen, evidence("counted", "a test", seen=1))
     assert [f.code for f in twins(Facts((twin,)))] == ["rng-duplicated"]
     assert not list(twins(Facts((*facts, twin))))

@@ -17,6 +17,11 @@ from dataloader_expert.probes.profile.rereads import word_of
 DEPENDS = Quantity(
     "depends_on_reads", "", "samples that differ when read again, although no random number is drawn, of those read"
 )
+RESEEDED = Quantity(
+    "generators_reseeded",
+    "",
+    "global generators of random numbers that were in the same state after most samples read, and not before",
+)
 REWRITTEN = Quantity(
     "stored_values_changed",
     "",
@@ -44,16 +49,26 @@ def _states(dataset: Any) -> list[str]:
         torch.Generator: lambda g: g.get_state().tolist(),
         random.Random: lambda g: g.getstate(),
     }
-    found = [
-        repr(random.getstate()),
-        repr(np.random.get_state()),
-        repr(torch.get_rng_state().tolist()),
-    ]  # of users' code
+    found = list(generators().values())
     for owner in owners_of(dataset):
         module = sys.modules.get(type(owner).__module__)
         for value in (owner, *attributes(owner).values(), *(vars(module).values() if module is not None else ())):
             found += [repr(state(value)) for kind, state in kinds.items() if isinstance(value, kind)]
     return found
+
+
+def generators() -> dict[str, str]:
+    """The states of the global generators of random numbers."""
+    import random
+
+    import numpy as np
+    import torch
+
+    return {
+        "random": repr(random.getstate()),
+        "numpy.random": repr(np.random.get_state()),
+        "torch": repr(torch.get_rng_state().tolist()),
+    }
 
 
 def rewritten(dataset: Any, index: int) -> list[str]:

@@ -16,6 +16,7 @@ from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.shared_handles import shared, used
+from dataloader_expert.probes.health.stored_values import RESEEDED
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
@@ -44,6 +45,9 @@ class WorkerContent(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source
         if source.format != "reference" or source.iterable or not hasattr(os, "fork") or hangs(bench):
+            return
+        if bench.facts.find(RESEEDED) is not None:
+            yield Unknown("reading in worker processes", "samples seed their own random numbers")
             return
         import numpy as np
 

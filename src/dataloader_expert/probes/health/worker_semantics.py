@@ -19,7 +19,7 @@ from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
 
 TWINS = Quantity(
-    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again with the same seed"
+    "twins", "", "first reads of two samples: in two workers, in the next epoch, and again with the same seed"
 )
 EPOCHS = Quantity(
     "epochs_seen",
@@ -27,8 +27,8 @@ EPOCHS = Quantity(
     "whether set_epoch changed the content that persistent workers read, as it did in the main process",
 )
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
-LEAST_READS, MOST_READS = 4, 24
-"""Reads of one sample in each worker, as many as time allows."""
+LEAST_READS, MOST_READS = 8, 24
+"""Reads of samples in each worker, as many as time allows."""
 FIRST = 512
 """Samples of each epoch whose positions are compared."""
 
@@ -62,12 +62,12 @@ class WorkerSemantics(Probe):
 
 
 def twins(bench: Bench, served: Serving, reads: int) -> Iterator[Observation]:
-    """Two workers each read one sample many times, as many random augmentations have two outcomes; then in the next epoch; then
+    """Two workers each read two samples many times, as many random augmentations have two outcomes; then in the next epoch; then
     again with the first seed."""
-    index = next((i for i in (0, len(served.dataset) // 2) if _reads(served, i)), None)
-    if index is None:
+    indices = [i for i in dict.fromkeys((0, len(served.dataset) // 2)) if _reads(served, i)]
+    if not indices:
         return
-    batches = [[index] * reads] * WORKERS
+    batches = [indices * (reads // len(indices))] * WORKERS
 
     def run(seed: int | None) -> list[list[str]]:
         loader = in_workers(served, batches, digests)
@@ -84,13 +84,19 @@ def twins(bench: Bench, served: Serving, reads: int) -> Iterator[Observation]:
     if min(len(first), len(following), len(again)) < WORKERS:
         return
     value = {
-        "random": len({*first[0]}) > 1,
+        "random": not _alike(first[0], len(indices)),
+        "by_worker": all(_alike(words, len(indices)) for words in first) and first[0] != first[1],
         "same_in_both": first[0] == first[1],
         "same_next_epoch": first[0] == following[0],
         "same_again": first == again,
         "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
     }
-    yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * reads))
+    yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * len(batches[0])))
+
+
+def _alike(words: list[str], samples: int) -> bool:
+    """Whether each of these samples, which were read in turn, was the same each time."""
+    return all(word == words[i % samples] for i, word in enumerate(words))
 
 
 def _reads(served: Serving, index: int) -> bool:
