@@ -12,6 +12,8 @@ from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import Projection
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
+from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_content import WorkerContent
 from dataloader_expert.probes.health.worker_resources import WorkerResources
@@ -39,6 +41,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
+        OwnCache(),
         Scan(share=0.45),
         MallocAsStarted(),
         Stages(share=0.2),
@@ -48,6 +51,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Draws(),
         StaticChecks(),
         StreamSharding(),
+        CaughtErrors(),
         WorkerContent(share=0.1, most_s=2.0),
         Projection(),
         Loading(share=0.8),

@@ -19,6 +19,7 @@ from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
+from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
@@ -66,7 +67,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             leakage=True,
             damaged=True,
         ),
-        *((WorkerContent(), Repeating()) if request.checks is None else ()),
+        *((CaughtErrors(), WorkerContent(), Repeating()) if request.checks is None else ()),
         OddPictures(),
     )
 

@@ -24,6 +24,7 @@ from dataloader_expert.probes.experiments.malloc_retention import MallocRetentio
 from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
@@ -96,6 +97,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StartedFirst(),
         StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
+        CaughtErrors(),
         Packing(request.batch_size),
         Stages(
             batch_size=request.batch_size,

@@ -1,0 +1,112 @@
+"""Errors that a dataset's own code raises and catches while it reads a sample, such as a damaged file replaced by its neighbour.
+
+Seen by a trace function (``sys.settrace``) that notes the exceptions of the user's frames; a sample that is delivered all the
+same has hidden them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.sources.reference import is_users
+
+CAUGHT = Quantity(
+    "caught_errors", "samples", "samples whose reading raised an error that the dataset's own code caught"
+)
+MOST = 512
+ORDINARY = (LookupError, AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
+"""How Python code asks whether something is there, not how it fails."""
+USUAL_SHARE = 0.5
+"""What more samples than this raise is a way to read them, such as a second format that is tried."""
+
+
+@dataclass(frozen=True)
+class CaughtErrors(Probe):
+    name: ClassVar[str] = "caught_errors"
+    doing: ClassVar[str] = "looking for errors that the dataset hides"
+    share: float = 0.05
+    most_s: float = 1.0
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or bench.source.iterable or hangs(bench):
+            return
+        import numpy as np
+
+        dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        size = len(dataset)
+        read = 0
+        found: dict[int, tuple[str, str]] = {}
+        for index in np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist():
+            if time.monotonic() > until:
+                break
+            bench.at(index)
+            try:
+                raised = errors_within(dataset, index)
+            except Exception:  # the scan says which samples raise
+                continue
+            read += 1
+            if raised:
+                found[index] = raised[0]
+        bench.at(-1)
+        places = Counter(place for place, _ in found.values())
+        rare = {index: said for index, said in found.items() if places[said[0]] <= USUAL_SHARE * read}
+        if rare:
+            [(place, _)] = Counter(place for place, _ in rare.values()).most_common(1)
+            first = next(message for where, message in rare.values() if where == place)
+            value = {
+                "read": read,
+                "samples": sorted(rare)[:MAX_PLACES],
+                "count": len(rare),
+                "place": place,
+                "message": first,
+            }
+            yield Fact(CAUGHT, value, evidence("counted", self.name, seen=read, population=size))
+
+
+def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
+    """The errors raised in the user's frames while a sample is read: ``type at file:line in function``, and what each says.
+
+    Raises:
+        Exception: what the dataset raises itself.
+    """
+    raised: list[tuple[str, str]] = []
+    users: dict[str, bool] = {}
+
+    def within(frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception" and not issubclass(arg[0], ORDINARY):
+            code = frame.f_code
+            at = f"{arg[0].__name__} at {escaped(os.path.basename(code.co_filename))}:{frame.f_lineno} in `{escaped(code.co_name)}`"
+            raised.append((at, escaped(arg[1], 160)))
+        return within
+
+    def entered(frame: FrameType, event: str, arg: Any) -> Any:
+        name = frame.f_code.co_filename
+        if name not in users:
+            users[name] = is_users(name)
+        if not users[name]:
+            return None
+        frame.f_trace_lines = False
+        return within
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        dataset[index]
+    finally:
+        sys.settrace(before)
+    return raised
+
+
+PROBES = (CaughtErrors,)

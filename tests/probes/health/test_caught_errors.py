@@ -1,0 +1,87 @@
+"""Errors that a dataset's own code catches, and exceptions by which Python code asks whether something is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from torch.utils.data import Dataset
+
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.sources.reference import Reference
+
+N = 200
+BAD = {3, 77, 140}
+
+
+class Plain(Dataset[Any]):
+    def __len__(self) -> int:
+        return N
+
+    def load(self, index: int) -> Any:
+        if index in BAD:
+            raise OSError("truncated")
+        return index
+
+    def __getitem__(self, index: int) -> Any:
+        return index
+
+
+class Hidden(Plain):
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.load(index)
+        except OSError:
+            return 0
+
+
+class ByTheNext(Plain):
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return self.load(index)
+        except Exception:
+            return self[index + 1]
+
+
+class Raised(Plain):
+    def __getitem__(self, index: int) -> Any:
+        return self.load(index)
+
+
+class Asked(Plain):
+    def __getitem__(self, index: int) -> Any:
+        kept: dict[int, int] = {}
+        try:
+            return kept[index]
+        except KeyError:
+            return sum(i for i in range(index))
+
+
+class SecondFormat(Plain):
+    """Most samples are of the second format."""
+
+    def __getitem__(self, index: int) -> Any:
+        try:
+            return int("1.5" if index > 20 else "1")
+        except ValueError:
+            return float("1.5")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "samples"),
+    [(Hidden(), BAD), (ByTheNext(), BAD), (Raised(), None), (Asked(), None), (SecondFormat(), None), (Plain(), None)],
+)  # fmt: skip
+def test_errors_that_are_hidden_are_told(dataset: Any, samples: set[int] | None) -> None:
+    """Our promise: which samples, what was raised and where; exceptions that are how a sample is read are none."""
+    source = Reference()
+    source.dataset, source.iterable = dataset, False
+    bench = Bench(source, SourceRef("x.py:make", ("/",)), 0, None, lambda at: None, lambda text, share: None)
+    found = findings_of(Facts(tuple(f for f in CaughtErrors(most_s=60).measure(bench) if isinstance(f, Fact))))
+    assert [(f.code, {place["sample"] for place in f.where}) for f in found] == (
+        [("errors-hidden", samples)] if samples else []
+    )
+    assert all("test_caught_errors.py:" in f.message and "in `load`: truncated" in f.message for f in found)
