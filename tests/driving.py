@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -96,7 +97,10 @@ def shared_memory(mark: Path, before: set[str]) -> set[str]:
         return new
     ours = processes(mark)
     others = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in ours]
-    return new - shm.held(others)
+    made_by = {name: int(match[1]) for name in new if (match := re.match(r"torch_(\d+)_", name))}
+    return (
+        new - shm.held(others) - {name for name, pid in made_by.items() if pid in others}
+    )  # one in flight is held by nobody
 
 
 def host_of(mark: Path, kind: str) -> tuple[int, int]:
