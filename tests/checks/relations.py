@@ -179,6 +179,9 @@ SILENT: dict[str, dict[str, Data]] = {
         ),
         "an order that a few break by chance": two(np.r_[DOWN[:2], UP[2:]], np.r_[UP[:2], DOWN[2:]]),
         "a start that is no time": two(rng.random(N), rng.random(N), ("start_lat", "end_lat")),
+        "counts that are often both 0": two(
+            np.where(np.arange(N) % 15 == 0, 6, 0), np.where(np.arange(N) % 3 > 0, 5 + np.arange(N) % 4, 0)
+        ),
         "numbers that are the same in both splits": two(UP, UP, splits=LATER),
         "numbers that are never the same": two(UP, DOWN, splits=LATER),
         "places in ranges of their own": two(40 + 20 * UP, 5 + 10 * UP, ("lat", "lon")),

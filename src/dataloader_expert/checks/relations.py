@@ -116,7 +116,8 @@ class Relations(Check):
 
         for a, b in combinations(self.numbers, 2):
             x, y = rows[f"number {a}"], rows[f"number {b}"]
-            differ = np.isfinite(x) & np.isfinite(y) & (x != y)
+            there = np.isfinite(x) & np.isfinite(y)
+            differ = there & (x != y)
             total = int(differ.sum())
             if total < LEAST:
                 continue
@@ -127,7 +128,7 @@ class Relations(Check):
             if not n or total - n < USUAL * total:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            swapped = _exchanged(x, y, odd, differ & ~odd)
+            swapped = _exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
             if swapped or (named(a, b) and (told is not None or n * FEW <= total)):
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
