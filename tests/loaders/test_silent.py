@@ -164,9 +164,9 @@ def test_an_epoch_out_of_order_has_no_position() -> None:
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "a rank that nobody gave": (lambda: ShuffleSampler(6, num_replicas=2), "pass rank= too"),
-    "a flag that is a text": (lambda: DataLoaderConfig(drop_last="no").check(), "drop_last is 'no'"),  # type: ignore[arg-type]
+    "a flag that is a text": (lambda: DataLoaderConfig(drop_last="no").check(), "drop_last is 'no'"),  # type: ignore[arg-type]  # what is refused
     "batches as indices": (lambda: DataLoaderConfig(sampler=LengthBucketBatchSampler([1] * 9, 3)).check(), "batch_sampler="),
-    "indices as batches": (lambda: DataLoaderConfig(batch_sampler=ShuffleSampler(9)).check(), "sampler="),  # type: ignore[arg-type]
+    "indices as batches": (lambda: DataLoaderConfig(batch_sampler=ShuffleSampler(9)).check(), "sampler="),  # type: ignore[arg-type]  # what is refused
     "an argument that is none": (lambda: UniversalDataModule(NUMBERS, batchsize=3), "did you mean 'batch_size'"),
     "a field that is none": (lambda: UniversalDataModule([{"a": 1}, {"a": 2}], groups="b"), "the first has a"),
     "a state of something else": (lambda: UniversalDataModule(NUMBERS).load_state_dict({}), "no state of a data module"),

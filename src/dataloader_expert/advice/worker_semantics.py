@@ -8,14 +8,20 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.stored_values import DEPENDS, RESEEDED, REWRITTEN
+from dataloader_expert.probes.health.generators import RESEEDED
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
+
+
+def _told_otherwise(facts: Facts) -> bool:
+    """Whether it is known why samples differ from one reading to the next."""
+    return any(facts.find(cause) is not None for cause in (REWRITTEN, DEPENDS, RESEEDED))
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
     """B4, B5, B44: random numbers that are the same in all workers, the same in all epochs, or unseeded."""
     fact = facts.find(TWINS)
-    if fact is None or not fact.value["random"] or any(facts.find(other) for other in (REWRITTEN, DEPENDS, RESEEDED)):
+    if fact is None or not fact.value["random"] or _told_otherwise(facts):
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
@@ -37,11 +43,7 @@ def twins(facts: Facts) -> Iterator[Finding]:
 def by_worker(facts: Facts) -> Iterator[Finding]:
     """A sample that each worker reads alike each time, and another worker otherwise."""
     fact = facts.find(TWINS)
-    if (
-        fact is None
-        or not fact.value["by_worker"]
-        or any(facts.find(other) for other in (REWRITTEN, DEPENDS, RESEEDED))
-    ):
+    if fact is None or not fact.value["by_worker"] or _told_otherwise(facts):
         return
     text = "a sample depends on the worker that reads it: two workers read the same sample differently, each alike every time"
     fix = "compute a sample from its index alone; open files on first use in each worker, and use get_worker_info() for streams only"

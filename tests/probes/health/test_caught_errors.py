@@ -43,7 +43,7 @@ class ByTheNext(Plain):
     def __getitem__(self, index: int) -> Any:
         try:
             return self.load(index)
-        except Exception:
+        except Exception:  # as users write it: what is told
             return self[index + 1]
 
 

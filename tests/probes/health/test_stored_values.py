@@ -16,8 +16,9 @@ from dataloader_expert.advice.worker_semantics import rewritten as judged
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.own_cache import OwnCache
-from dataloader_expert.probes.health.stored_values import DEPENDS, RESEEDED, REWRITTEN
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN
 from dataloader_expert.probes.health.worker_semantics import TWINS
 from dataloader_expert.probes.sharding import read_once
 from dataloader_expert.sources.reference import Reference

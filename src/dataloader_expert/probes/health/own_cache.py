@@ -1,6 +1,7 @@
 """Samples that a dataset keeps by itself: the first reading of a sample adds an entry to one of its containers, a second none.
 
-Loaders are then measured with samples that were read before, and each worker fills a cache of its own.
+Loaders are then measured with samples that were read before, and each worker fills a cache of its own. The same readings show which
+samples differ when read again, and which generators of random numbers reading them seeds.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
+from dataloader_expert.probes.health.generators import RESEEDED, draws, global_states, moved_on, reseeded
 from dataloader_expert.probes.health.object_census import containers, entries, newest
-from dataloader_expert.probes.health.stored_values import DEPENDS, RESEEDED, REWRITTEN, draws, generators, rewritten
+from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN, rewritten
 from dataloader_expert.probes.profile.rereads import word_of
 
 KEPT = Quantity(
@@ -29,8 +31,6 @@ FASTER = 1.5
 """How many times as fast the second reading must be."""
 LIGHT, DEEPEST = 64, 8
 """Bytes of an entry from which on it may be a sample, and levels of one that are looked into."""
-SECOND = 1.05
-"""Seconds until a seed that is the time in whole seconds is another one."""
 LONG_S = 0.25
 """Where a sample takes longer, no others are read for this."""
 
@@ -47,39 +47,26 @@ class OwnCache(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or bench.source.iterable:
             return
+        dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         first: list[float] = []
         differ: list[int] = []
-        states = [_moved_on()]
-        found = self._kept(bench, first, differ, states)
+        states = [moved_on()]
+        found = self._kept(bench, dataset, first, differ, states)
         if first:
             yield Fact(FIRST, round(first[0], 6), evidence("timed", self.name, seen=1))
         if found is not None:
             yield found
-        yield from self._reseeded(bench, states)
-        if differ:
-            yield from self._changed(bench, differ, len(first))
-
-    def _reseeded(self, bench: Bench, states: list[dict[str, str]]) -> Iterable[Observation]:
-        """Generators that reading a sample seeds, whichever sample it is; with the time if later it is with another value."""
-        before, after = states[0], states[1:]
-        if len(after) < LEAST or not _alike(after) - {name for name in before if before[name] == after[0][name]}:
-            return
-        dataset = bench.source.dataset  # type: ignore[attr-defined]  # as below
         try:
-            seeded = _alike([_drawn_before(dataset), _drawn_before(dataset)])  # a first reading may have drawn for once
-            if not seeded:
-                return
-            now = generators()
-            time.sleep(SECOND)
-            later = _drawn_before(dataset)
+            value = reseeded(dataset, states) if len(first) >= LEAST else None
         except Exception:  # the scan says which samples raise
-            return
-        value = {"generators": sorted(seeded), "by_time": any(now[name] != later[name] for name in seeded)}
-        yield Fact(RESEEDED, value | {"read": len(after)}, evidence("counted", self.name, seen=len(after)))
+            value = None
+        if value is not None:
+            yield Fact(RESEEDED, value, evidence("counted", self.name, seen=len(first)))
+        if differ:
+            yield from self._changed(dataset, differ, len(first))
 
-    def _changed(self, bench: Bench, differ: list[int], read: int) -> Iterable[Observation]:
+    def _changed(self, dataset: Any, differ: list[int], read: int) -> Iterable[Observation]:
         """What the dataset stores that reading samples changes."""
-        dataset = bench.source.dataset  # type: ignore[attr-defined]  # as above
         try:
             names = rewritten(dataset, differ[0])
             depends = not names and not draws(dataset, differ[0])
@@ -91,10 +78,11 @@ class OwnCache(Probe):
             value = {"attributes": names, "differ": len(differ), "read": read}
             yield Fact(REWRITTEN, value, evidence("counted", self.name, seen=read))
 
-    def _kept(self, bench: Bench, first: list[float], differ: list[int], states: list[dict[str, str]]) -> Fact | None:
+    def _kept(
+        self, bench: Bench, dataset: Any, first: list[float], differ: list[int], states: list[dict[str, str]]
+    ) -> Fact | None:
         """What the dataset keeps; ``first`` gets the seconds of the first readings, ``differ`` the samples that differ when read
         again, ``states`` those of the generators after each first reading."""
-        dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         sizes: list[int] = []
         words: list[str] = []
@@ -106,7 +94,7 @@ class OwnCache(Probe):
                 bench.at(index)
                 took, sample = _read(dataset, index)
                 first.append(took)
-                states.append(generators())
+                states.append(global_states())
                 sizes.append(weight(sample))
                 words.append(word_of(sample))  # now: a sample may be a view of what is stored
                 if took > LONG_S or time.monotonic() > until:
@@ -141,30 +129,6 @@ class OwnCache(Probe):
             }
             return Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
         return None
-
-
-def _alike(states: list[dict[str, str]]) -> set[str]:
-    """The generators that are in one state more often than not."""
-    most = {name: Counter(state[name] for state in states).most_common(1)[0][1] for name in states[0]}
-    return {name for name, times in most.items() if 2 * times > len(states)}
-
-
-def _moved_on() -> dict[str, str]:
-    """The states of the generators once each has drawn, so that none is in one that a sample has seeded."""
-    import random
-
-    import numpy as np
-    import torch
-
-    random.random(), np.random.random(), torch.rand(1)
-    return generators()
-
-
-def _drawn_before(dataset: Any) -> dict[str, str]:
-    """The states of the generators once a sample is read, where each has been moved on before."""
-    _moved_on()
-    dataset[0]
-    return generators()
 
 
 def _holds_samples(container: Any, new: int, size: float) -> bool:

@@ -6,8 +6,7 @@ dataset and of the objects that it holds.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.facts import Quantity
@@ -17,58 +16,11 @@ from dataloader_expert.probes.profile.rereads import word_of
 DEPENDS = Quantity(
     "depends_on_reads", "", "samples that differ when read again, although no random number is drawn, of those read"
 )
-RESEEDED = Quantity(
-    "generators_reseeded",
-    "",
-    "global generators of random numbers that were in the same state after most samples read, and not before",
-)
 REWRITTEN = Quantity(
     "stored_values_changed",
     "",
     "attributes whose values reading a sample changes, of samples that differ when read again",
 )
-
-
-def draws(dataset: Any, index: int) -> bool:
-    """Whether reading a sample draws from a generator of random numbers that is seen: a global one, or one that the dataset, an object
-    that it holds or the module of one of them has."""
-    before = _states(dataset)
-    dataset[index]
-    return _states(dataset) != before
-
-
-def _states(dataset: Any) -> list[str]:
-    import random
-
-    import numpy as np
-    import torch
-
-    kinds: dict[type, Callable[[Any], Any]] = {
-        np.random.Generator: lambda g: g.bit_generator.state,
-        np.random.RandomState: lambda g: g.get_state(),
-        torch.Generator: lambda g: g.get_state().tolist(),
-        random.Random: lambda g: g.getstate(),
-    }
-    found = list(generators().values())
-    for owner in owners_of(dataset):
-        module = sys.modules.get(type(owner).__module__)
-        for value in (owner, *attributes(owner).values(), *(vars(module).values() if module is not None else ())):
-            found += [repr(state(value)) for kind, state in kinds.items() if isinstance(value, kind)]
-    return found
-
-
-def generators() -> dict[str, str]:
-    """The states of the global generators of random numbers."""
-    import random
-
-    import numpy as np
-    import torch
-
-    return {
-        "random": repr(random.getstate()),
-        "numpy.random": repr(np.random.get_state()),
-        "torch": repr(torch.get_rng_state().tolist()),
-    }
 
 
 def rewritten(dataset: Any, index: int) -> list[str]:

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.shared_handles import shared, used
-from dataloader_expert.probes.health.stored_values import RESEEDED
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
