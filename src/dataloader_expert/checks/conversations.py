@@ -83,6 +83,7 @@ class Conversations(Check):
         """Conversations by field and by the names of who asks and who answers."""
         self.lengths: dict[str, Counter[int]] = {}
         """Characters of answers, by field."""
+        self.longest: dict[str, int] = {}
         self.where = Places()
 
     def applies(self) -> bool:
@@ -117,7 +118,8 @@ class Conversations(Check):
     def _measure(self, name: str, turn: dict[str, Any], block: Block, i: int) -> None:
         lengths = self.lengths.setdefault(name, Counter())
         n = sum(map(len, said({k: v for k, v in turn.items() if k not in ROLE_KEYS})))
-        if n >= max(lengths, default=0):
+        if n >= self.longest.get(name, 0):
+            self.longest[name] = n
             self.where.add((name, n), block, i, name)
         if n in lengths or len(lengths) < MOST_LENGTHS:
             lengths[n] += 1
@@ -134,6 +136,8 @@ class Conversations(Check):
         self.where.merge(other.where)
         for field, lengths in other.lengths.items():
             self.lengths.setdefault(field, Counter()).update(lengths)
+        for field, n in other.longest.items():
+            self.longest[field] = max(n, self.longest.get(field, 0))
         for field, roles in other.names.items():
             self._name(field, {*roles})
 
