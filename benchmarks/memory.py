@@ -15,11 +15,12 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,16 +41,23 @@ GIVE_UP = 200
 def call(model: Any, batch: Any) -> tuple[Callable[[], Any], Any]:
     given = dict(batch)
     target = given.pop("label", None)
-    return (lambda: model(*given.values())), target
+    return (lambda: model(**given)), target
+
+
+def models() -> dict[str, tuple[Callable[[], Any], dict[str, Any]]]:
+    """What makes each model, and the ``input`` it is asked with."""
+    from tests.making.standard_models import MODELS
+
+    from benchmarks import published_models
+
+    return {**MODELS, **published_models.MODELS}
 
 
 def of(name: str) -> tuple[Any, Any]:
-    from tests.making.standard_models import MODELS
-
     from dataloader_expert.probes.model.spec import of_input
 
-    cls, described = MODELS[name]
-    return cls, of_input(described)
+    make, described = models()[name]
+    return make, of_input(described)
 
 
 def measured_on_the_cpu(name: str, size: int) -> int:
@@ -95,15 +103,24 @@ def traced_as_on_the_cpu(name: str, size: int) -> int:
 
 
 def trial(name: str, size: int, cuda: bool, **setup: Any) -> Any:
+    from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of
-    from dataloader_expert.probes.model.trials import Setup, on_cuda, traced, without_devices
 
-    cls, tree = of(name)
-    make = cls if cuda else lambda: made_empty(cls)
-    if not cuda:
-        without_devices()
-    return (on_cuda if cuda else traced)(make, lambda: batch_of(tree, size), call, size, Setup(**setup))
+    make, tree = of(name)
+    taken = trials.Setup(**setup)
+
+    def batch() -> Any:
+        return batch_of(tree, size)
+
+    if cuda:
+        return trials.on_cuda(make, batch, call, size, taken)
+    trials.without_devices()
+    return values_read.answered(
+        lambda values: trials.traced(lambda: made_empty(make), batch, call, size, taken, values),
+        lambda: trials.values_read(make, lambda: batch_of(tree, values_read.SIZE), call, taken),
+        None,
+    )[0]
 
 
 def tried(name: str, size: int, cuda: bool, **setup: Any) -> dict[str, Any]:
@@ -136,13 +153,14 @@ def in_a_process(work: Callable[[], Any]) -> Any:
     return said["value"]
 
 
-def steps(names: list[str], cuda: bool) -> list[dict[str, Any]]:
+def steps(names: list[str], cuda: bool, sizes: Sequence[int], cpu: bool) -> list[dict[str, Any]]:
+    """``cpu``: whether the peak on the CPU is compared too."""
     rows = []
-    for name, size in [(name, size) for name in names for size in SIZES]:
+    for name, size in [(name, size) for name in names for size in sizes]:
         begun = time.perf_counter()
         row: dict[str, Any] = {"model": name, "batch": size}
         words = []
-        if size == SIZES[0]:
+        if cpu and size == sizes[0]:
             row["cpu_traced"] = in_a_process(partial(traced_as_on_the_cpu, name, size))
             row["cpu_measured"] = in_a_process(partial(measured_on_the_cpu, name, size))
             words.append(f"CPU {row['cpu_traced'] / 1e6:.1f} MB traced, {off(row, 'cpu'):+.1%}")
@@ -221,7 +239,7 @@ def peer_trials(fits: Callable[[int], bool], largest: int) -> dict[str, int | No
     return out
 
 
-def limits(names: list[str], cuda: bool, caps_gb: list[int]) -> list[dict[str, Any]]:
+def limits(names: list[str], cuda: bool, caps_gb: list[int], with_peers: bool = True) -> list[dict[str, Any]]:
     """The limit that the tool advises under each cap, and the largest size that runs, found by bisection."""
     rows = []
     for name in names:
@@ -241,7 +259,7 @@ def limits(names: list[str], cuda: bool, caps_gb: list[int]) -> list[dict[str, A
             while high - low > max(1, low // 500):
                 middle = (low + high) // 2
                 low, high = (middle, high) if fits(middle) else (low, middle)
-            peers = peer_trials(fits, low)
+            peers = peer_trials(fits, low) if with_peers else {}
             rows.append({**row, "largest": low, **peers})
             said = ", ".join(f"{k} {'never' if v is None else v}" for k, v in peers.items())
             print(
@@ -255,15 +273,14 @@ def limits(names: list[str], cuda: bool, caps_gb: list[int]) -> list[dict[str, A
 def advised(name: str, cap: int) -> dict[str, Any]:
     """What ``recommend_batch_spec`` finds for the model with so much memory: on the device if there is one."""
     from tests.making.asking import Asker
-    from tests.making.standard_models import MODELS
 
     from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
 
-    cls, described = MODELS[name]
+    make, described = models()[name]
     asker = Asker()
     try:
         root = HERE.parent
-        model = f"{root}/tests/making/standard_models.py:{cls.__name__}"
+        model = f"{inspect.getfile(make)}:{make.__name__}"
         given = {"input": described, "model": model, "memory_limit_gb": cap, "budget_s": 200}
         facts = asker.facts("recommend_batch_spec", "", str(root), **given)
     finally:
@@ -346,17 +363,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("steps", "limits", "host"), default=None)
     parser.add_argument("--only", nargs="+", default=None, help="models")
+    parser.add_argument("--published", action="store_true", help="models of torchvision, transformers and timm instead")
+    parser.add_argument("--sizes", nargs=2, type=int, default=SIZES, help="batch sizes of the steps")
+    parser.add_argument("--no-peers", action="store_true", help="no finders of others")
     parser.add_argument("--caps-gb", nargs="+", type=int, default=CAPS_GB, help="GB")
     given = parser.parse_args()
     from tests.making.standard_models import MODELS
 
-    names = given.only or list(MODELS)
+    from benchmarks import published_models
+
+    names = given.only or list(published_models.MODELS if given.published else MODELS)
     cuda = in_a_process(torch.cuda.is_available)
     run: dict[str, Any] = {"device": in_a_process(torch.cuda.get_device_name) if cuda else "simulated allocator"}
     if given.part in (None, "steps"):
-        run["steps"] = steps(names, cuda)
+        run["steps"] = steps(names, cuda, given.sizes, not given.published)
     if given.part in (None, "limits"):
-        run["limits"] = limits(names, cuda, given.caps_gb)
+        run["limits"] = limits(names, cuda, given.caps_gb, not given.no_peers)
     if given.part in (None, "host"):
         run["host"] = host()
     keep(NAME, run)

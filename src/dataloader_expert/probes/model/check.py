@@ -72,7 +72,7 @@ class ModelCheck(Probe):
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
-        yield Fact(MODEL, value, evidence("probed", "model", seen=n))
+        yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any) -> Verdict:
         """The verdict, with what the model refuses of a batch of the samples with the largest numbers, the longest and odd ones."""

@@ -17,6 +17,7 @@ from dataloader_expert.probes.model.kernels import (
     cublas_workspace,
     reduction_buffer,
 )
+from dataloader_expert.probes.model.values_read import Answers, Values
 
 PHASES = ("forward", "backward", "optimizer_step")
 PARTS = ("parameters", "buffers", "batch", "gradients", "optimizer_states", "activations", "temporary", "workspace")
@@ -31,12 +32,14 @@ class Stream:
         marks: the position in ``events`` at which a phase begins.
         kinds: what a piece of memory is, by its id; one of ``PARTS``, else temporary.
         buffers: ids of what kernels borrow by steps: no straight line in the batch size.
+        by_mask: whether elements were selected by a mask without values, of which all were taken.
     """
 
     events: list[tuple[int, int]] = field(default_factory=list)
     marks: list[tuple[int, str]] = field(default_factory=list)
     kinds: dict[int, str] = field(default_factory=dict)
     buffers: set[int] = field(default_factory=set)
+    by_mask: bool = False
 
     def take(self, size: int, kind: str | None = None) -> int:
         id_ = len(self.events)
@@ -171,19 +174,26 @@ def replayed(stream: Stream, cap: float = math.inf, times: int = 2) -> CachingAl
     return device
 
 
-def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPROCESSORS) -> Any:
+def recorder(
+    stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPROCESSORS, values: Values | None = None
+) -> Any:
     """A mode under which torch's operations, on fake tensors or real ones, write to ``stream``.
 
-    ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told.
+    ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told. ``values``: what the model reads.
     ``see(tensors, kind)`` registers tensors made outside, ``name(tensors, kind)`` says what known ones are, and
     ``rest(kind)`` names all that is live and has no name.
     """
     import torch
+    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_iter
 
     aten = torch.ops.aten
     convolutions = {aten.convolution.default, aten.convolution_backward.default}
+    by_index = {
+        *(aten.index.Tensor, aten.index_put.default, aten.index_put_.default),
+        *(aten._index_put_impl_.default, aten._unsafe_index_put.default),
+    }
     products = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default}
 
     class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
@@ -192,9 +202,19 @@ def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPR
             self.live: dict[int, tuple[int, Any]] = {}
             self.workspaces: set[str] = set()
             self.allowances = True
+            self.answers = Answers(values or {})
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
+            if func in by_index:
+                args = self._by_number(args)
+            selected = self._selected(func, args)
+            try:
+                out = func(*args, **(kwargs or {})) if selected is None else selected
+            except DataDependentOutputException as e:
+                try:
+                    return self.answers.next()
+                except LookupError:
+                    raise e from None
             self.see(tree_iter(out))
             if self.allowances and func in convolutions:
                 self._relaid(args, out)
@@ -222,13 +242,40 @@ def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPR
 
         def name(self, tensors: Iterable[Any], kind: str) -> None:
             for t in tensors:
-                found = self.live.get(t.untyped_storage()._cdata)
+                found = None if t is None else self.live.get(t.untyped_storage()._cdata)
                 if found is not None:
                     stream.kinds[found[0]] = kind
 
         def rest(self, kind: str) -> None:
             for id_, _ in self.live.values():
                 stream.kinds.setdefault(id_, kind)
+
+        def _by_number(self, args: Any) -> Any:
+            """The arguments, with indices by number in the place of masks that have no values."""
+            indices: list[Any] = []
+            for index in args[1]:
+                if isinstance(index, FakeTensor) and index.dtype is torch.bool:
+                    stream.by_mask = True
+                    found = torch.empty((index.ndim, index.numel()), dtype=torch.int64, device=index.device)
+                    indices += found.unbind(0)
+                else:
+                    indices.append(index)
+            return (args[0], indices, *args[2:])
+
+        def _selected(self, func: Any, args: Any) -> Any:
+            """What an operation gives whose shape hangs on values that there are not: all that it may select."""
+            if func is aten._ctc_loss.Tensor and isinstance(args[0], FakeTensor):
+                steps, batch, _ = args[0].shape if args[0].ndim == 3 else (*args[0].shape[:1], 1, 0)
+                longest = args[1].shape[1] if args[1].ndim == 2 else -(-args[1].numel() // batch)
+                return args[0].new_empty(batch), args[0].new_empty((batch, steps, 2 * longest + 1))
+            if func not in (aten.nonzero.default, aten.masked_select.default) or not isinstance(args[0], FakeTensor):
+                return None
+            stream.by_mask = True
+            t = args[0]
+            if func is aten.nonzero.default:
+                return torch.empty((t.numel(), t.ndim), dtype=torch.int64, device=t.device)
+            whole = torch.broadcast_shapes(t.shape, args[1].shape)  # type: ignore[no-untyped-call]  # torch's
+            return torch.empty(whole.numel(), dtype=t.dtype)
 
         def _relaid(self, args: Any, out: Any) -> None:
             """cuDNN's workspace lives as long as the operation."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.check import MODEL, SPEC
-from dataloader_expert.probes.model.fitting import Fit, Line, largest_fitting, largest_near, straightened
+from dataloader_expert.probes.model.fitting import Fit, Line, fitted, largest_fitting, largest_near, straightened
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
 from dataloader_expert.probes.model.trials import Setup, Trial, without_devices
 from dataloader_expert.probes.system.branches import Branches
@@ -32,6 +32,8 @@ STEP_SPEED = Quantity("step_throughput", "samples/s", "samples per second that t
 CONTEXT = 512 << 20
 """Bytes that a process takes on a CUDA device beyond torch's allocator, where none could be measured."""
 TRIAL_S = 60.0
+SMALL = (2, 16)
+"""Batch sizes that are run on a device first where a model could not be traced."""
 REAL_SIZES = (2, 4, 8)
 """Batch sizes at which a model that needs real tensors is run."""
 SHARE = 0.5
@@ -103,6 +105,8 @@ class _Measuring:
         kind = {k: devices[0][k] for k in ("major", "multiprocessors")} if devices else {}
         self.setup = Setup(asked.optimizer, asked.precision, **kind)
         self.on = "trace"
+        self.values: dict[str, Json] | None = None
+        """What the model reads of tensors in Python, once that is known."""
 
     def trial(self, size: int, on: str | None = None, **changed: Any) -> Trial:
         """Raises:
@@ -116,9 +120,10 @@ class _Measuring:
         left = min(TRIAL_S, self.until - time.monotonic())
         if left <= 0.1:
             raise CannotTry("the budget ran out: raise budget_s")
-        said = self.branches[branch].ask({**self.spec, **request}, left)
+        said = self.branches[branch].ask({**self.spec, "values": self.values, **request}, left)
         if said.get("error"):
             raise CannotTry(str(said["error"]))
+        self.values = said.pop("values", self.values)
         return said
 
     def all(self) -> Iterator[Observation]:
@@ -130,18 +135,22 @@ class _Measuring:
             text = f"parameters, gradients and the optimizer's states alone take {least / 1e9:.3g} GB"
             yield Unknown("memory.device_peak_bytes", f"no step fits: {text}, more than {room / 1e9:.3g} GB")
             return
+        fit: Fit | None = None
+        trials: list[Trial] = []
         try:
             fit, trials = self.traced()
         except CannotTry as e:
-            yield Unknown("memory.device_peak_bytes", f"no training step could be traced: {e}")
-            return
+            if self.total is None:
+                yield Unknown("memory.device_peak_bytes", f"no training step could be traced: {e}")
+                return
         if self.total is not None:
             kind, observed = self.on, list(self.measured(fit))
             yield from observed
-            if not any(isinstance(o, Fact) and o.quantity is DEVICE_PEAK for o in observed):
+            if fit is not None and not any(isinstance(o, Fact) and o.quantity is DEVICE_PEAK for o in observed):
                 self.on = kind
                 yield from self.told(fit, trials[-1], trials, "derived")
             return
+        assert fit is not None
         room = self.room(CONTEXT)
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         limit: int | None = None
@@ -159,12 +168,13 @@ class _Measuring:
             yield Unknown("memory: the limit, or its check at the recommended size", str(e))
 
     def traced(self) -> tuple[Fit, list[Trial]]:
-        """The fit from three sizes on fake tensors; with real ones on the CPU where the model needs their values."""
+        """The fit from three sizes on fake tensors; where the model needs values, with real ones on the CPU, unless there is a
+        device to run it."""
         try:
             return straightened(self.trial, self.twice)
         except CannotTry as e:
             why = str(e)
-            if "budget" in why or "longer" in why:
+            if "budget" in why or "longer" in why or self.total is not None:
                 raise
         self.on = "cpu"
         try:
@@ -188,23 +198,32 @@ class _Measuring:
             rooms.append(min(self.total - context, self.total if free is None else free))
         return int(min(rooms) * (1 - margin)) if rooms else None
 
-    def measured(self, guess: Fit) -> Iterator[Observation]:
+    def measured(self, guess: Fit | None) -> Iterator[Observation]:
         """On the device: traces predict the largest batch, a quarter of which shows what the device takes by itself, and
-        trials near it find the largest that runs."""
+        trials near it find the largest that runs. Without a trace (None) two small batches predict it."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         trials: list[Trial] = []
-        room, kind = self.room(CONTEXT) or 0, self.on
-        start = min(most, guess.largest(room))
-        if kind == "trace":
-            with contextlib.suppress(CannotTry):  # without it the lines say where to begin
-                start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
+        room, kind = self.room(CONTEXT) or 0, self.on if guess is not None else "none"
+        start = 0
+        if guess is not None:
+            start = min(most, guess.largest(room))
+            if kind == "trace":
+                with contextlib.suppress(CannotTry):  # without it the lines say where to begin
+                    start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
         self.on = "cuda"
         search = None
         try:
-            first = self.kept(trials, max(1, start // 4), room)
+            if guess is None:
+                for n in dict.fromkeys(min(n, most) for n in SMALL):
+                    if self.kept(trials, n, room).fits:
+                        guess = through(trials)
+                start = min(most, guess.largest(room)) if guess is not None else 1
+            else:
+                self.kept(trials, max(1, start // 4), room)
+            first = trials[-1]
             room = self.room(first.context or CONTEXT, first.free) or room
-            low = first.batch_size if first.fits else 0
-            search = largest_near(lambda n: self.kept(trials, n, room), start, most, ON_DEVICE, low)
+            low = max((t.batch_size for t in trials if t.fits), default=0)
+            search = largest_near(lambda n: self.kept(trials, n, room), start, most, 1 + ON_DEVICE - len(trials), low)
             tried = len(trials)
             if search.size > 1:
                 self.kept(trials, search.size // 2, room)  # for its speed
@@ -233,7 +252,7 @@ class _Measuring:
         if search is not None:
             limit = search.size if failed is None else min(last.batch_size, failed - 1)
             yield self.limit(limit, failed or search.failed, tried, room, "probed")
-        yield from self.compared(guess, kind, last, fitting)
+        yield from self.compared(guess or through(fitting), kind, last, fitting)
 
     def compared(self, guess: Fit, kind: str, last: Trial, fitting: list[Trial]) -> Iterator[Observation]:
         """What the device took, compared with what a trace at this size expects, corrected by what the device took beyond a
@@ -269,6 +288,8 @@ class _Measuring:
         expected there, if not the line's."""
         n = {"batch_size": last.batch_size}
         conditions = {"on": self.on, "optimizer": self.setup.optimizer, "precision": self.setup.precision}
+        if last.by_mask:
+            conditions["masks"] = "taken to select everything"
         seen = evidence(how, "memory", seen=len(trials) + 1, conditions=conditions)
         yield Fact(DEVICE_PEAK, last.allocated, seen, n)
         got = last.allocated
@@ -313,6 +334,14 @@ class _Measuring:
             yield Fact(INSTEAD, made.allocated, evidence("derived", "memory", seen=1), at)
 
 
+def through(trials: list[Trial]) -> Fit:
+    """The line through the last two trials; of one, as if the model itself took nothing."""
+    if len(trials) > 1:
+        return fitted(*trials[-2:])
+    [made] = trials
+    return Fit({p: (Line(0.0, n / made.batch_size),) for p, n in made.phases.items()}, (made.batch_size,), False)
+
+
 def warm() -> None:
     """Hides the devices, which a trace must not touch, and imports what the first one would import."""
     without_devices()
@@ -333,7 +362,7 @@ def warm() -> None:
 
 def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple[str, ...]) -> dict[str, Any]:
     """One trial, in a process of its own."""
-    from dataloader_expert.probes.model import trials
+    from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of, from_json
     from dataloader_expert.probes.model.ways import functions
@@ -353,14 +382,24 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
     def batch() -> Any:
         return batch_of(tree, size)
 
-    if request["on"] == "twice":
-        made, lines = trials.traced_twice(
-            lambda: made_empty(make), lambda n: batch_of(tree, n), call, tuple(size), setup
-        )
-        return {"trials": [t.to_json() for t in made], "lines": lines}
-    ways = {"trace": trials.traced, "cuda": trials.on_cuda, "cpu": trials.run_here}
-    here = make if request["on"] != "trace" else lambda: made_empty(make)
-    return ways[request["on"]](here, batch, call, size, setup).to_json()
+    if request["on"] in ("cuda", "cpu"):
+        on = {"cuda": trials.on_cuda, "cpu": trials.run_here}[request["on"]]
+        return on(make, batch, call, size, setup).to_json()
+
+    def traced(values: Any) -> dict[str, Any]:
+        def empty() -> Any:
+            return made_empty(make)
+
+        if request["on"] == "twice":
+            both = trials.traced_twice(empty, lambda n: batch_of(tree, n), call, tuple(size), setup, values)
+            return {"trials": [t.to_json() for t in both[0]], "lines": both[1]}
+        return trials.traced(empty, batch, call, size, setup, values).to_json()
+
+    def read() -> Any:
+        return trials.values_read(make, lambda: batch_of(tree, values_read.SIZE), call, setup)
+
+    said, values = values_read.answered(traced, read, request["values"])
+    return {**said, "values": values}
 
 
 PROBES = (ModelMemory,)

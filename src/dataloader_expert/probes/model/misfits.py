@@ -21,6 +21,8 @@ DEPTH = 3
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
 SEARCH_S = 4.0
+WHOLE_S = 1.0
+"""Seconds that a call with the whole batch may take; more samples are left out."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Verdict:
     steps: frozenset[str] = field(default_factory=frozenset)
     refused: bool = False
     """Whether the model refuses a batch of other samples."""
+    samples: int = 0
+    """How many were run at once; 0: unknown."""
 
     @property
     def accepted(self) -> bool:
@@ -70,8 +74,11 @@ class _Trial:
         self.few, self.n = few_of(batch)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
         self.ways = ways(model, self.few, label)
+        self.all = samples_in(batch) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
+        self.done: dict[bool, tuple[str, Ran]] = {}
+        """The last call with few samples (False) and with the whole batch (True)."""
         if hasattr(model, "eval"):
             model.eval()
 
@@ -107,17 +114,23 @@ class _Trial:
         text = f"the model needs {' and '.join(missing) or 'other fields'}; the batch has {', '.join(map(str, there)) or 'no names'}"
         return Verdict(None, (Misfit("key-missing", missing[0] if missing else "batch", text, cured=False),), text)
 
-    def fails(self, way: Way, batch: Any = None) -> Exception | None:
+    def run(self, way: Way, whole: bool = False) -> Ran:
+        """What the call gives: once, as it may take seconds."""
+        whole = whole and self.batch is not self.few
+        code = way.code()
+        if self.done.get(whole, ("",))[0] != code:
+            self.done[whole] = code, ran(self.model, way, self.batch if whole else self.few)
+        return self.done[whole][1]
+
+    def fails(self, way: Way, whole: bool = False) -> Exception | None:
         """What the call raises; None if it runs and its output keeps the samples apart."""
-        whole = batch is not None
-        try:
-            out = called(self.model, way, batch if whole else self.few)
-        except Exception as e:  # the user's model may raise anything
-            self.said_to[way.code()] = str(e)
-            return e
+        done = self.run(way, whole)
+        if done.error is not None:
+            self.said_to[way.code()] = str(done.error)
+            return done.error
         alone = any(".unsqueeze(0)" in mend for mends_ in way.mends.values() for mend in mends_)
-        if not whole and self.n and not alone and not keeps(out, self.n):
-            shapes = [list(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+        if not whole and self.n and not alone and not keeps(done.out, self.n):
+            shapes = [list(v.shape) for _, v in flat(done.out) if hasattr(v, "shape")]
             return ValueError(
                 f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's"
             )
@@ -164,7 +177,7 @@ class _Trial:
                 names = tuple(way.names[k] for k in order)
                 says = f"fields {way.names[i]} and {way.names[j]} in the other order than the model takes them"
                 other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
-                if self.fails(other) is None and self.fails(other, self.batch) is None:
+                if self.fails(other) is None and self.fails(other, whole=True) is None:
                     yield other
 
     def reordered(self, way: Way) -> Iterator[Way]:
@@ -182,7 +195,7 @@ class _Trial:
             says = f"the inputs come in the order {', '.join(way.names)}, where the model takes {', '.join(names)}"
             told = (("key-missing", way.names[0], says),)
             other = replace(way, arguments=tuple(way.arguments[k] for k in order), names=names, told=told)
-            if self.fails(other) is None and self.fails(other, self.batch) is None:
+            if self.fails(other) is None and self.fails(other, whole=True) is None:
                 yield other
 
     def with_keys(self, way: Way, error: Exception) -> Iterator[Way]:
@@ -226,16 +239,28 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         error = None
+        self.limit(way)
         for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
             way, more, said = look(way)
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
-        return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used))
+        return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used), samples=self.all)
+
+    def limit(self, way: Way) -> None:
+        """Cuts the batch to what runs in a second or so, by the time of the few: a large model takes minutes over it."""
+        if not self.n or self.all <= self.n:
+            return
+        rows = max(self.n, int(self.n * WHOLE_S / max(1e-9, self.run(way).seconds)))
+        if rows == self.n:
+            self.batch = self.few
+        elif rows < self.all:
+            self.batch = cut(self.batch, rows_of(self.batch, self.all, rows), self.all)
+        self.all = min(rows, self.all)
 
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """Runs the whole batch: the ids of some samples may lie beyond the table."""
-        raised = self.fails(way, self.batch)
+        raised = self.fails(way, whole=True)
         return way, [], None if raised is None else in_short(raised)
 
     def time_first(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
@@ -255,16 +280,18 @@ class _Trial:
 
         seen: list[bool] = []
 
-        def ran(module: Any, given: Any) -> None:
+        def seen_by(module: Any, given: Any) -> None:
             shape = list(getattr(given[0], "shape", ())) if given else []
             if len(shape) == 3:
                 seen.append(shape[0] == self.n and shape[1] != self.n)
 
         layers = [m for m in self.model.modules() if getattr(m, "batch_first", None) is False]
         kinds = (nn.RNNBase, nn.MultiheadAttention)
-        hooks = [m.register_forward_pre_hook(ran) for m in layers if isinstance(m, kinds)]
+        hooks = [m.register_forward_pre_hook(seen_by) for m in layers if isinstance(m, kinds)]
+        if not hooks:
+            return False
         try:
-            self.fails(way)
+            ran(self.model, way, self.few)
         finally:
             for hook in hooks:
                 hook.remove()
@@ -317,10 +344,7 @@ class _Trial:
 
     def makes_finite(self, way: Way) -> bool:
         """Whether the output for the whole batch is finite; also where it has no values, or there is none."""
-        try:
-            out = called(self.model, way, self.batch)
-        except Exception:  # what the model raises is told elsewhere
-            return True
+        out = self.run(way, whole=True).out  # what the model raises is told elsewhere
         return all(is_finite(v) for _, v in flat(out) if hasattr(v, "is_floating_point") and not is_fake(v))
 
     def broadcast(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
@@ -339,20 +363,20 @@ class _Trial:
 
     def broadcasts(self, way: Way) -> bool:
         """Whether one of torch's losses warns of it."""
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            self.fails(way)
-        return any("different to the input size" in str(one.message) for one in told)
+        return any("different to the input size" in text for text in self.run(way).warned)
 
     def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """What cross-entropy, or a loss of one number a sample, would say to the target."""
         if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
             return way, [], None
+        done = self.run(way, whole=True)
+        if done.error is not None:
+            return way, [], None
         try:
-            out, y = called(self.model, way, self.batch), evaluated(way.target, self.batch)
+            y = evaluated(way.target, self.batch)
         except Exception:
             return way, [], None
-        main = main_output(out, way.target)
+        main = main_output(done.out, way.target)
         if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
             return way, [], None
         if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
@@ -431,6 +455,27 @@ def main_output(out: Any, target: str) -> Any:
     return found.get(named[-1] if named else "", found.get("logits"))
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What a call gave or raised, the warnings in it, and its seconds."""
+
+    out: Any
+    error: Exception | None
+    warned: tuple[str, ...]
+    seconds: float
+
+
+def ran(model: Any, way: Way, batch: Any) -> Ran:
+    out, error, begun = None, None, time.monotonic()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            out = called(model, way, batch)
+        except Exception as e:  # the user's model may raise anything
+            error = e
+    return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
+
+
 def called(model: Any, way: Way, batch: Any) -> Any:
     import torch
 
@@ -483,10 +528,17 @@ def few_of(batch: Any) -> tuple[Any, int]:
     k = next((k for k in ROWS if k <= n and k not in others), 0)
     if not k:
         return batch, n if n not in others else 0
+    return cut(batch, rows_of(batch, n, k), n), k
+
+
+def rows_of(batch: Any, n: int, k: int) -> Any:
+    """The numbers of ``k`` of a batch's samples, of those with the largest ids first."""
+    import torch
+
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim and len(v) == n]
     whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel() and not is_fake(t)]
     largest = [int(t.reshape(n, -1).long().amax(1).argmax()) for t in whole]
-    rows = list(dict.fromkeys([*largest, *range(n)]))[:k]
-    return cut(batch, torch.tensor(sorted(rows)), n), k
+    return torch.tensor(sorted(list(dict.fromkeys([*largest, *range(n)]))[:k]))
 
 
 def cut(value: Any, rows: Any, n: int) -> Any:

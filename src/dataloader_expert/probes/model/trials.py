@@ -17,6 +17,7 @@ from dataloader_expert.probes.model.empty_model import faked
 from dataloader_expert.probes.model.kernels import HOPPER, MULTIPROCESSORS
 from dataloader_expert.probes.model.live_bytes import PHASES, Stream, envelopes, peaks, recorder, replayed
 from dataloader_expert.probes.model.training_step import loss_of, optimizer_of, step, warmed
+from dataloader_expert.probes.model.values_read import Values, reading
 
 Call = Callable[[Any, Any], tuple[Callable[[], Any], Any]]
 """Model and batch to a forward pass without arguments, and the target of the loss (None: none)."""
@@ -49,6 +50,7 @@ class Trial:
         context: bytes that the device holds beyond torch's allocator; None without a device.
         free: bytes that were free on the device before the first tensor; None without a device.
         step_s: seconds of a step on the device.
+        by_mask: whether a mask without values was taken to select everything, so that less may be taken.
     """
 
     batch_size: int
@@ -63,6 +65,7 @@ class Trial:
     context: int | None = None
     free: int | None = None
     step_s: float | None = None
+    by_mask: bool = False
     error: str | None = None
 
     def to_json(self) -> dict[str, Json]:
@@ -78,31 +81,53 @@ def without_devices() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
-def traced(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup) -> Trial:
+def traced(
+    make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup, values: Values | None = None
+) -> Trial:
     """The step on fake tensors; its stream of allocations is replayed in a simulated allocator.
+
+    ``values``: what the model reads of tensors in Python, from ``values_read``.
 
     Raises:
         Exception: whatever the model raises, or torch where the model reads values that fake tensors do not have.
     """
-    return measured(*_faked_stream(make, batch, call, setup), size, setup)
+    return measured(*_faked_stream(make, batch, call, setup, values), size, setup)
+
+
+def values_read(make: Callable[[], Any], batch: Callable[[], Any], call: Call, setup: Setup) -> dict[str, list[Json]]:
+    """What the model reads of tensors in Python, by line, over one real step on the CPU."""
+    model = make().train(not setup.evaluate)
+    forward, target = call(model, batch())
+    with reading() as seen:
+        loss, _ = loss_of(forward(), target)
+        if loss.requires_grad:
+            loss.backward()
+    return seen
 
 
 def traced_twice(
-    make: Callable[[], Any], batch: Callable[[int], Any], call: Call, sizes: tuple[int, int], setup: Setup
+    make: Callable[[], Any],
+    batch: Callable[[int], Any],
+    call: Call,
+    sizes: tuple[int, int],
+    setup: Setup,
+    values: Values | None = None,
 ) -> tuple[list[Trial], dict[str, list[tuple[float, float]]] | None]:
     """The same at two sizes, and the lines that the peak of each phase follows between and beyond them."""
-    (low, words), (high, _) = (_faked_stream(make, lambda n=n: batch(n), call, setup) for n in sizes)  # type: ignore[misc]  # n is bound
+    (low, words), (high, _) = (_faked_stream(make, lambda n=n: batch(n), call, setup, values) for n in sizes)  # type: ignore[misc]  # n is bound
     made = [measured(s, words, n, setup) for s, n in zip((low, high), sizes, strict=True)]
     return made, envelopes(low, sizes[0], high, sizes[1])
 
 
-def _faked_stream(make: Callable[[], Any], batch: Callable[[], Any], call: Call, setup: Setup) -> tuple[Stream, str]:
+def _faked_stream(
+    make: Callable[[], Any], batch: Callable[[], Any], call: Call, setup: Setup, values: Values | None
+) -> tuple[Stream, str]:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     model = make()
     with FakeTensorMode(allow_non_fake_inputs=True):
         faked(model)
-        return recorded(model, batch, call, setup)
+        return recorded(model, batch, call, setup, values=values)
 
 
 def run_here(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup) -> Trial:
@@ -111,7 +136,13 @@ def run_here(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size
 
 
 def recorded(
-    model: Any, batch: Callable[[], Any], call: Call, setup: Setup, as_cuda: bool = True, foreach: bool = True
+    model: Any,
+    batch: Callable[[], Any],
+    call: Call,
+    setup: Setup,
+    as_cuda: bool = True,
+    foreach: bool = True,
+    values: Values | None = None,
 ) -> tuple[Stream, str]:
     """The stream of one step (or one forward pass) after the optimizer has its states, and the loss in words.
 
@@ -126,7 +157,7 @@ def recorded(
         for p in model.parameters():  # Module.to() cannot swap fake parameters
             p.data = placed(p.data, "cpu", channels_last=True)
     trained = [p for p in model.parameters() if p.requires_grad]
-    with recorder(stream, setup.major, setup.multiprocessors) as live:
+    with recorder(stream, setup.major, setup.multiprocessors, values) as live:
         live.allowances = as_cuda
         live.see(model.parameters(), "parameters")
         live.see(model.buffers(), "buffers")
@@ -167,9 +198,9 @@ def measured(stream: Stream, words: str, size: int, setup: Setup) -> Trial:
     try:
         device = replayed(stream, setup.cap or math.inf)
     except DeviceFull:
-        return Trial(size, False, top.bytes, 0, phases, top.parts, words, buffers=buffers)
+        return Trial(size, False, top.bytes, 0, phases, top.parts, words, buffers=buffers, by_mask=stream.by_mask)
     taken = device.most_allocated, device.most_reserved
-    return Trial(size, True, *taken, phases, top.parts, words, device.retries, buffers)
+    return Trial(size, True, *taken, phases, top.parts, words, device.retries, buffers, by_mask=stream.by_mask)
 
 
 def on_cuda(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup) -> Trial:
