@@ -4,7 +4,9 @@
 
 - *steps*: the peak of a training step of eight standard models, traced on fake tensors as the CPU would run it, compared
   with the peak of torch's own CPU allocator, which the profiler records; on a CUDA device also the peak predicted for the
-  device, compared with ``max_memory_allocated``. Without a device the second comparison is omitted, and the table says so;
+  device, compared with ``max_memory_allocated``. Without a device the second comparison is with what was last measured on
+  one, if the same model was, and the table says so; other versions of the models' packages may take other memory.
+  ``--published``: models of torchvision, transformers and timm instead;
 - *limits*: the largest batch that ``recommend_batch_spec`` finds under three caps, the share of the largest that runs, and
   the number of trials; and of those until accelerate's ``find_executable_batch_size`` and Lightning's two methods
   (reimplemented: doubling, and doubling with bisection) reach 95 % of it. Without a CUDA device a trial is a trace
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import statistics
 import subprocess
 import sys
@@ -27,7 +30,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from benchmarks.common import HERE, keep
+from benchmarks.common import HERE, RESULTS, keep
 
 NAME = "memory"
 CAPS_GB = (2, 8, 24)
@@ -156,6 +159,7 @@ def in_a_process(work: Callable[[], Any]) -> Any:
 def steps(names: list[str], cuda: bool, sizes: Sequence[int], cpu: bool) -> list[dict[str, Any]]:
     """``cpu``: whether the peak on the CPU is compared too."""
     rows = []
+    known = {} if cuda else measured_before()
     for name, size in [(name, size) for name in names for size in sizes]:
         begun = time.perf_counter()
         row: dict[str, Any] = {"model": name, "batch": size}
@@ -172,6 +176,9 @@ def steps(names: list[str], cuda: bool, sizes: Sequence[int], cpu: bool) -> list
             if cuda:
                 got = in_a_process(partial(tried, name, size, True, precision=precision))
                 row[f"{kind}_measured"] = got["allocated"]
+            elif (name, size, kind) in known:
+                row["measured_at"], row[f"{kind}_measured"] = known[name, size, kind]
+            if f"{kind}_measured" in row:
                 words[-1] += f", {off(row, kind):+.1%}"
         rows.append({**row, "seconds": round(time.perf_counter() - begun, 1)})
         print(f"{name:10} batch {size:4}: {'; '.join(words)}", flush=True)
@@ -184,8 +191,20 @@ def steps(names: list[str], cuda: bool, sizes: Sequence[int], cpu: bool) -> list
                 f" {within} of {len(errors)} within 10 %"
             )
     if not cuda:
-        print("no CUDA device: what a device would take is not compared with one")
+        print("no CUDA device: compared with what was measured on one before, where it was")
     return rows
+
+
+def measured_before() -> dict[tuple[str, int, str], tuple[str, int]]:
+    """By model, batch size and kind: when a device last measured it, and the peak."""
+    found: dict[tuple[str, int, str], tuple[str, int]] = {}
+    for line in (RESULTS / f"{NAME}.jsonl").read_text().splitlines():
+        run = json.loads(line)
+        for row in run.get("steps", []):
+            for kind in ("cuda_float32", "cuda_bfloat16"):
+                if f"{kind}_measured" in row and "measured_at" not in row:
+                    found[row["model"], row["batch"], kind] = run["at"], row[f"{kind}_measured"]
+    return found
 
 
 def off(row: dict[str, Any], kind: str) -> float:

@@ -328,6 +328,21 @@ def test_what_ends_a_branch_ends_nothing_else() -> None:
         branches.close()
 
 
+def test_a_kept_branch_does_all_until_it_ends() -> None:
+    """Our promise: one process for all the work, and another after a failure."""
+    branches = Branches(branch, keep=True)
+    try:
+        first, second = (branches.ask({"do": "well"}, 20)["pid"] for _ in range(2))
+        assert first == second
+        for ending in ("die", "raise", "wait"):
+            assert "error" in branches.ask({"do": ending}, 0.5 if ending == "wait" else 20)
+            third, fourth = (branches.ask({"do": "well"}, 20)["pid"] for _ in range(2))
+            assert first != third == fourth
+            first = third
+    finally:
+        branches.close()
+
+
 def test_a_models_tensors_are_shared_as_before_when_made_empty() -> None:
     """Our promise: tied weights count once."""
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -653,3 +655,37 @@ def test_ids_beyond_a_plain_tensor_are_no_labels() -> None:
     """Our promise: torch says "out of bounds" of any index; only that of a target is one of classes."""
     verdict = judged(Indexes(10), (torch.arange(1, 11).repeat(8, 2), torch.zeros(8)), None)
     assert "label-out-of-range" not in {m.code for m in verdict.misfits}
+
+
+class Slow(Pictures):
+    """Takes its time over each sample, and counts them."""
+
+    seen = 0
+
+    def forward(self, x: torch.Tensor) -> Any:
+        time.sleep(0.2 * len(x))
+        self.seen += len(x)
+        return super().forward(x)
+
+
+def test_a_slow_model_is_called_with_few_samples() -> None:
+    """Our promise: a large batch of a large model takes no minutes; how many were run is said."""
+    model = Slow()
+    verdict = judged(model, torch.randn(500, 3, 8, 8), None)
+    assert verdict.accepted
+    assert 1 < verdict.samples < 100
+    assert model.seen <= 4 * verdict.samples
+
+
+def test_ids_beyond_the_table_are_found_however_slow_the_model() -> None:
+    """Our promise: the samples with the largest ids are among the few."""
+
+    class Waits(Words):
+        def forward(self, ids: torch.Tensor) -> Any:
+            time.sleep(0.2 * len(ids))
+            return super().forward(ids)
+
+    ids = torch.zeros(300, 4, dtype=torch.long)
+    ids[random.randrange(300), 2] = 50
+    verdict = judged(Waits(50), ids, None)
+    assert not verdict.accepted

@@ -37,7 +37,11 @@ class Device:
         self.more, self.answers, self.long, self.free = more, answers, long, free
         self.sizes = list[int]()
 
+    traced = True
+
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        if request["on"] != "cuda" and not self.traced:
+            return {"error": "DataDependentOutputException: aten.unique"}
         setup, size = dict(request["setup"]), request["size"]
         if request["on"] == "twice":
             made, lines = twice("mlp", tuple(size))
@@ -47,7 +51,7 @@ class Device:
         if len(self.sizes) >= self.answers:
             return {"error": "it took longer than 2 s", "late": True}
         self.sizes.append(size)
-        cap = min(setup["cap"], self.free) / self.more
+        cap = min(setup["cap"] or math.inf, self.free) / self.more
         made = trace("mlp", size, **{**setup, "cap": cap, "steps": 3})
         return replace(
             made,
@@ -92,6 +96,42 @@ def test_the_limit_is_run_and_the_peak_expected_of_another_size(more: float, ben
     assert facts[MEMORY_PARTS].value["parts"]["activations"] > 0
     assert facts[STEP_SPEED].value > 0
     assert not unknowns
+
+
+@pytest.mark.journey
+@pytest.mark.parametrize("free", [TOTAL, TOTAL // 3, 1 << 20])
+def test_a_model_that_cannot_be_traced_is_measured_all_the_same(free: int, bench: Bench) -> None:
+    """Our promise: the device needs no trace; in six trials, never over."""
+    device = Device(1.0, free=free)
+    device.traced = False
+    facts, _ = observed(device, bench, batch_size=1 << 20)
+    limit = facts[DEVICE_LIMIT].value
+    assert limit["trials"] <= 6
+    assert "cpu" not in str(facts[DEVICE_LIMIT].evidence)
+    if free < TOTAL // 3:
+        assert limit["value"] == 0
+        return
+    assert facts[DEVICE_PEAK].evidence.how == "probed"
+    assert trace("mlp", limit["value"], cap=limit["room"]).fits
+    assert limit["value"] >= 0.8 * trace_limit(limit["room"])
+
+
+def trace_limit(room: int) -> int:
+    """The largest size that fits, by bisection."""
+    low, high = 1, 1 << 24
+    while high - low > low // 200 + 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if trace("mlp", middle, cap=room).fits else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2, 4])
+def test_what_was_tried_of_a_model_without_a_trace_is_told(answers: int, bench: Bench) -> None:
+    device = Device(1.0, answers)
+    device.traced = False
+    facts, unknowns = observed(device, bench)
+    assert (DEVICE_PEAK in facts) == bool(answers)
+    assert unknowns
 
 
 @pytest.mark.parametrize("answers", [1, 2, 4])

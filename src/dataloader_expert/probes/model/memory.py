@@ -67,8 +67,8 @@ class ModelMemory(Probe):
         def one(request: dict[str, Any]) -> dict[str, Any]:
             return work(request, self.model, args, roots)
 
-        # what a trace needs is imported once for all; a process that is to use CUDA begins with nothing of it
-        bench.untouched[self.name] = {"trace": Branches(one, warm), "cuda": Branches(one)}
+        # traces share a process, which sees no device; a step on the device begins with torch and nothing of CUDA
+        bench.untouched[self.name] = {"trace": Branches(one, warm, keep=True), "cuda": Branches(one, imported)}
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         branches: dict[str, Branches] = bench.untouched.pop(self.name)
@@ -199,8 +199,8 @@ class _Measuring:
         return int(min(rooms) * (1 - margin)) if rooms else None
 
     def measured(self, guess: Fit | None) -> Iterator[Observation]:
-        """On the device: traces predict the largest batch, a quarter of which shows what the device takes by itself, and
-        trials near it find the largest that runs. Without a trace (None) two small batches predict it."""
+        """On the device: the size advised so far, if time is short; then traces predict the largest batch, and trials near it
+        find the largest that runs. Without a trace (None) two small batches predict it."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         trials: list[Trial] = []
         room, kind = self.room(CONTEXT) or 0, self.on if guess is not None else "none"
@@ -219,9 +219,12 @@ class _Measuring:
                         guess = through(trials)
                 start = min(most, guess.largest(room)) if guess is not None else 1
             else:
-                self.kept(trials, max(1, start // 4), room)
+                size, _ = chosen_size(self.bench.facts, self.asked.batch_size, start)
+                self.kept(trials, min(size, max(1, start // 2)), room)  # below the limit, where it fits for certain
             first = trials[-1]
             room = self.room(first.context or CONTEXT, first.free) or room
+            if guess is not None:
+                start = min(start, guess.largest(room))  # others may hold a part of the device
             low = max((t.batch_size for t in trials if t.fits), default=0)
             search = largest_near(lambda n: self.kept(trials, n, room), start, most, 1 + ON_DEVICE - len(trials), low)
             tried = len(trials)
@@ -340,6 +343,14 @@ def through(trials: list[Trial]) -> Fit:
         return fitted(*trials[-2:])
     [made] = trials
     return Fit({p: (Line(0.0, n / made.batch_size),) for p, n in made.phases.items()}, (made.batch_size,), False)
+
+
+def imported() -> None:
+    """Imports what a step on a device needs, which touches no device."""
+    import torch  # noqa: F401
+
+    import dataloader_expert.probes.model.empty_model
+    import dataloader_expert.probes.model.trials  # noqa: F401  # for the processes that are forked from this one
 
 
 def warm() -> None:

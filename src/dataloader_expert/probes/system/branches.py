@@ -18,13 +18,17 @@ BEFORE_S = 20.0
 
 class Branches:
     """A fork of this process in its present state, which forks again for each piece of work: each begins in that state,
-    and whatever ends it (an out-of-memory, an abort of a library) ends nothing else.
+    and whatever ends it (an out-of-memory, an abort of a library) ends nothing else. With ``keep`` one such fork does all
+    the work in turn, so that imports and first calls are paid once; after a failure another takes its place.
 
     CUDA cannot be used in the fork of a process that has used it: make this before anything touches the device.
     """
 
     def __init__(
-        self, work: Callable[[dict[str, Any]], dict[str, Any]], before: Callable[[], None] = lambda: None
+        self,
+        work: Callable[[dict[str, Any]], dict[str, Any]],
+        before: Callable[[], None] = lambda: None,
+        keep: bool = False,
     ) -> None:
         """``before`` is run in the branch at once, while this process goes on: imports that all pieces of work need."""
         ours, theirs = socket.socketpair()
@@ -32,7 +36,7 @@ class Branches:
         if self._pid == 0:
             try:
                 ours.close()
-                _serve(theirs, work, before)
+                _serve(theirs, work, before, keep)
             finally:
                 os._exit(0)
         theirs.close()
@@ -74,29 +78,69 @@ class Branches:
         os.waitpid(self._pid, 0)
 
 
-def _serve(wire: socket.socket, work: Callable[[dict[str, Any]], dict[str, Any]], before: Callable[[], None]) -> None:
+def _serve(
+    wire: socket.socket, work: Callable[[dict[str, Any]], dict[str, Any]], before: Callable[[], None], keep: bool
+) -> None:
     with contextlib.suppress(Exception):  # the work will say what is wrong
         before()
+    worker: _Worker | None = None
     for line in wire.makefile("rb"):
-        answers, answer = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(answers)
-            said: dict[str, Any]
-            try:
-                said = work(json.loads(line))
-            except BaseException as e:  # the user's model may raise anything
-                traceback.print_exc()
-                said = {"error": f"{type(e).__name__}: {e}"[:2000], "kind": type(e).__name__}
-            with os.fdopen(answer, "wb") as out:
-                out.write(json.dumps(said).encode())
-            os._exit(0)
-        os.close(answer)
-        wire.sendall(f"{pid}\n".encode())
-        with os.fdopen(answers, "rb") as got:
-            text = got.read()
-        _, status = os.waitpid(pid, 0)
+        worker = worker or _Worker(work, wire)
+        wire.sendall(f"{worker.pid}\n".encode())
+        text = worker.does(line)
+        if text and keep and not json.loads(text).get("error"):
+            wire.sendall(text)
+            continue
+        status = worker.ended()
+        worker = None
         if not text:
             ended = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"status {status}"
-            text = json.dumps({"error": f"ended by {ended}", "died": True}).encode()
-        wire.sendall(text.replace(b"\n", b" ") + b"\n")
+            text = json.dumps({"error": f"ended by {ended}", "died": True}).encode() + b"\n"
+        wire.sendall(text)
+
+
+class _Worker:
+    """A fork that works for whoever made it until that ends, or ends it."""
+
+    def __init__(self, work: Callable[[dict[str, Any]], dict[str, Any]], wire: socket.socket) -> None:
+        asked, to = os.pipe()
+        answers, answer = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                wire.close()
+                os.close(to)
+                os.close(answers)
+                with os.fdopen(asked, "rb") as lines, os.fdopen(answer, "wb") as out:
+                    for line in lines:
+                        out.write(_done(work, line))
+                        out.flush()
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answer)
+        self._to, self._answers = os.fdopen(to, "wb"), os.fdopen(answers, "rb")
+
+    def does(self, line: bytes) -> bytes:
+        """The answer's line; empty if the worker ended without one."""
+        with contextlib.suppress(BrokenPipeError):
+            self._to.write(line)
+            self._to.flush()
+        return self._answers.readline()
+
+    def ended(self) -> int:
+        """Its exit status, once it has nothing more to do."""
+        with contextlib.suppress(BrokenPipeError):
+            self._to.close()
+        self._answers.close()
+        return os.waitpid(self.pid, 0)[1]
+
+
+def _done(work: Callable[[dict[str, Any]], dict[str, Any]], line: bytes) -> bytes:
+    said: dict[str, Any]
+    try:
+        said = work(json.loads(line))
+    except BaseException as e:  # the user's model may raise anything
+        traceback.print_exc()
+        said = {"error": f"{type(e).__name__}: {e}"[:2000], "kind": type(e).__name__}
+    return json.dumps(said).encode().replace(b"\n", b" ") + b"\n"

@@ -87,9 +87,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
-        Scan(share=0.35, near=False),
+        Scan(share=0.2 if model else 0.35, near=False),
         BatchLook(request.batch_size, pictures=True, ends=True),
-        *([BatchSizes(share=0.25)] if request.batch_size is None else []),
+        *([BatchSizes(share=0.15 if model else 0.25)] if request.batch_size is None else []),
         *model,
         StandaloneCode(request.batch_size),
         MallocAsStarted(request.batch_size),
