@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.probes.profile.transfer import UNPINNED
 from dataloader_expert.probes.system.environment import may_have_devices
 from tests.making import users
 from tests.making.asking import Asker
@@ -76,3 +77,9 @@ def test_pinning_and_copying_are_stages(asker: Asker) -> None:
     names = {s.name for s in report.stages}  # type: ignore[attr-defined]  # of that tool
     assert {"pin", "to_device"} <= names
     assert report.storage.to_device_gb_s.value > 0  # type: ignore[attr-defined]  # of that tool
+
+
+def test_an_unpinned_copy_is_timed_beside_a_pinned_one(asker: Asker) -> None:
+    """Our promise: whether pin_memory pays rests on both."""
+    facts = asker.facts("diagnose_io", f"{users.__file__}:Fine", str(CHECKOUT), budget_s=60)
+    assert facts.value(UNPINNED) > 0

@@ -15,6 +15,9 @@ from dataloader_expert.probes.profile.stage import stage_fact
 from dataloader_expert.probes.serving import flat, samples_in
 
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
+UNPINNED = Quantity(
+    "unpinned_copy_ms", "ms", "copy of a batch from ordinary memory to the device, in which the training loop waits"
+)
 TRIP = Quantity(
     "trip", "s", "from the end of one batch to the start of the next, in a worker that has no other batch queued"
 )
@@ -70,8 +73,8 @@ def trip(batch: Any) -> Fact:
 
 
 def to_device(batch: Any, size: int) -> Iterable[Observation]:
-    """Times pinning a real batch and copying it to the device, with CUDA events, median of ten; nothing without a
-    device."""
+    """Times pinning a real batch and copying it to the device, with CUDA events, and copying it unpinned, by the clock;
+    medians of ten. Nothing without a device."""
     import torch
 
     tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
@@ -79,6 +82,7 @@ def to_device(batch: Any, size: int) -> Iterable[Observation]:
         return
     pins: list[tuple[float, float, float]] = []
     copies: list[tuple[float, float, float]] = []
+    waits: list[float] = []
     event: Any = torch.cuda.Event
     for i in range(12):
         begun = now()
@@ -94,8 +98,15 @@ def to_device(batch: Any, size: int) -> Iterable[Observation]:
             pins.append((wall / size, cpu / size, 0.0))
             copies.append((copied / size, 0.0, 0.0))
         del moved
+        begun = now()
+        moved = [t.to("cuda") for t in tensors]
+        torch.cuda.synchronize()
+        waits += [since(begun)[0]] if i >= 2 else []
+        del moved
     yield stage_fact("pin", pins)
     yield stage_fact("to_device", copies)
+    plain_copy = 1e3 * statistics.median(waits)
+    yield Fact(UNPINNED, plain_copy, evidence("timed", "stages", seen=len(waits)), {"batch_size": size})
     bytes_ = sum(t.numel() * t.element_size() for t in tensors)
     rate = bytes_ / (sorted(c for c, _, _ in copies)[len(copies) // 2] * size) / 1e9
     yield Fact(TO_DEVICE, rate, evidence("timed", "stages", seen=len(copies)))

@@ -93,6 +93,8 @@ def as_yours(
     timed = {name: shown[name] for name in OF_WORKERS if workers and name in shown}
     if shown.get("drop_last") == "True" and "drop_last" in kept:
         timed["drop_last"] = "True"  # the model raises on the last batch
+    if shown.get("pin_memory") == "True":
+        timed["pin_memory"] = "True"
     return {**size, "num_workers": str(workers), **{name: f"yours.{name}" for name in kept}, **timed}
 
 

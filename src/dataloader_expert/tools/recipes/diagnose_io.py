@@ -11,6 +11,7 @@ from dataloader_expert.advice.consumer import stall_share, workers_needed
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
+from dataloader_expert.advice.pinning import pinning_advice, pinning_pays
 from dataloader_expert.advice.stages import taken, waits_for_threads
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.checks.base import OF_LABELS
@@ -119,6 +120,8 @@ def recipe(request: Request) -> tuple[Probe, ...]:
 def conclude(request: Request, measured: Measured) -> Conclusion:
     facts, around = measured.facts, measured.surroundings
     current, recommended = settings(facts)
+    if recommended is not None and pinning_pays(facts):
+        recommended["settings"] = {**recommended["settings"], "pin_memory": True}
     unknowns: list[Unknown] = []
     if request.what_if is None:
         unknowns.append(Unknown("forecast", "pass what_if"))
@@ -178,6 +181,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         [
             *worker_advice(facts),
             *freeing_advice(facts),
+            *pinning_advice(facts),
             *cache_advice(facts, around.memory_bytes, measured.findings),
         ],
         steps,
