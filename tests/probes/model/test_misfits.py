@@ -689,3 +689,109 @@ def test_ids_beyond_the_table_are_found_however_slow_the_model() -> None:
     ids[random.randrange(300), 2] = 50
     verdict = judged(Waits(50), ids, None)
     assert not verdict.accepted
+
+
+class Declares(Words):
+    """As models of transformers: every input has a default, and one is declared as the main one."""
+
+    main_input_name = "input_ids"
+
+    def forward(self, input_ids: Any = None, pixel_values: Any = None, labels: Any = None) -> Any:
+        return super().forward(input_ids)
+
+
+class TakesBoth(Declares):
+    def forward(self, input_ids: Any = None, pixel_values: Any = None, labels: Any = None) -> Any:
+        return self.head(self.table(input_ids).mean(1)) + pixel_values.mean((1, 2, 3))[:, None]
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "told"),
+    [
+        (Declares, {"text": "ids", "labels": "y"}, ["text"]),
+        (TakesBoth, {"text": "ids", "image": "x"}, ["text", "image"]),
+        (TakesBoth, {"input_ids": "ids", "image": "x"}, ["image"]),
+    ],
+)
+def test_inputs_are_called_as_the_model_declares(model: Any, batch: dict[str, str], told: list[str]) -> None:
+    """Our promise: trainers pass fields by name, so a name that the model does not know is told, with the one it has."""
+    made = {"ids": torch.randint(0, 9, (8, 5)), "x": torch.rand(8, 3, 6, 6), "y": torch.zeros(8, dtype=torch.long)}
+    verdict = judged(model(9), {k: made[v] for k, v in batch.items()}, None)
+    assert not verdict.accepted
+    assert [(m.code, m.field) for m in verdict.misfits] == [("key-missing", f) for f in told]
+
+
+def test_an_input_that_the_batch_lacks_is_named() -> None:
+    verdict = judged(TakesBoth(9), {"input_ids": torch.randint(0, 9, (8, 5))}, None)
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("key-missing", "pixel_values", False)]
+
+
+class OfBoxes(nn.Module):
+    """A detector that looks up another key in each sample's labels than the batch has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3)
+
+    def forward(self, pixel_values: torch.Tensor, labels: Any = None) -> Any:
+        out = self.first(pixel_values).mean((2, 3))
+        return out if labels is None else (out, sum(one["class_labels"].sum() for one in labels))
+
+
+def test_labels_that_the_model_refuses_are_no_reason_to_leave_them_out() -> None:
+    """Our promise: without them it runs, and has no loss; that is told."""
+    labels = [{"boxes": torch.rand(2, 4), "labels": torch.tensor([1, 2])} for _ in range(8)]
+    verdict = judged(OfBoxes(), {"pixel_values": torch.rand(8, 3, 16, 16), "labels": labels}, None)
+    assert not verdict.accepted
+    assert [(m.code, m.field) for m in verdict.misfits] == [("key-missing", "labels")]
+    assert "class_labels" in verdict.misfits[0].says
+    named = [{"class_labels": one["labels"]} for one in labels]
+    assert judged(OfBoxes(), {"pixel_values": torch.rand(8, 3, 16, 16), "labels": named}, None).accepted
+
+
+class Forecasts(nn.Module):
+    """[B, 24, 5] of the past and [B, 6, 5] of the future."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(24, 6)
+
+    def forward(self, past: torch.Tensor, future: torch.Tensor) -> Any:
+        if past.shape[1] != 24:
+            raise ValueError("another length")
+        return {"loss": (self.layer(past.transpose(1, 2)).transpose(1, 2) - future).square().mean()}
+
+
+def test_fields_that_are_laid_out_alike_are_mended_alike() -> None:
+    batch = {"past": torch.rand(8, 5, 24), "future": torch.rand(8, 5, 6)}
+    verdict = judged(Forecasts(), batch, None)
+    assert {(m.code, m.field) for m in verdict.misfits} == {("layout-mismatch", "past"), ("layout-mismatch", "future")}
+    assert cured(verdict, Forecasts(), batch)["loss"] > 0
+
+
+class Tags(nn.Module):
+    """A loss over each token, whose positions begin after that of the padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.places = nn.Embedding(50, 6), nn.Embedding(20, 6, padding_idx=1)
+        self.kinds, self.head = nn.Embedding(2, 6), nn.Linear(6, 3)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor, labels: torch.Tensor) -> Any:
+        at = torch.arange(ids.shape[1]) + 2
+        out = self.head((self.table(ids) + self.places(at) + self.kinds(mask * 0)) * mask[..., None])
+        return {"loss": nn.functional.cross_entropy(out.flatten(0, 1), labels.view(-1))}
+
+
+def test_what_is_too_long_is_cut_in_every_field() -> None:
+    """Our promise: to as many positions as the model has, not to the two rows of another table."""
+    shape = (8, 30)
+    batch = {
+        "ids": torch.randint(2, 50, shape),
+        "mask": torch.ones(shape, dtype=torch.long),
+        "labels": torch.randint(0, 3, shape),
+    }
+    verdict = judged(Tags(), batch, None)
+    assert [m.field for m in verdict.misfits] == ["ids", "mask", "labels"]
+    assert "up to 18" in verdict.misfits[0].says
+    assert cured(verdict, Tags(), batch)["loss"] > 0

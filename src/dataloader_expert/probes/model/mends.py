@@ -41,6 +41,8 @@ class Wants:
     tables: tuple[int, ...]
     lengths: tuple[int, ...]
     sides: tuple[int, ...]
+    declared: tuple[int, ...]
+    """Of ``sides``, what the model itself declares."""
     first_is_table: bool
 
 
@@ -55,7 +57,10 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     linear = [m.in_features for m in modules if isinstance(m, nn.Linear)]
     linear += [m.input_size for m in modules if isinstance(m, nn.RNNBase)]
     linear += [int(m.normalized_shape[-1]) for m in modules if isinstance(m, nn.LayerNorm)]
-    tables = [m.num_embeddings for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag)]
+    lookups = [m for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag)]
+    tables = [m.num_embeddings for m in lookups]
+    # some count positions from the one after that of the padding
+    after = [m.num_embeddings - m.padding_idx - 1 for m in lookups if m.padding_idx is not None]
     own = [p for m in modules if not type(m).__module__.startswith("torch.nn") for p in m._parameters.values()]
     places = [p.shape[-2] for p in own if p is not None and p.ndim in (2, 3) and p.shape[-2] > 1]
     layers = [m for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag | nn.Linear | nn.Conv1d | nn.Conv2d)]
@@ -69,8 +74,9 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
         distinct(convolutions),
         distinct(linear),
         distinct(tables),
-        distinct([*tables, *places]),
+        tuple(sorted({*tables, *after, *places}, reverse=True)),
         tuple(dict.fromkeys((*sides, *SIDES))),
+        sides,
         bool(layers) and isinstance(layers[0], nn.Embedding | nn.EmbeddingBag),
     )
 
@@ -121,25 +127,42 @@ def of_layout(x: Any, want: Wants) -> Iterator[Mend]:
     usual = {1, 3, 4, *want.channels}
     if x.ndim == 4 and x.shape[3] in usual:
         yield Mend(
-            "layout-mismatch", "layout", "channels last, where the model takes [B, C, H, W]", "{x}.permute(0, 3, 1, 2)"
+            "layout-mismatch",
+            "layout",
+            "channels last, where the model takes [B, C, H, W]",
+            "{x}.permute(0, 3, 1, 2).contiguous()",
         )
     if x.ndim == 4 and x.shape[1] in {1, 3, 4, *want.features}:
         yield Mend(
-            "layout-mismatch", "layout", "channels first, where the model takes [B, H, W, C]", "{x}.permute(0, 2, 3, 1)"
+            "layout-mismatch",
+            "layout",
+            "channels first, where the model takes [B, H, W, C]",
+            "{x}.permute(0, 2, 3, 1).contiguous()",
         )
     if x.ndim == 5:
         yield Mend(
             "layout-mismatch",
             "layout",
             "channels last, where the model takes [B, C, D, H, W]",
-            "{x}.permute(0, 4, 1, 2, 3)",
+            "{x}.permute(0, 4, 1, 2, 3).contiguous()",
         )
-        yield Mend("layout-mismatch", "layout", "time and channels the other way round", "{x}.transpose(1, 2)")
-    if x.ndim == 3 and (x.shape[2] in want.channels or x.shape[1] in want.features):
-        yield Mend("layout-mismatch", "layout", "the last two dimensions the other way round", "{x}.transpose(1, 2)")
+        yield Mend(
+            "layout-mismatch", "layout", "time and channels the other way round", "{x}.transpose(1, 2).contiguous()"
+        )
     if x.ndim == 3:
+        turned = Mend(
+            "layout-mismatch",
+            "layout",
+            "the last two dimensions the other way round",
+            "{x}.transpose(1, 2).contiguous()",
+        )
+        first = x.shape[2] in want.channels or x.shape[1] in want.features
+        if first:
+            yield turned
         says = "[B, T, …], where the model takes time first: [T, B, …]"
-        yield Mend("layout-mismatch", "layout", says, "{x}.transpose(0, 1)")
+        yield Mend("layout-mismatch", "layout", says, "{x}.transpose(0, 1).contiguous()")
+        if not first:
+            yield turned
 
 
 def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
@@ -200,7 +223,8 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
                 yield Mend("shape-mismatch", "size", says, resize)
         for side in want.sides:
             if (side, side) != given:
-                says = f"height and width {x.shape[2]} x {x.shape[3]} where the model takes {side} x {side}"
+                known = "where the model takes" if side in want.declared else "which the model refuses; it runs with"
+                says = f"height and width {x.shape[2]} x {x.shape[3]} {known} {side} x {side}"
                 resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}){how})"
                 yield Mend("shape-mismatch", "size", says, resize)
     yield from of_length(x, want)
@@ -209,8 +233,8 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
 def of_length(x: Any, want: Wants) -> Iterator[Mend]:
     for n in want.lengths if x.ndim in (2, 3) else ():
         if 1 < n < x.shape[1]:
-            says = f"length {x.shape[1]} where the model has {n} positions"
-            yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}]")
+            says = f"length {x.shape[1]} where the model takes up to {n}"
+            yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}].contiguous()")
 
 
 def of_ids(x: Any, want: Wants) -> Iterator[Mend]:

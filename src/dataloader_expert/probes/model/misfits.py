@@ -12,7 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.probes.model.mends import OF_TARGET, Mend, is_fake, mends, of_classes, of_target, wants
-from dataloader_expert.probes.model.ways import DERIVED, TARGET, Way, functions, parameters, ways, wrapped
+from dataloader_expert.probes.model.ways import (
+    BY_KEYWORD,
+    DERIVED,
+    TARGET,
+    TARGETS,
+    Way,
+    functions,
+    parameters,
+    ways,
+    wrapped,
+)
 from dataloader_expert.probes.serving import flat, samples_in
 
 SCALE = "value-range-mismatch"
@@ -86,10 +96,15 @@ class _Trial:
         first: Exception | None = None
         if not self.ways:
             return self.lacking()
-        for way in self.ways:
+        without: Way | None = None
+        for at, way in enumerate(self.ways):
             error = self.fails(way)
             if error is None:
-                return self.further(way)
+                lost = tuple(self.refused(way, self.ways[:at]))
+                if not lost:
+                    return self.further(way)
+                without, self.ways = replace(way, told=(*way.told, *lost)), self.ways[:at]  # if no mend of these runs
+                break
             if first is None or (way.names == ("batch",) and isinstance(error, KeyError)):
                 first = error  # a model that looks keys up takes the batch whole
             for other in self.with_keys(way, error):
@@ -99,13 +114,44 @@ class _Trial:
             return replace(self.further(other), error=in_short(first))
         for depth in range(1, DEPTH + 1):
             for way in self.ways:
-                for mended, used in self.mended(way, depth):
+                alike = self.mended_alike(way) if depth == 1 else ()
+                for mended, used in itertools.chain(self.mended(way, depth), alike):
                     if self.fails(mended) is None:
                         found = self.further(mended, used)
                         return replace(found, error=in_short(first) or found.error)
                     if time.monotonic() > self.until:
-                        return Verdict(None, (), in_short(first))
-        return Verdict(None, (), in_short(first))
+                        return self.not_mended(without, first)
+        return self.not_mended(without, first)
+
+    def not_mended(self, without: Way | None, error: Exception | None) -> Verdict:
+        """Where no mend was found: the way that leaves labels out, if it runs."""
+        if without is not None:
+            return replace(self.further(without), error=in_short(error))
+        return Verdict(None, self.unsaid(error), in_short(error))
+
+    def refused(self, way: Way, others: list[Way]) -> Iterator[tuple[str, str, str]]:
+        """Labels under the model's own name for them that it refuses, and runs without."""
+        for other in others:
+            for parameter, _ in other.arguments:
+                if parameter in TARGETS and parameter in other.names and parameter not in way.names:
+                    said = self.said_to.get(other.code(), "")
+                    yield (
+                        "key-missing",
+                        parameter,
+                        f"the model computes its loss from {parameter}, and refuses these: {said[:200]}",
+                    )
+                    return
+
+    def unsaid(self, error: Exception | None) -> tuple[Misfit, ...]:
+        """Inputs that the model cannot do without, though its ``forward`` gives them a default."""
+        text = str(error)
+        if not isinstance(self.few, Mapping) or ("NoneType" not in text and "specify" not in text):
+            return ()
+        lacks = sorted(p for p in parameters(self.model)[1] if p in BY_KEYWORD and p not in self.few)
+        lacks = [p for p in lacks if p != "inputs_embeds"]
+        has = ", ".join(map(str, self.few))
+        says = f"the model takes {' and '.join(lacks)}; the batch has {has}"
+        return (Misfit("key-missing", lacks[0], says, cured=False),) if lacks else ()
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
@@ -142,8 +188,11 @@ class _Trial:
             yield way, ()
             return
         for inner, used in self.mended(way, depth - 1):
-            for expression, name in zip((e for _, e in way.arguments), way.names, strict=True):
-                said = self.said_to.get(inner.code(), "")
+            said = self.said_to.get(inner.code(), "")
+            fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
+            if "target" in said:  # it is a loss within the model that complains
+                fields.sort(key=lambda field: field[1] not in TARGETS)
+            for expression, name in fields:
                 # which classes there are, few samples do not tell
                 batch = self.batch if OF_TARGET.search(said) else self.few
                 try:
@@ -156,6 +205,18 @@ class _Trial:
                 for mend in mends(x, self.want, said):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
+
+    def mended_alike(self, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
+        """The way with one mend of all fields that it may make fit: what laid one of them out wrongly did so to its like."""
+        fields: dict[str, dict[str, Mend]] = {}
+        for _, [(name, mend)] in self.mended(way, 1):
+            fields.setdefault(mend.expression, {})[name] = mend
+        for expression, alike in fields.items():
+            if len(alike) > 1:
+                made = way
+                for name in alike:
+                    made = made.mended(name, expression)
+                yield made, tuple(alike.items())
 
     def exchanged(self) -> Iterator[Way]:
         """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
@@ -268,7 +329,7 @@ class _Trial:
         if not self.n or not self.crossed(way):
             return way, [], None
         for name in way.names:
-            other = way.mended(name, "{x}.transpose(0, 1)")
+            other = way.mended(name, "{x}.transpose(0, 1).contiguous()")
             if self.fails(other) is None and not self.crossed(other):
                 said = "[B, T, …], where the layers take time first ([T, B, …]: batch_first is False)"
                 return other, [Misfit("layout-mismatch", name, said)], None

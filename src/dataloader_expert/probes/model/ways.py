@@ -100,6 +100,9 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
     inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
     target = None if aim is None else where[aim]
     needed, optional, anything = parameters(model)
+    if isinstance(batch, Mapping):
+        main = main_input(model, optional, batch)
+        needed, optional = [*main, *needed], [p for p in optional if p not in main]
     found: list[Way] = []
     if isinstance(batch, Mapping):
         whole = [p for p in (*needed, *optional) if p in batch]
@@ -108,19 +111,23 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         known = [p for p in (*needed, *optional) if p in tensors]
         if known and all(p in tensors for p in needed):
             found.append(Way(tuple((p, where[p]) for p in known), tuple(known), target))
-    by_name = isinstance(batch, Mapping) and (len(needed) > 1 or bool(BY_KEYWORD & set(needed)))
+    by_name = isinstance(batch, Mapping) and (
+        len(needed) > 1 or bool(BY_KEYWORD & set(needed)) or hasattr(model, "main_input_name")
+    )
+    every = [*needed, *(p for p in optional if p in BY_KEYWORD - {"inputs_embeds"})]
     if by_name:
         own = (
             [aim] if aim is not None and any(p in TARGETS and p not in tensors for p in needed) else []
         )  # it makes the loss
-        found += renamed(needed, optional, [*inputs, *own], tensors, where, None if own else target)
+        for wanted in (needed, *([every] if every != needed else [])):
+            found += renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
     if not by_name and inputs:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
-            every = list(tensors)[: len(needed)]
-            found.append(Way(tuple((None, where[k]) for k in every), tuple(every)))
+            whole = list(tensors)[: len(needed)]
+            found.append(Way(tuple((None, where[k]) for k in whole), tuple(whole)))
         if not found:  # what it lacks is told by its error
             found.append(Way(tuple((None, where[k]) for k in inputs), tuple(inputs), target))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
@@ -153,6 +160,15 @@ def parameters(model: Any) -> tuple[list[str], list[str], bool]:
     plain = [p for p in found if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
     needed = [p.name for p in plain if p.default is kinds.empty]
     return needed, [p.name for p in plain if p.name not in needed], any(p.kind is kinds.VAR_POSITIONAL for p in found)
+
+
+def main_input(model: Any, optional: list[str], batch: Mapping[str, Any]) -> list[str]:
+    """The input that a model of transformers declares, though its ``forward`` gives each a default; none where the batch has
+    another that may stand for it."""
+    name = getattr(model, "main_input_name", None)
+    if name not in optional or any(p in batch for p in BY_KEYWORD & set(optional)):
+        return []
+    return [str(name)]
 
 
 DERIVED = {
