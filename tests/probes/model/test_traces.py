@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dataloader_expert.probes.model import cuda_semantics
-from dataloader_expert.probes.model.cuda_semantics import attention_in_steps, is_fused
+from dataloader_expert.probes.model.attention import attention_in_steps, is_fused
 from dataloader_expert.probes.model.empty_model import made_empty
 from dataloader_expert.probes.model.spec import batch_of, of_input
 from dataloader_expert.probes.model.trials import Setup, Trial, run_here, traced, values_read

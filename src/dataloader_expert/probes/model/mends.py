@@ -32,6 +32,16 @@ class Mend:
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran."""
+
+    code: str
+    field: str
+    says: str
+    cured: bool = True
+
+
+@dataclass(frozen=True)
 class Wants:
     """What the model's layers say: floating dtype, channels and features of their inputs, sizes of tables and places."""
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dataloader_expert.probes.model.mends import OF_TARGET, Mend, is_fake, mends, of_classes, of_target, wants
+from dataloader_expert.probes.model.calling import Ran, called, cut, evaluated, few_of, is_finite, keeps, ran, rows_of
+from dataloader_expert.probes.model.mends import OF_TARGET, Mend, Misfit, is_fake, mends, wants
+from dataloader_expert.probes.model.targets import of_loss
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
     DERIVED,
     TARGET,
     TARGETS,
     Way,
-    functions,
     parameters,
     ways,
     wrapped,
@@ -26,23 +25,12 @@ from dataloader_expert.probes.model.ways import (
 from dataloader_expert.probes.serving import flat, samples_in
 
 SCALE = "value-range-mismatch"
-ROWS = (3, 5, 2, 7)
 DEPTH = 3
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
 SEARCH_S = 4.0
 WHOLE_S = 1.0
 """Seconds that a call with the whole batch may take; more samples are left out."""
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran."""
-
-    code: str
-    field: str
-    says: str
-    cured: bool = True
 
 
 @dataclass(frozen=True)
@@ -319,6 +307,11 @@ class _Trial:
             self.batch = cut(self.batch, rows_of(self.batch, self.all, rows), self.all)
         self.all = min(rows, self.all)
 
+    def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """What cross-entropy, or a loss of one number a sample, would say to the target."""
+        done = self.run(way, whole=True)
+        return (way, [], None) if done.error is not None else of_loss(way, done.out, self.batch)
+
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """Runs the whole batch: the ids of some samples may lie beyond the table."""
         raised = self.fails(way, whole=True)
@@ -426,68 +419,6 @@ class _Trial:
         """Whether one of torch's losses warns of it."""
         return any("different to the input size" in text for text in self.run(way).warned)
 
-    def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
-        """What cross-entropy, or a loss of one number a sample, would say to the target."""
-        if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
-            return way, [], None
-        done = self.run(way, whole=True)
-        if done.error is not None:
-            return way, [], None
-        try:
-            y = evaluated(way.target, self.batch)
-        except Exception:
-            return way, [], None
-        main = main_output(done.out, way.target)
-        if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
-            return way, [], None
-        if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
-            return self.dense_target(way, main, y)
-        if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
-            return self.dense_classes(way, main, y)
-        if main.ndim not in (1, 2):
-            return way, [], None
-        classes = main.shape[1] if main.ndim == 2 else 1
-        if classes > 1 and y.is_floating_point() and y.shape == main.shape and float(y.sum(1).max()) > 1.01:
-            return way, [], None  # several numbers a sample: no classes
-        if refused_by_loss(main, y) is None:
-            return way, [], None
-        for mend in of_target(y, classes):
-            if refused_by_loss(main, evaluated(wrapped(way.target, (mend.expression,)), self.batch)) is None:
-                says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
-                return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
-        if classes > 1 and y.ndim == 2 and y.shape[1] not in (1, classes):
-            says = f"{y.shape[1]} labels a sample, where the model's output has {classes} numbers"
-            return way, [Misfit("shape-mismatch", TARGET, says, cured=False)], None
-        says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
-        if classes > 1 and int(y.max()) >= classes:
-            says += f": it needs {int(y.max()) + 1}"
-        code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
-        return way, [Misfit(code, TARGET, says, cured=False)], None
-
-    def dense_classes(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
-        """Masks with values beyond the output's classes."""
-        whole = y.long()
-        if refused_by_loss(main, whole) is None:
-            return way, [], None  # masks are converted in the training loop as often as in the dataset
-        for mend in of_classes(whole):
-            expression = wrapped("{x}.long()", (mend.expression,))
-            if refused_by_loss(main, evaluated(wrapped(str(way.target), (expression,)), self.batch)) is None:
-                return way.mended(TARGET, expression), [Misfit(mend.code, TARGET, mend.says)], None
-        if int(whole.max()) < main.shape[1]:
-            return way, [], None  # another loss may take them
-        says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {main.shape[1]} classes"
-        return way, [Misfit("label-out-of-range", TARGET, says, cured=False)], None
-
-    def dense_target(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
-        """A mask of another height and width than the output, such as that of an image that was resized."""
-        height, width = main.shape[2:]
-        says = f"masks of {y.shape[1]} x {y.shape[2]} where the output has {height} x {width}"
-        resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
-        resize += "" if y.is_floating_point() else f".to({y.dtype})"
-        mended = way.mended(TARGET, resize)
-        fits = evaluated(wrapped(str(way.target), (resize,)), self.batch).shape[1:] == main.shape[2:]
-        return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
-
 
 class Noting(dict[str, Any]):
     """A batch that notes which of its keys are looked up."""
@@ -503,117 +434,6 @@ class Noting(dict[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         self.seen.add(key)
         return super().get(key, default)
-
-
-def main_output(out: Any, target: str) -> Any:
-    """What of the model's output is compared with this target: the only tensor of floats, the one called like it, or logits."""
-    found = {n: v for n, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point() and v.ndim}
-    if len(found) <= 1:
-        return next(iter(found.values()), None)
-    if isinstance(out, list | tuple) and not hasattr(out, "_fields"):
-        return next(iter(found.values()))
-    named = re.findall(r"\['([^']*)'\]", target)
-    return found.get(named[-1] if named else "", found.get("logits"))
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a call gave or raised, the warnings in it, and its seconds."""
-
-    out: Any
-    error: Exception | None
-    warned: tuple[str, ...]
-    seconds: float
-
-
-def ran(model: Any, way: Way, batch: Any) -> Ran:
-    out, error, begun = None, None, time.monotonic()
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            out = called(model, way, batch)
-        except Exception as e:  # the user's model may raise anything
-            error = e
-    return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
-
-
-def called(model: Any, way: Way, batch: Any) -> Any:
-    import torch
-
-    adapt, _ = functions(way.code())
-    with torch.no_grad():
-        given, named = adapt(batch)
-        return model(*given, **named)
-
-
-def evaluated(expression: str, batch: Any) -> Any:
-    import torch
-
-    return eval(expression, {"torch": torch, "batch": batch})  # our own templates
-
-
-def is_finite(x: Any) -> bool:
-    return not (x.is_floating_point() or x.is_complex()) or bool(x.isfinite().all())
-
-
-def refused_by_loss(out: Any, y: Any) -> str | None:
-    import torch.nn.functional as F
-
-    try:
-        if out.ndim in (2, 4) and out.shape[1] > 1:
-            F.cross_entropy(out.float(), y)
-        else:
-            F.binary_cross_entropy_with_logits(out.float(), y)
-    except Exception as e:  # torch tells what it refuses by several kinds
-        return str(e)
-    return None
-
-
-def keeps(out: Any, n: int) -> bool:
-    """Whether the output has the batch's dimension, or is one number."""
-    shapes = [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
-    if isinstance(out, list) and len(out) == n:
-        return True
-    return not shapes or any(n in s or not s for s in shapes)
-
-
-def few_of(batch: Any) -> tuple[Any, int]:
-    """Some samples of the batch, with the largest ids among them, and how many; 0: the batch cannot be cut."""
-    import torch
-
-    n = samples_in(batch)
-    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim]
-    if not n or any(len(t) != n for t in tensors):
-        return batch, 0
-    others = {d for t in tensors for d in t.shape[1:]}
-    k = next((k for k in ROWS if k <= n and k not in others), 0)
-    if not k:
-        return batch, n if n not in others else 0
-    return cut(batch, rows_of(batch, n, k), n), k
-
-
-def rows_of(batch: Any, n: int, k: int) -> Any:
-    """The numbers of ``k`` of a batch's samples, of those with the largest ids first."""
-    import torch
-
-    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim and len(v) == n]
-    whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel() and not is_fake(t)]
-    largest = [int(t.reshape(n, -1).long().amax(1).argmax()) for t in whole]
-    return torch.tensor(sorted(list(dict.fromkeys([*largest, *range(n)]))[:k]))
-
-
-def cut(value: Any, rows: Any, n: int) -> Any:
-    if hasattr(value, "shape"):
-        return value[rows] if value.ndim else value
-    if isinstance(value, Mapping):
-        return {k: cut(v, rows, n) for k, v in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(cut(v, rows, n) for v in value))
-    if isinstance(value, list | tuple) and len(value) == n and not any(hasattr(v, "shape") for v in value):
-        return type(value)(value[int(i)] for i in rows)
-    if isinstance(value, list | tuple):
-        return type(value)(cut(v, rows, n) for v in value)
-    return value
 
 
 def breaks_on_one(model: Any, way: Way, batch: Any) -> bool:

@@ -1,0 +1,103 @@
+"""Calls of a model with a batch, or with a few of its samples, and what they give or raise."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dataloader_expert.probes.model.mends import is_fake
+from dataloader_expert.probes.model.ways import Way, functions
+from dataloader_expert.probes.serving import flat, samples_in
+
+ROWS = (3, 5, 2, 7)
+"""How many samples the few are: the first of these that is the size of no other dimension."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a call gave or raised, the warnings in it, and its seconds."""
+
+    out: Any
+    error: Exception | None
+    warned: tuple[str, ...]
+    seconds: float
+
+
+def ran(model: Any, way: Way, batch: Any) -> Ran:
+    out, error, begun = None, None, time.monotonic()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            out = called(model, way, batch)
+        except Exception as e:  # the user's model may raise anything
+            error = e
+    return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
+
+
+def called(model: Any, way: Way, batch: Any) -> Any:
+    import torch
+
+    adapt, _ = functions(way.code())
+    with torch.no_grad():
+        given, named = adapt(batch)
+        return model(*given, **named)
+
+
+def evaluated(expression: str, batch: Any) -> Any:
+    import torch
+
+    return eval(expression, {"torch": torch, "batch": batch})  # our own templates
+
+
+def is_finite(x: Any) -> bool:
+    return not (x.is_floating_point() or x.is_complex()) or bool(x.isfinite().all())
+
+
+def keeps(out: Any, n: int) -> bool:
+    """Whether the output has the batch's dimension, or is one number."""
+    shapes = [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+    if isinstance(out, list) and len(out) == n:
+        return True
+    return not shapes or any(n in s or not s for s in shapes)
+
+
+def few_of(batch: Any) -> tuple[Any, int]:
+    """Some samples of the batch, with the largest ids among them, and how many; 0: the batch cannot be cut."""
+    import torch
+
+    n = samples_in(batch)
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim]
+    if not n or any(len(t) != n for t in tensors):
+        return batch, 0
+    others = {d for t in tensors for d in t.shape[1:]}
+    k = next((k for k in ROWS if k <= n and k not in others), 0)
+    if not k:
+        return batch, n if n not in others else 0
+    return cut(batch, rows_of(batch, n, k), n), k
+
+
+def rows_of(batch: Any, n: int, k: int) -> Any:
+    """The numbers of ``k`` of a batch's samples, of those with the largest ids first."""
+    import torch
+
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim and len(v) == n]
+    whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel() and not is_fake(t)]
+    largest = [int(t.reshape(n, -1).long().amax(1).argmax()) for t in whole]
+    return torch.tensor(sorted(list(dict.fromkeys([*largest, *range(n)]))[:k]))
+
+
+def cut(value: Any, rows: Any, n: int) -> Any:
+    if hasattr(value, "shape"):
+        return value[rows] if value.ndim else value
+    if isinstance(value, Mapping):
+        return {k: cut(v, rows, n) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(cut(v, rows, n) for v in value))
+    if isinstance(value, list | tuple) and len(value) == n and not any(hasattr(v, "shape") for v in value):
+        return type(value)(value[int(i)] for i in rows)
+    if isinstance(value, list | tuple):
+        return type(value)(cut(v, rows, n) for v in value)
+    return value

@@ -1,0 +1,97 @@
+"""What a loss outside the model would say to the target, and what mends it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dataloader_expert.probes.model.calling import evaluated
+from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_target
+from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
+from dataloader_expert.probes.serving import flat
+
+
+def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
+    """What cross-entropy, or a loss of one number a sample, would say to the target."""
+    if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
+        return way, [], None
+    try:
+        y = evaluated(way.target, batch)
+    except Exception:
+        return way, [], None
+    main = main_output(out, way.target)
+    if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
+        return way, [], None
+    if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
+        return _dense_target(way, main, y, batch)
+    if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
+        return _dense_classes(way, main, y, batch)
+    if main.ndim not in (1, 2):
+        return way, [], None
+    classes = main.shape[1] if main.ndim == 2 else 1
+    if classes > 1 and y.is_floating_point() and y.shape == main.shape and float(y.sum(1).max()) > 1.01:
+        return way, [], None  # several numbers a sample: no classes
+    if refused_by_loss(main, y) is None:
+        return way, [], None
+    for mend in of_target(y, classes):
+        if refused_by_loss(main, evaluated(wrapped(way.target, (mend.expression,)), batch)) is None:
+            says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
+            return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
+    if classes > 1 and y.ndim == 2 and y.shape[1] not in (1, classes):
+        says = f"{y.shape[1]} labels a sample, where the model's output has {classes} numbers"
+        return way, [Misfit("shape-mismatch", TARGET, says, cured=False)], None
+    says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
+    if classes > 1 and int(y.max()) >= classes:
+        says += f": it needs {int(y.max()) + 1}"
+    code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
+    return way, [Misfit(code, TARGET, says, cured=False)], None
+
+
+def _dense_classes(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
+    """Masks with values beyond the output's classes."""
+    whole = y.long()
+    if refused_by_loss(main, whole) is None:
+        return way, [], None  # masks are converted in the training loop as often as in the dataset
+    for mend in of_classes(whole):
+        expression = wrapped("{x}.long()", (mend.expression,))
+        if refused_by_loss(main, evaluated(wrapped(str(way.target), (expression,)), batch)) is None:
+            return way.mended(TARGET, expression), [Misfit(mend.code, TARGET, mend.says)], None
+    if int(whole.max()) < main.shape[1]:
+        return way, [], None  # another loss may take them
+    says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {main.shape[1]} classes"
+    return way, [Misfit("label-out-of-range", TARGET, says, cured=False)], None
+
+
+def _dense_target(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
+    """A mask of another height and width than the output, such as that of an image that was resized."""
+    height, width = main.shape[2:]
+    says = f"masks of {y.shape[1]} x {y.shape[2]} where the output has {height} x {width}"
+    resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
+    resize += "" if y.is_floating_point() else f".to({y.dtype})"
+    mended = way.mended(TARGET, resize)
+    fits = evaluated(wrapped(str(way.target), (resize,)), batch).shape[1:] == main.shape[2:]
+    return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
+
+
+def main_output(out: Any, target: str) -> Any:
+    """What of the model's output is compared with this target: the only tensor of floats, the one called like it, or logits."""
+    found = {n: v for n, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point() and v.ndim}
+    if len(found) <= 1:
+        return next(iter(found.values()), None)
+    if isinstance(out, list | tuple) and not hasattr(out, "_fields"):
+        return next(iter(found.values()))
+    named = re.findall(r"\['([^']*)'\]", target)
+    return found.get(named[-1] if named else "", found.get("logits"))
+
+
+def refused_by_loss(out: Any, y: Any) -> str | None:
+    import torch.nn.functional as F
+
+    try:
+        if out.ndim in (2, 4) and out.shape[1] > 1:
+            F.cross_entropy(out.float(), y)
+        else:
+            F.binary_cross_entropy_with_logits(out.float(), y)
+    except Exception as e:  # torch tells what it refuses by several kinds
+        return str(e)
+    return None
