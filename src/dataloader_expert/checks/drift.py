@@ -302,7 +302,10 @@ def _exchanged(facts: Facts, names: set[str]) -> Iterable[Finding]:
         if fact.at["field"] in names and fact.value["n"] >= LEAST and fact.value["quantiles"] is not None:
             found.setdefault(str(fact.at["field"]), []).append(fact)
     moved = [
-        (name, one, two) for name, of in found.items() for one, two in _pairs(of) if _unlikeness(one, two) >= APART
+        (name, one, two)
+        for name, of in found.items()
+        for one, two in _pairs(of)
+        if _unlikeness(one, two) >= APART and _means_apart(one, two) >= SURE
     ]
     for (a, a_one, a_two), (b, b_one, b_two) in itertools.combinations(moved, 2):
         splits = a_one.at["split"], a_two.at["split"]
@@ -320,6 +323,12 @@ def _exchanged(facts: Facts, names: set[str]) -> Iterable[Finding]:
                 "write the columns of every split in one order",
                 [{"field": name, "split": splits[1]} for name in (a, b)],
             )
+
+
+def _means_apart(one: Fact, two: Fact) -> float:
+    """The difference between two means, in standard errors: the quantiles of sparse numbers jump by chance."""
+    error = math.sqrt(sum(f.value["std"] ** 2 / f.value["n"] for f in (one, two)))
+    return abs(one.value["mean"] - two.value["mean"]) / error if error > 0 else math.inf
 
 
 def _unlikeness(one: Fact, two: Fact) -> float:

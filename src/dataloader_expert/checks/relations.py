@@ -71,11 +71,12 @@ class Relations(Check):
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
         self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
+        self.kept = list(dict.fromkeys([*self.numbers, *self.whole]))
         texts = [f.name for f in plain if f.dtype == "str"]
         self.groups = {name: Named(MOST_VALUES) for name in texts[:MOST]}
         self.named = texts[:MOST] if self.context.several_splits else []
         self.splits = Named(MOST_VALUES)
-        width = len(self.numbers) + 2 * len(self.groups) + 3
+        width = len(self.kept) + 2 * len(self.groups) + 3
         self.drawn = Drawn(min(KEPT, CELLS // width))
 
     def applies(self) -> bool:
@@ -86,7 +87,7 @@ class Relations(Check):
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
             return
-        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
         kept["split"] = self.splits.digests(split_of(self.context, block, rows))
