@@ -84,12 +84,14 @@ class Context:
     """Fields whose values are lists of turns."""
     corners: bool = False
     """Whether ``boxes`` are known to be left, top, right and bottom."""
-    withheld: str | None = None
-    """Without a label, the one field that the training split has and the others lack."""
+    withheld: frozenset[str] = frozenset()
+    """The fields that the training split has and the others lack, unless these have the label."""
     media: str | None = None
     """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
     phrase: int = 0
     """Characters of the longest texts that recur by nature: they are not compared."""
+    short_texts: bool = False
+    """Whether the texts of a table are names and titles, which do not make a row what it is."""
     copies: frozenset[str] = frozenset()
     """Files that are byte-identical to another one."""
     failed: int = 0
@@ -117,9 +119,10 @@ class Context:
             objects=source.objects or objects_in(source.fields),
             conversations=frozenset(source.conversations),
             corners=source.corners,
-            withheld=source.withheld if source.label is None else None,
+            withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
             media=source.media,
             phrase=source.phrase,
+            short_texts=source.short_texts,
             copies=frozenset(source.copies),
             collates=bool(getattr(source, "collates", False)),
         )

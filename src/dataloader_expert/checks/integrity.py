@@ -176,7 +176,7 @@ class Integrity(Check):
         self.lacking = Lacking()
         masks = [f.name for f in context.fields if f.kind == "mask"]
         self.targets: dict[str, set[str | None]] = {
-            n: set() for n in (context.label, context.withheld, *masks) if n is not None
+            n: set() for n in (context.label, *context.withheld, *masks) if n is not None
         }
         """Splits in which a sample has the label, or a mask."""
         self.sizes: dict[str, list[int]] = {}

@@ -322,12 +322,14 @@ class Source(ABC):
         """For object detection."""
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
-        self.withheld: str | None = None
-        """The one field that the training split has and the others lack; None if there is none."""
+        self.withheld: frozenset[str] = frozenset()
+        """The fields that the training split has and the others lack, such as targets of a test split."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0
         """Characters of the longest texts that recur by nature, such as headings; 0: none do."""
+        self.short_texts = False
+        """Whether the texts of a table are names and titles, which do not make a row what it is."""
         self.conversations: frozenset[str] = frozenset()
         """Fields whose values are lists of turns with a role each."""
 

@@ -152,8 +152,7 @@ class Csv(Table):
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
-            [lacked] = lacking
-            self.withheld = next(iter(lacked)) if len(lacked) == 1 else None
+            [self.withheld] = lacking
         return kept
 
     def _dialect(self, entry: Entry) -> Dialect:
@@ -163,18 +162,21 @@ class Csv(Table):
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
     def _check_headers(self, parts: list[_Part]) -> None:
-        """Columns that a file lacks and the table has, and the reverse; a split in which no file has the label is unlabelled, or,
-        without a label, the one column that training alone has."""
-        told = self.label or self.withheld
-        labelled = {part.split for part in parts if told in part.dialect.names}
+        """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training
+        alone has unless that is not the label, is unlabelled."""
+        told = set() if self.label is None else {self.label}
+        if self.label is None or self.label in self.withheld:
+            told |= self.withheld
+        labelled = {(part.split, name) for part in parts for name in told & {*part.dialect.names}}
         for part in parts:
             for name in part.dialect.repeated:
                 text = f"several columns are called {name}; those after the first are read as {name}_2 and so on"
                 self.problems.append(Unreadable("odd-name", text, file=part.path, field=name))
             mine = set(part.dialect.names)
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
-            if told in absent and part.split is not None and part.split not in labelled:
-                absent.remove(told)
+            hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
+            if hidden and part.split is not None:
+                absent = [name for name in absent if name not in hidden]
                 extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in
             if part.split is not None:  # several people label a development split, and nobody the test split
                 absent, extra = ([n for n in names if not _is_one_of_several_labels(n)] for names in (absent, extra))

@@ -31,6 +31,8 @@ TALKS = 64
 """Values of a field that show whether it holds conversations."""
 PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
+TITLE = 12
+"""Words of a text, in the median, up to which it is a name, a title or an address."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
 RAREST = 0.005
@@ -331,6 +333,8 @@ class Table(Source):
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
         if self.conversations and self.modality in ("tabular", "array"):
             self.modality = "text"
+        if self.modality == "tabular":
+            self.short_texts = all(_are_titles(_values(blocks, f.name)) for f in self.fields if f.kind == "text")
         if self.label is None and all(f.kind == "text" for f in self.fields):
             texts = [[v for b in blocks for v in b.columns[f.name].values] for f in self.fields]
             self.phrase = phrase_length(list(zip(*texts, strict=True)))
@@ -457,6 +461,12 @@ def phrase_length(rows: list[tuple[Any, ...]]) -> int:
     return min(2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2] - 1)
 
 
+def _are_titles(values: list[Any]) -> bool:
+    """Whether most of the texts are of few words, as names, titles and addresses are."""
+    counts = sorted(len(v.split()) for v in values if isinstance(v, str) and v.strip())
+    return bool(counts) and counts[len(counts) // 2] <= TITLE
+
+
 def _has_turns(field: Field, blocks: list[Block]) -> bool:
     """Whether it holds conversations: lists of objects that mostly have a role and a text."""
     if field.kind != "other":
@@ -477,22 +487,28 @@ def _is_quantity(values: list[Any]) -> bool:
     return len(there) > max(2, len(values) // 10) and max(there) - min(there) >= 2 * len(there)
 
 
-def find_label(blocks: list[Block], split: str | None = None, withheld: str | None = None) -> tuple[str | None, str]:
+def find_label(
+    blocks: list[Block], split: str | None = None, withheld: frozenset[str] = frozenset()
+) -> tuple[str | None, str]:
     """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
 
     The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
     name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
-    ``split``: the column that names the split; ``withheld``: a column that only the training split has.
+    ``split``: the column that names the split; ``withheld``: the columns that only the training split has.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
-    if withheld in scalar and (strong is None or ";" in how) and not _is_quantity(_values(blocks, withheld)):
-        return withheld, "the one column that only the training split has"
+    if len(withheld) == 1 and (strong is None or ";" in how):
+        [only] = withheld
+        if only in scalar and not _is_quantity(_values(blocks, only)):
+            return only, "the one column that only the training split has"
     if strong is not None:
         return strong, how
+    if len(withheld) > 1:
+        return None, f"several columns are in the training split only: {listed(sorted(withheld))}; pass label="
     bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
