@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dataloader_expert.errors import RequestError, Unreadable, escaped
-from dataloader_expert.sources.magic import kind_of
+from dataloader_expert.sources.magic import head_bytes, kind_of
 from dataloader_expert.sources.opened import OpenFile, below
 from dataloader_expert.sources.packed import unpacked_name
 
@@ -275,7 +275,7 @@ def _add(listing: Listing, rel: str, path: str) -> None:
         return  # the same, decompressed
     try:
         with OpenFile(path, listing.roots, rel, unpack=True) as file:
-            size, head, stored = file.size, file.upto(0, 512), file.stored if file.packed else None
+            size, head, stored = file.size, file.upto(0, head_bytes(name)), file.stored if file.packed else None
     except Unreadable as problem:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 SUFFIXES: dict[str, str] = {
@@ -125,6 +126,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"
         guess = named if named is not None else guess_text(head)
+        if named == "json" and _is_lines(head):
+            guess = "jsonl"  # Yelp's and many others' files of lines are so named
         other = guess in ("csv", "tsv") or (guess is None and head and b"\0" not in head)  # a text in another encoding
         return "text" if other and LANGUAGE.search(name) else guess
     family = seen.split("/")[0]
@@ -139,6 +142,20 @@ def kind_of(name: str, head: bytes) -> str | None:
     if named is not None and named != family and family not in ("image", "audio"):
         return family
     return family
+
+
+def head_bytes(name: str) -> int:
+    """How much of a file tells what it is: of JSON, a line or two."""
+    return 1 << 16 if name.lower().endswith(".json") else 512
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether the first line is an object of its own, and another begins after it."""
+    first, end, rest = head.lstrip().partition(b"\n")
+    try:
+        return bool(end) and rest.lstrip().startswith(b"{") and isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 _CODES = (
