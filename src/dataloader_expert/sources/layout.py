@@ -88,13 +88,35 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
     if held and 1 < len({p[-1] for p in inside if p}) <= len(parts) // 3:  # else each sample has a folder of its own
         parts = inside
+    if _clips(parts, splits):
+        parts = [p[:-1] for p in parts]
     labels: list[str | None] = [p[-1] if p else None for p in parts]
+    aside = {x for x in labels if x is not None and x.startswith("_")}  # such as _background_noise_
+    if len(aside) < len({*labels}) - len(aside):
+        labels = [None if x in aside else x for x in labels]
     names = sorted({x for x in labels if x is not None})
     if len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(x is not None for x in labels):
         return splits, [None] * len(labels), []  # a folder for each file
     if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
         return splits, [None] * len(labels), []
     return splits, labels, names
+
+
+def in_aside(path: str) -> bool:
+    """Whether the file lies in a folder that stands aside from the classes, such as ``_background_noise_``."""
+    return "/" in path and path.rsplit("/", 2)[-2].startswith("_")
+
+
+def _clips(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> bool:
+    """Whether the innermost folders hold the parts of one thing each, as the frames of a clip do: each is in one split and in one
+    folder of a class, and those of the classes are in every split."""
+    if not parts or any(len(p) < 2 for p in parts) or len({*splits}) < 2 or None in splits:
+        return False
+    inner = {(tuple(p), split) for p, split in zip(parts, splits, strict=True)}
+    apart = len({of[-1] for of, _ in inner}) == len(inner)
+    outer = {(of[-2], split) for of, split in inner}
+    classes = {name for name, _ in outer}
+    return apart and 1 < len(classes) < len(inner) and len(outer) == len(classes) * len({*splits})
 
 
 def _splits_of(folders: list[str | None]) -> list[str | None]:
@@ -134,7 +156,10 @@ def empty_class_folders(folders: Sequence[str], labels: Sequence[str | None], pa
     return [
         f
         for f in folders
-        if f.count("/") == depth and f not in used and not any(p.startswith(f + "/") for p in prefixes)
+        if f.count("/") == depth
+        and f not in used
+        and not any(p.startswith(f + "/") for p in prefixes)
+        and not in_aside(f + "/")
     ]
 
 

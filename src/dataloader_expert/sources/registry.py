@@ -298,6 +298,6 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
-        elif SUFFIXES.get(suffix, entry.kind) != entry.kind:
+        elif SUFFIXES.get(suffix, entry.kind) != entry.kind and entry.kind != "jsonl":  # often called .json
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     return problems

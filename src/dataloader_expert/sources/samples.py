@@ -15,7 +15,7 @@ from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, 
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders
+from dataloader_expert.sources.layout import in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
@@ -49,6 +49,11 @@ class FileSamples(Source):
             )
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
+        set_aside = {p for p, label in zip(paths, labels, strict=True) if names and label is None and in_aside(p)}
+        if set_aside:
+            entries = [entry for entry in entries if entry.path not in set_aside]
+            paths = [entry.path for entry in entries]
+            splits, labels, names = read_folders(paths)
         if listing.single and len(entries) == 1:
             splits = [None]
         splits = [split or notes.splits.get(path) for split, path in zip(splits, paths, strict=True)]
@@ -69,6 +74,11 @@ class FileSamples(Source):
             name: f"{len(files)} of {len(entries)} samples have one; they are not read"
             for name, files in pairing.partial.items()
         }
+        if set_aside:
+            folder = min(set_aside).rsplit("/", 2)[-2]
+            self.unread[folder] = (
+                f"a folder whose name begins with _ is no class: its {len(set_aside)} files are not read"
+            )
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if any(f.kind == "text" for f in self.partners):
@@ -145,6 +155,7 @@ class FileSamples(Source):
             self._label_by_column()
             self._prefer_a_named_column()
             self._no_speakers()
+            self._no_groups()
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = tuple(described(self.given))
@@ -248,6 +259,17 @@ class FileSamples(Source):
         """Folders of recordings that are transcribed are speakers, books or chapters, by their numbers: no classes."""
         numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
         if self.value == "audio" and numbered and any(f.kind == "text" for f in self.annotated):
+            self.units = tuple(replace(unit, label=None) for unit in self.units)
+            self.by_folder, self.label, self.classes = False, None, None
+
+    def _no_groups(self) -> None:
+        """Folders that a table calls a person, a site or a recording are groups, no classes."""
+        role = None if self.roles is None else self.roles.group
+        if not self.by_folder or role is None or role.field not in self.given:
+            return
+        values = self.given[role.field].values
+        both = {(unit.label, str(values[self.row_of[unit.file]])) for unit in self.units}
+        if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
             self.units = tuple(replace(unit, label=None) for unit in self.units)
             self.by_folder, self.label, self.classes = False, None, None
 
