@@ -82,6 +82,14 @@ def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, 
     return rows_of(split, headers, names)
 
 
+def as_labels(name: str, dtype: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape, without the last axis of labels that are written as a column, [n, 1], as Keras does."""
+    import numpy as np
+
+    column = len(shape) == 2 and shape[1] == 1 and np.dtype(dtype).kind in "iu"
+    return shape[:1] if column and label_by_name([without_split(name)])[0] is not None else shape
+
+
 def rows_of(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
     """The arrays of which each row is a sample, by ``names``; None if there are no rows.
 

@@ -195,8 +195,10 @@ def stat_of(path: Path) -> os.stat_result | None:
 
 
 def is_about(path: str) -> bool:
-    name = path.rsplit("/", 1)[-1].lower()
-    return name in ABOUT or name.startswith("readme.") or name.endswith(".names")
+    name = path.rsplit("/", 1)[-1]
+    listed = "/" not in path and name.endswith(".TXT") and name.isupper()  # such as the speakers of LibriSpeech
+    name = name.lower()
+    return name in ABOUT or name.startswith("readme.") or name.endswith(".names") or listed
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> None:

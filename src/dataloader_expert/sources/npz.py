@@ -7,7 +7,7 @@ import zipfile
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.arrays import Header
+from dataloader_expert.sources.arrays import Header, as_labels
 from dataloader_expert.sources.base import Unit
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.bundle import DAMAGED, Bundle
@@ -31,7 +31,7 @@ class Npz(Bundle):
             except DAMAGED as e:
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=entry.path) from None
             dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
-            found[name] = (dtype, shape)
+            found[name] = (dtype, as_labels(name, dtype, shape))
         return found
 
     def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Npz(Bundle):
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=unit.file) from None
             dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), unit.file)
             array = np.frombuffer(data, dtype, offset=at)
-            arrays[name] = array.reshape(shape, order="F" if fortran else "C")
+            arrays[name] = array.reshape(as_labels(name, dtype, shape), order="F" if fortran else "C")
         return arrays
 
 

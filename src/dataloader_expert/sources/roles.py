@@ -59,6 +59,8 @@ WORDS = 5
 """The least number of words of a text that is more than a name."""
 NAME = 64
 """Characters of a group's name from which on it is shortened."""
+ROWS_OF_TOPIC = 10
+"""The fewest rows of a topic, on average."""
 WHO = {"user", "customer", "client", "member", "reviewer", "viewer", "reader", "listener"}
 WHAT = {
     "item", "movie", "film", "product", "book", "song", "track", "artist", "isbn", "asin", "article", "news", "restaurant",
@@ -287,6 +289,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             continue
         if named and stem[-1] not in GROUP_WORDS and not any(isinstance(v, str) for v in values):
             continue  # numbers of customers, sessions or patients are counts
+        if named and stem[-1] == "subject" and _topics(values):
+            continue
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
         if named:
             how = "by its name and its values, which repeat" if repeated else "by its name"
@@ -395,6 +399,12 @@ def group_name(value: Any) -> str:
         if len(name) <= NAME
         else f"{name[:NAME]}… ({hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()})"
     )
+
+
+def _topics(values: list[Any]) -> bool:
+    """Whether subjects are what is asked about, such as anatomy, and no persons: words, each of many rows."""
+    words_only = all(isinstance(v, str) and not any(c.isdigit() for c in v) for v in values)
+    return words_only and len(values) >= ROWS_OF_TOPIC * len(set(values))
 
 
 def _codes(values: list[Any]) -> bool:
