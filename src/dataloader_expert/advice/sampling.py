@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Advice, Finding, Severity, finding
+from dataloader_expert.conclusions import Advice, Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import PRESENT
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN, STRATEGY
 from dataloader_expert.probes.health.static_checks import LENGTH
 
@@ -52,13 +52,22 @@ def repeating(facts: Facts) -> Iterator[Finding]:
 
 
 def unseen(facts: Facts) -> Iterator[Finding]:
-    """The present sampler leaves more than a tenth of the samples out of an epoch."""
+    """The present sampler leaves more than a tenth of the samples out of an epoch, or some while it draws others again."""
     fact, name = facts.find(DRAWN, strategy="present"), sampler_of(facts)
-    if fact is None or fact.value["unique_fraction"] >= 0.9 or name is None or "Distributed" in name:
+    if fact is None or name is None or "Distributed" in name:
         return  # other ranks draw the rest
-    dropped = facts.value(LENGTH, {"samples": 1, "dropped": 0})
-    if fact.value["unique_fraction"] + dropped["dropped"] / max(1, dropped["samples"]) >= 0.9:
-        return  # drop_last leaves them out, which is told
+    dropped = facts.value(LENGTH, {"samples": 1000, "dropped": 0})
+    n = facts.value(SAMPLES) or dropped["samples"]
+    missed = round((1 - fact.value["unique_fraction"]) * n) - dropped["dropped"]  # which is told of drop_last
+    if missed < 0.1 * n:
+        if missed > 0 and fact.value["max_repeats"] > 1 and "Weighted" not in name:
+            text = (
+                f"an epoch of the present sampler leaves out {missed:,} of {number(n, 'sample')} and draws others up to"
+            )
+            text += f" {fact.value['max_repeats']} times"
+            fix = "draw each sample once: compare the sampler's indices with range(len(dataset))"
+            yield finding("samples-never-seen", "warning", text, fact, fix, count=missed)
+        return
     text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
     weighted = "Weighted" in name and fact.value["max_repeats"] > 1
     if weighted and fact.value["unique_fraction"] >= LEAST_DRAWN:

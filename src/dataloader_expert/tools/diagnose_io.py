@@ -101,6 +101,7 @@ class Predicted(Model):
     """What the cost model expects of a number of workers, in samples/s, with the bounds of its central 90 %."""
 
     num_workers: int
+    persistent_workers: bool = False
     throughput: float
     low: float
     high: float

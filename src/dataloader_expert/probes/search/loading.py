@@ -236,7 +236,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
         yield Fact(REMADE, made, evidence("counted", "loading", seen=len(made)))
     ended = "converged" if explorer.missed is None else "out of time"
     yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
-    yield from curve(settings, explorer)
+    yield from curve(settings, explorer, proof.best.persistent)
     yield Fact(SEARCHED, round(time.monotonic() - settings.bench.begun, 3), evidence("timed", "loading", seen=1))
 
 
@@ -258,8 +258,9 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
         yield Fact(PREDICTED, mean, found, at)
 
 
-def curve(settings: Settings, explorer: Explorer) -> Iterator[Observation]:
-    """The model's prediction at each number of workers that was weighed, after all blocks were seen."""
+def curve(settings: Settings, explorer: Explorer, persistent: bool) -> Iterator[Observation]:
+    """The model's prediction at each number of workers that was weighed, after all blocks were seen; ``persistent``: of workers
+    that are kept between epochs, as the best setting's are."""
     if not settings.runners:
         return
     missed = [] if explorer.missed is None else [explorer.missed.setting]
@@ -267,8 +268,10 @@ def curve(settings: Settings, explorer: Explorer) -> Iterator[Observation]:
     rows = []
     for setting in explorer.counts():
         if setting.workers <= max(2 * tried, 2 * round(settings.served.cpus), 4):
-            mean, low, high = settings.ledger.belief.ratio(setting, 1.0)
-            rows.append({"num_workers": setting.workers, "throughput": mean, "low": low, "high": high})
+            kept = bool(setting.workers) and (persistent or setting.persistent)
+            mean, low, high = settings.ledger.belief.ratio(setting._replace(persistent=kept), 1.0)
+            row = {"num_workers": setting.workers, "persistent_workers": kept}
+            rows.append({**row, "throughput": mean, "low": low, "high": high})
     yield Fact(CURVE, rows, evidence("derived", "loading", seen=len(settings.tried), derived_from=("throughput",)))
 
 

@@ -84,7 +84,7 @@ _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
 
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
-    texts = [e for e in listing.entries if e.kind == "text"]
+    texts = [e for e in listing.entries if e.kind == "text" and not is_about(e.path)]
     named, keys = _Named(paths), {key_of(path)[0] for path in paths if texts}
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits

@@ -112,4 +112,11 @@ def uneven(facts: Facts) -> Iterator[Finding]:
 def last_batch(facts: Facts, size: int) -> int | None:
     """Samples of the last batch of an epoch over the training split; None where their number is not known."""
     samples = training_samples(facts)
+    if samples and samples >= size and drops_last(facts):
+        return size
     return None if not samples else samples % size or min(size, samples)
+
+
+def drops_last(facts: Facts) -> bool:
+    """Whether the loader handed over leaves an incomplete last batch out."""
+    return bool(facts.value(PRESENT, {"drop_last": False})["drop_last"])

@@ -56,7 +56,7 @@ from dataloader_expert.tools.batch_parts import (
     ModelCheckLine,
     Settings,
 )
-from dataloader_expert.tools.recipes.batch_findings import findings, last_batch
+from dataloader_expert.tools.recipes.batch_findings import drops_last, findings, last_batch
 from dataloader_expert.tools.recipes.batch_preprocessing import preprocessing
 from dataloader_expert.tools.recipes.code import loader_code
 from dataloader_expert.tools.recommend_batch_spec import Request
@@ -269,7 +269,8 @@ def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: b
     train_samples = training_samples(facts) or 0
     last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
     order = {} if facts.value(STREAM) else {"shuffle": True}
-    train = {"batch_size": size, **order, "drop_last": last_is_one, **common}
+    drop_last = last_is_one or drops_last(facts)
+    train = {"batch_size": size, **order, "drop_last": drop_last, **common}
     evaluate = {"batch_size": evaluation, **dict.fromkeys(order, False), "drop_last": False, **common}
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
 
