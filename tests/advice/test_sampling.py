@@ -8,7 +8,7 @@ import pytest
 
 from dataloader_expert.advice.sampling import beyond, unmixed, unseen, weighting
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import PRESENT
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN
 from tests.advice.test_epochs import codes_of, facts_of
 
@@ -22,6 +22,7 @@ def sampled(
 ) -> Facts:
     return facts_of(
         (PRESENT, {"sampler": name}, {}),
+        (SAMPLES, 1300, {}),
         (DRAWN, drawn(classes, unique, repeats), {"strategy": "present"}),
         (DRAWN, drawn([*plain], 1.0, 1), {"strategy": "random"}),
     )
@@ -41,8 +42,12 @@ def sampled(
          [("samples-never-seen", "info"), ("severe-imbalance", "info")]),  # weights by source, say
         (sampled("DistributedSampler", [600, 50], 0.5), []),
         (sampled("RandomSampler", [600, 50], 0.5), [("samples-never-seen", "warning")]),
+        (sampled("Mine", [1200, 100], 0.94, 2), [("samples-never-seen", "warning")]),
+        (sampled("Mine", [700, 600], 0.94, 9), []),
+        (sampled("Mine", [1200, 100], 0.97), []),
     ],
-    ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "for something else", "a rank", "a half"],
+    ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "for something else", "a rank", "a half",
+         "some twice for others", "some twice to balance", "a remainder"],
 )  # fmt: skip
 def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str, str]]) -> None:
     """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -60,7 +61,7 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     n = facts.value(SAMPLES) or dropped["samples"]
     missed = round((1 - fact.value["unique_fraction"]) * n) - dropped["dropped"]  # which is told of drop_last
     if missed < 0.1 * n:
-        if missed > 0 and fact.value["max_repeats"] > 1 and "Weighted" not in name:
+        if missed > 0 and fact.value["max_repeats"] > 1 and "Weighted" not in name and not _balances(facts):
             text = (
                 f"an epoch of the present sampler leaves out {missed:,} of {number(n, 'sample')} and draws others up to"
             )
@@ -78,6 +79,13 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     else:
         fix = "draw more samples per epoch, or draw without replacement"
         yield finding("samples-never-seen", "warning", text, fact, fix)
+
+
+def _balances(facts: Facts) -> bool:
+    """Whether an epoch of the present sampler has its classes more alike in number than a plain shuffle: that takes repeats."""
+    found = (facts.value(DRAWN, {"classes": None}, strategy=s)["classes"] or [0] for s in ("present", "random"))
+    now, before = (max(counts) / min(counts) if min(counts) else math.inf for counts in found)
+    return now < 0.9 * before
 
 
 def weighting(facts: Facts) -> Iterator[Finding]:

@@ -101,6 +101,35 @@ def test_a_worker_makes_for_itself_what_reading_made_here(within: bool) -> None:
     assert inner.made is not None
 
 
+class Flags(OnUse):
+    """Says that it is ready, and counts."""
+
+    ready, reads = False, 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready, self.handle, self.reads = False, None, 0
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        before = self.ready, self.handle is not None
+        self.ready, self.handle = True, 7  # type: ignore[assignment]  # a number in the place of a handle
+        self.reads += 1
+        return torch.tensor([*before, self.epoch])
+
+
+def test_a_worker_is_not_told_that_another_process_is_ready() -> None:
+    """Our promise: a flag or a number that the first read sets is set in each worker by its own; an epoch stays."""
+    source = reference(Flags())
+    source.dataset[0]
+    source.dataset.epoch = 3
+    assert attributes(source.filled()) == {"ready", "handle"}
+    with tapped():
+        loading = served(source)
+        first, second = list(loading.loader(loading.current))
+    assert not first[0, :2].any() and first[1:, :2].all() and second[:, :2].all()
+    assert (first[:, 2] == 3).all()
+
+
 def test_what_cannot_be_sent_is_taken_back_as_what_can_be_closed() -> None:
     """Our promise: a lazily opened part of an HDF5 file is no reason to say that the dataset cannot be pickled."""
     cases: list[tuple[OnUse, bool]] = [(Locks(), False), (OnUse(), True)]

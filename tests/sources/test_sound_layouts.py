@@ -1,0 +1,187 @@
+"""Sound data sets as others publish them, which were refused, misread or called faulty."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.report import Report
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from tests.making.asking import Asker
+
+SEED = int.from_bytes(os.urandom(4), "big")
+
+
+@pytest.fixture(scope="module")
+def asker():  # type: ignore[no-untyped-def]  # a fixture
+    asker = Asker()
+    yield asker
+    asker.close()
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    print(f"seed {SEED}")  # of a failure
+    return np.random.default_rng(SEED)
+
+
+def opened(path: Path) -> Source:
+    return open_source(SourceRef(str(path), (str(path),)), [])
+
+
+def checked(asker: Asker, path: Path) -> Any:
+    report: Report = asker.ask("check_quality", str(path), str(path))
+    return report
+
+
+def told(report: Any) -> list[str]:
+    return [f.code for f in report.findings if f.severity != "info"]
+
+
+def table(path: Path, names: list[str], rows: list[list[Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as out:
+        csv.writer(out).writerows([names, *rows])
+
+
+def picture(path: Path, rng: np.random.Generator) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(rng.integers(0, 256, (24, 24, 3), np.uint8)).save(path)
+
+
+def test_more_whole_numbers_than_are_compared(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: a table of one fraction and many counts is checked whole."""
+    names = ["area", *(f"count{i}" for i in range(13))]
+    for split, n in (("train", 300), ("test", 120)):
+        rows = [[round(float(rng.gamma(2)), 3), *rng.integers(0, 40, 13).tolist()] for _ in range(n)]
+        table(tmp_path / f"{split}.csv", names, rows)
+    report = checked(asker, tmp_path)
+    assert not [u for u in report.unknowns if "failed" in u.why]
+    assert report.passed
+
+
+def test_sparse_columns_are_not_exchanged_by_chance(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: random splits of rare flags are no exchanged columns; flags that are exchanged are."""
+    shares = rng.uniform(0.02, 0.12, 40)
+    flags = (rng.random((2400, 40)) < shares).astype(int)
+    names = [f"kind_{i}" for i in range(40)]
+    for name, part in (("train", flags[:1800]), ("test", flags[1800:])):
+        table(tmp_path / f"{name}.csv", names, part.tolist())
+    assert "preprocessing-differs" not in told(checked(asker, tmp_path))
+    rows = np.stack([rng.normal(5, 1, 2400), rng.normal(50, 4, 2400)], 1).round(3)
+    rows[1800:] = rows[1800:, ::-1]
+    for name, part in (("train", rows[:1800]), ("test", rows[1800:])):
+        table(tmp_path / "moved" / f"{name}.csv", ["a", "b"], part.tolist())
+    assert "preprocessing-differs" in told(checked(asker, tmp_path / "moved"))
+
+
+def test_people_of_one_name_are_no_copies(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: a short text among numbers does not make a row what it is."""
+    first, last = (["Ann", "Bo", "Cy", "Di"], ["Kelly", "Olsen", "Braun", "Moran"])
+    for split, n in (("train", 500), ("test", 200)):
+        rows = [
+            [
+                i,
+                f"{rng.choice(last)}, Mr. {rng.choice(first)} {rng.choice(first)}",
+                int(rng.integers(1, 80)),
+                round(float(rng.gamma(2) * 20), 4),
+                int(rng.integers(1, 4)),
+                int(rng.integers(0, 2)),
+            ]
+            for i in range(n)
+        ]
+        table(tmp_path / f"{split}.csv", ["id", "name", "age", "fare", "class", "survived"], rows)
+    assert not {"splits-overlap", "label-conflict", "duplicate-samples"} & {*told(checked(asker, tmp_path))}
+
+
+def test_several_targets_are_withheld_from_a_test_split(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: what contests leave out of the test split is no missing column; beside a label that is there, it is."""
+    texts = [" ".join(rng.choice(["red", "green", "blue", "old", "new", "fast"], 24)) for _ in range(400)]
+    rows = [[i, text, *rng.integers(0, 2, 3).tolist()] for i, text in enumerate(texts)]
+    table(tmp_path / "open" / "train.csv", ["id", "comment", "rude", "threat", "insult"], rows[:300])
+    table(tmp_path / "open" / "test.csv", ["id", "comment"], [row[:2] for row in rows[300:]])
+    assert "missing-key" not in told(checked(asker, tmp_path / "open"))
+    table(tmp_path / "lost" / "train.csv", ["id", "comment", "rude", "threat", "label"], rows[:300])
+    table(tmp_path / "lost" / "test.csv", ["id", "comment", "label"], [[*row[:2], row[4]] for row in rows[300:]])
+    assert "missing-key" in told(checked(asker, tmp_path / "lost"))
+
+
+def test_lines_of_objects_called_json(tmp_path: Path) -> None:
+    """Our promise: the content tells; a document in one or several lines stays one."""
+    long = {"text": "word " * 300, "stars": 4}
+    (tmp_path / "reviews.json").write_text("".join(json.dumps({**long, "id": i}) + "\n" for i in range(30)))
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("jsonl", 30)
+    for i, indent in enumerate((None, 2)):
+        folder = tmp_path / f"document{i}"
+        folder.mkdir()
+        (folder / "data.json").write_text(json.dumps([{**long, "id": i} for i in range(30)], indent=indent))
+        assert (opened(folder).format, opened(folder).samples) == ("json", 30)
+
+
+def test_folders_of_clips_are_no_classes(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: frames are of the class above their clip."""
+    for split, first in (("train", 0), ("test", 6)):
+        for kind in ("Archery", "Bowling"):
+            for clip in range(first, first + 4):
+                for frame in range(3):
+                    picture(tmp_path / split / kind / f"{kind}_c{clip:02}" / f"f{frame}.png", rng)
+    assert opened(tmp_path).classes == ("Archery", "Bowling")
+
+
+def test_folders_of_patients_are_no_classes(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: a table that calls the folders patients says that they are groups."""
+    rows = []
+    for patient in range(12):
+        for i in range(6):
+            name = f"images/P{patient:03}/{i}.png"
+            picture(tmp_path / name, rng)
+            rows.append([name, f"P{patient:03}", i % 2, "train" if patient < 9 else "test"])
+    table(tmp_path / "meta.csv", ["image_path", "patient_id", "tumor", "split"], rows)
+    source = opened(tmp_path)
+    assert source.label != "label"
+    assert source.roles is not None and source.roles.group is not None
+    assert source.roles.group.field == "patient_id"
+
+
+def test_a_folder_that_begins_with_an_underscore_stands_aside(tmp_path: Path, rng: np.random.Generator) -> None:
+    for kind, n in (("yes", 12), ("no", 12), ("_background_noise_", 2)):
+        for i in range(n):
+            picture(tmp_path / kind / f"{i}.png", rng)
+    source = opened(tmp_path)
+    assert (source.classes, source.samples) == (("no", "yes"), 24)
+
+
+TOPICS = ["anatomy", "law", "physics", "logic", "algebra", "history"]
+
+
+def test_topics_called_subject_are_no_groups(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: subjects with a number or a code are persons, words that many rows share are what they are about."""
+    for name, values in (("topics", TOPICS), ("persons", [f"s{i}" for i in range(6)])):
+        rows = [[i, values[i % 6], float(rng.normal()), "train" if i < 200 else "test", i % 2] for i in range(300)]
+        table(tmp_path / name / "rows.csv", ["id", "subject", "x", "split", "label"], rows)
+    groups = [opened(tmp_path / name).roles for name in ("topics", "persons")]
+    assert [roles.group is not None for roles in groups if roles is not None] == [False, True]
+
+
+def test_labels_as_a_column_are_labels(tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: Keras's [n, 1] are classes."""
+    x = rng.integers(0, 256, (60, 8, 8, 3), np.uint8)
+    y = rng.integers(0, 10, (60, 1))
+    np.savez(tmp_path / "cifar.npz", x_train=x[:50], y_train=y[:50], x_test=x[50:], y_test=y[50:])
+    source = opened(tmp_path)
+    assert source.label == "y"
+    assert [f.shape for f in source.fields if f.name == "y"] == [()]
+    random.seed(SEED)
+    unit = random.choice(source.units)
+    values = source.decode(unit, source.read(unit)).columns["y"].values
+    assert np.asarray(values).ndim == 1
