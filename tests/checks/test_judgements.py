@@ -292,6 +292,7 @@ SILENT = {
         "a hot site": sites(shift=12.0),
         "few rows": sites(fahrenheit=True, n=20),
     },
+    "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
     "statistics": {
         "numbers without holes": Data({"x": NOISE}),
         "a label that is constant in one class": tabled(["a"] * 12),

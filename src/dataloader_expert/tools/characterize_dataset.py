@@ -37,12 +37,26 @@ class Sizes(Model):
     max: float
 
 
+class Lengths(Model):
+    """Of samples of varying length: recordings in seconds, else items such as tokens, boxes or steps."""
+
+    min: float
+    median: float
+    mean: float
+    p95: float
+    p99: float
+    max: float
+    total: float
+    unit: str
+
+
 class FieldLine(Model):
     name: str
     kind: str
     dtype: str
     shape: list[int | None]
     bytes: Sizes | None
+    length: Lengths | None = None
     missing: int | None
 
 

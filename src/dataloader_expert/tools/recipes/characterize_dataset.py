@@ -19,6 +19,7 @@ from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
 from dataloader_expert.checks.pairs import NEAR
+from dataloader_expert.checks.sample_lengths import LENGTHS
 from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import escaped
@@ -207,6 +208,7 @@ def fields_of(facts: Facts) -> list[FieldLine]:
                 dtype=f["dtype"],
                 shape=f["shape"],
                 bytes=None if sizes is None else Sizes(**sizes),
+                length=facts.value(LENGTHS, None, field=f["name"]),
                 missing=facts.value(MISSING, None, field=f["name"]),
             )
         )
