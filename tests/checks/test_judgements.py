@@ -307,6 +307,7 @@ SILENT = {
             {"sold": np.rint(25 * (NOISE - NOISE.min())).astype(int)}, "sold", splits=LARGE_HALVES
         ),
         "a split that is left unlabelled": tabled(["a", "b"] * 3 + [None] * 6, splits=HALVES),
+        "a split whose labels are withheld as -1": tabled(np.array([0, 1] * 3 + [-1] * 6), splits=HALVES),
         "names that differ in more than case": tabled(["cat", "cats", "Dog", "owl"] * 3),
         "numbers within the declared classes": tabled(np.array([0, 1, 2] * 4), classes=("a", "b", "c")),
         "every class in every split": tabled(["a", "b"] * 6, splits=HALVES),

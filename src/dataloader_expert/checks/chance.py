@@ -111,9 +111,11 @@ def beside(values: Any) -> float:
 
 
 def explains(expected: float, found: int, least: float = LEAST) -> bool:
-    """Whether chance explains so many pairs of equal rows: about as many are expected, and ``least`` at least."""
+    """Whether chance explains so many pairs of equal rows: about as many are expected, and ``least`` at least or more than there
+    are."""
     luck = DEVIATIONS * math.sqrt(expected)
-    return expected >= least and expected / ALIKE - luck <= found <= ALIKE * expected + luck
+    enough = expected >= least or 0 < found <= expected
+    return enough and expected / ALIKE - luck <= found <= ALIKE * expected + luck
 
 
 def pairs_of(sizes: Any) -> int:

@@ -122,7 +122,17 @@ class Classes(Check):
         for split, counts in other.counts.items():
             self.counts.setdefault(split, Counter()).update(counts)
 
+    def _hide(self) -> None:
+        """Counts the labels of a split that are -1 throughout as absent: so GLUE and others withhold them."""
+        hidden = [s for s, counts in self.counts.items() if set(counts) == {-1}]
+        if any(-1 in counts for split, counts in self.counts.items() if split not in hidden):
+            return
+        for split in hidden if len(hidden) < len(self.counts) else ():
+            self.missing[split] += self.counts[split].total()
+            self.counts[split] = Counter()
+
     def usable(self) -> bool:
+        self._hide()
         total: Counter[Any] = sum(self.counts.values(), Counter())
         if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
             return False
