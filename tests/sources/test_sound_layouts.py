@@ -153,6 +153,16 @@ def test_folders_of_patients_are_no_classes(tmp_path: Path, rng: np.random.Gener
     assert source.roles.group.field == "patient_id"
 
 
+@pytest.mark.parametrize(("name", "classes"), [("Actor_{:02}", 0), ("scene{}", 0), ("class_{}", 4), ("n0{}", 4)])
+def test_folders_called_after_persons_are_no_classes(
+    name: str, classes: int, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    for k in range(4):
+        for i in range(4):
+            picture(tmp_path / name.format(k) / f"{i}.png", rng)
+    assert len(opened(tmp_path).classes or ()) == classes
+
+
 def test_a_folder_that_begins_with_an_underscore_stands_aside(tmp_path: Path, rng: np.random.Generator) -> None:
     for kind, n in (("yes", 12), ("no", 12), ("_background_noise_", 2)):
         for i in range(n):

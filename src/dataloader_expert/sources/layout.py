@@ -29,6 +29,11 @@ MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
+_NUMBERED = re.compile(
+    r"(actor|patient|subject|speaker|person|participant|user|animal|scene|session|video|clip|take|case)s?[_\- ]?\d+",
+    re.I,
+)
+"""Folders that are called after what their samples were taken of."""
 _TOKEN = re.compile(r"t10k|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -95,6 +100,8 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     if len(aside) < len({*labels}) - len(aside):
         labels = [None if x in aside else x for x in labels]
     names = sorted({x for x in labels if x is not None})
+    if len(names) > 2 and all(map(_NUMBERED.fullmatch, names)):
+        return splits, [None] * len(labels), []  # persons, scenes or takes, by their numbers
     if len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(x is not None for x in labels):
         return splits, [None] * len(labels), []  # a folder for each file
     if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:

@@ -89,6 +89,7 @@ class Treated(Model):
 
 
 class Statistics(Model):
+    measure: Literal["value", "characters"] = Field("value", description="characters: of the lengths of texts")
     mean: float | None
     std: float | None
     min: float | None

@@ -217,8 +217,11 @@ def fields_of(facts: Facts) -> list[FieldLine]:
 
 def statistics_of(facts: Facts) -> dict[str, Any]:
     out: dict[str, Any] = {}
+    texts = {f["name"] for f in facts.value(FIELDS, []) if f["dtype"] == "str"}
     for fact in facts.all(STATISTICS):
-        made = Statistics.model_validate(fact.value)
+        made = Statistics.model_validate(
+            {**fact.value, "measure": "characters" if fact.at["field"] in texts else "value"}
+        )
         if "channel" in fact.at:
             out.setdefault(fact.at["field"], {})[fact.at["channel"]] = made
         else:
