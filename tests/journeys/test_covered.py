@@ -56,6 +56,8 @@ COVERED: dict[str, str] = {
     "characterize_dataset.statistics.skewness": "an outlier: moments",
     "characterize_dataset.statistics.kurtosis": "an outlier: moments",
     "characterize_dataset.statistics.distribution": "a uniform column",
+    "characterize_dataset.statistics.measure": "texts",
+    "characterize_dataset.fields.length": "lists",
     "characterize_dataset.statistics.zeros": "zeros",
     "characterize_dataset.statistics.nan": "NaN",
     "characterize_dataset.statistics.inf": "infinity",

@@ -377,6 +377,23 @@ def with_uniform(rows: Rows) -> Rows:
     return {**rows, "a": np.linspace(0, 1, len(rows["a"]))}
 
 
+def with_names(rows: Rows) -> Rows:
+    """A column of texts: 40 of 3 characters, the others of 5."""
+    n = len(rows["a"])
+    return {**rows, "name": np.array([f"k{i % 7:02}" if i < 40 else f"key{i % 7:02}" for i in range(n)])}
+
+
+def with_lists(rows: Rows) -> Rows:
+    """A column of lists of one to five numbers."""
+    lists = np.empty(len(rows["a"]), object)
+    lists[:] = [[0.5] * (1 + i % 5) for i in range(len(lists))]
+    return {**rows, "steps": lists}
+
+
+def length(report: Any, name: str) -> Any:
+    return next((f.length for f in report.fields if f.name == name), None)
+
+
 def near(report: Any) -> float:
     return float(report.diversity.near_duplicate_fraction.value)
 
@@ -413,6 +430,18 @@ TABLES: dict[str, tuple[str, Callable[[Rows], Rows], Moved]] = {
     "zeros": ("characterize_dataset", with_zeros, lambda r: r.statistics["b"].zeros == 30),
     "unit scale": ("characterize_dataset", with_scale, lambda r: r.normalization.applied is True),
     "a uniform column": ("characterize_dataset", with_uniform, lambda r: r.statistics["a"].distribution == "uniform"),
+    "texts": (
+        "characterize_dataset",
+        with_names,
+        lambda r: (
+            "name" in r.statistics and r.statistics["name"].measure == "characters" and r.statistics["name"].max == 5
+        ),
+    ),
+    "lists": (
+        "characterize_dataset",
+        with_lists,
+        lambda r: length(r, "steps") is not None and (length(r, "steps").median, length(r, "steps").max) == (3, 5),
+    ),
     "imbalance": ("characterize_dataset", with_imbalance, lambda r: r.classes.severe_imbalance),
     "imbalance: ratio": ("characterize_dataset", with_imbalance, lambda r: r.classes.imbalance_ratio == 49.0),
     "NaN: box": ("check_quality", with_nan, lambda r: r.checklist.no_nan_or_inf == "fail"),
