@@ -54,6 +54,7 @@ ONLY_WHERE_IT_IS = {
     "kurtosis",
     "shape",
     "range",
+    "fields.length",
     "prefetch_factor",
     "outliers.low",
     "outliers.high",

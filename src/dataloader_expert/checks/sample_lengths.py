@@ -19,7 +19,7 @@ QUANTILES = (0, 50, 95, 99, 100)
 class SampleLengths(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        varying = [f for f in context.fields if f.kind in VARYING and f.shape and f.shape[0] is None]
+        varying = [f for f in context.fields if f.kind == "audio" or (f.kind in VARYING and f.shape[:1] == (None,))]
         self.units = {f.name: "seconds" if f.kind == "audio" else "items" for f in varying}
         self.parts: dict[str, list[Any]] = {name: [] for name in self.units}
         """Of each field, lengths of the samples that have it, float32."""
