@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import batch_bytes, settings, throughput_at
@@ -17,55 +17,68 @@ PAYS = 0.02
 """The least share of a batch's time that is worth a setting."""
 
 
-def of_pinning(facts: Facts) -> tuple[Fact, float, float, float] | None:
-    """The copy from ordinary memory, the one from page-locked memory and the time of a batch, in milliseconds; None where one
-    was not measured."""
-    unpinned, pinned, (current, recommended) = (
-        facts.find(UNPINNED),
-        facts.find(STAGE, stage="to_device"),
-        settings(facts),
-    )
+@dataclass(frozen=True)
+class Copies:
+    """A batch's copy to the device from ordinary memory, in which the training loop waits, and from page-locked memory; and the
+    time of a batch, which the slower of loader and step sets. In milliseconds."""
+
+    unpinned: float
+    pinned: float
+    batch: float
+    size: int
+    seen: tuple[Fact, Fact]
+
+    @property
+    def saved(self) -> float:
+        return max(0.0, self.unpinned - self.pinned)
+
+    @property
+    def pays(self) -> bool:
+        return self.saved >= PAYS * self.batch
+
+
+def copies(facts: Facts) -> Copies | None:
+    """None where one of the times was not measured."""
+    unpinned, pinned = facts.find(UNPINNED), facts.find(STAGE, stage="to_device")
+    current, recommended = settings(facts)
     if unpinned is None or pinned is None or current is None:
         return None
-    size = int(unpinned.at["batch_size"])
     speed = throughput_at(facts, recommended["settings"] if recommended is not None else current)
     if speed is None:
         return None
-    whole = max(1e3 * size / speed.value, facts.value(STEP, 0.0))
-    return unpinned, (pinned.value["cpu_ms"] + pinned.value["wait_ms"]) * size, whole, size
+    size = int(unpinned.at["batch_size"])
+    each = size * (pinned.value["cpu_ms"] + pinned.value["wait_ms"])
+    batch = max(1e3 * size / speed.value, facts.value(STEP, 0.0))
+    return Copies(unpinned.value, each, batch, size, (unpinned, pinned))
 
 
 def pinning_pays(facts: Facts) -> bool:
     """Whether the copy of an unpinned batch holds the training loop up for long enough to matter."""
-    known = of_pinning(facts)
-    return known is not None and known[0].value - known[1] >= PAYS * known[2]
+    known = copies(facts)
+    return known is not None and known.pays
 
 
 def pinning_advice(facts: Facts) -> list[Advice]:
     """``pin_memory=True`` where the loader has it not and it pays."""
-    known, (current, _) = of_pinning(facts), settings(facts)
-    if known is None or current is None or current["pin_memory"] or not pinning_pays(facts):
+    known, (current, _) = copies(facts), settings(facts)
+    if known is None or current is None or current["pin_memory"] or not known.pays:
         return []
-    unpinned, pinned, whole, size = known
-    saved = unpinned.value - pinned
-    why = f"copying a batch to the device takes {unpinned.value:.2g} ms, in which the training loop waits; "
-    why += f"{pinned:.2g} ms from page-locked memory, where non_blocking=True hides it"
-    gain: dict[str, Any] = {"value": whole / (whole - min(saved, 0.9 * whole)), "unit": "x", "how": "derived"}
-    memory = batch_bytes(facts, int(size))
-    cost = (
-        "a copy on the host" if memory is None else f"{in_bytes(memory)} of page-locked memory and a copy on the host"
-    )
-    return [Advice("pin_memory", True, False, why, gain, f"{cost} for each batch", (unpinned.cite(),))]
+    why = f"copying a batch to the device takes {known.unpinned:.2g} ms, in which the training loop waits; "
+    why += f"{known.pinned:.2g} ms from page-locked memory, where non_blocking=True hides it"
+    gain = {"value": known.batch / (known.batch - min(known.saved, 0.9 * known.batch)), "unit": "x", "how": "derived"}
+    memory = batch_bytes(facts, known.size)
+    held = "" if memory is None else f"{in_bytes(memory)} of page-locked memory and "
+    cost = f"{held}a copy on the host for each batch"
+    return [Advice("pin_memory", True, False, why, gain, cost, tuple(fact.cite() for fact in known.seen))]
 
 
 def not_paying(facts: Facts) -> Iterator[Finding]:
     """B28: page-locked batches whose copy is hardly faster, for the time that a batch takes."""
-    known, (current, _) = of_pinning(facts), settings(facts)
-    if known is None or current is None or not current["pin_memory"] or pinning_pays(facts):
+    known, (current, _) = copies(facts), settings(facts)
+    if known is None or current is None or not current["pin_memory"] or known.pays:
         return
-    unpinned, pinned, whole, _ = known
-    text = f"pin_memory=True saves {max(0.0, unpinned.value - pinned):.2g} of the {whole:.2g} ms of a batch"
-    yield finding("pinning-does-not-pay", "info", text, unpinned, "leave it out where memory is short")
+    text = f"pin_memory=True saves {known.saved:.2g} of the {known.batch:.2g} ms of a batch"
+    yield finding("pinning-does-not-pay", "info", text, known.seen, "leave it out where memory is short")
 
 
 RULES: tuple[Rule, ...] = (not_paying,)

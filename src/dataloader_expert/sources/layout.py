@@ -33,7 +33,8 @@ _NUMBERED = re.compile(
     r"(actor|patient|subject|speaker|person|participant|user|animal|scene|session|video|clip|take|case)s?[_\- ]?\d+",
     re.I,
 )
-"""Folders that are called after what their samples were taken of."""
+"""Folders that are called after what their samples were taken of: fewer words than of columns (``roles.GROUP_WORDS``), as a folder is
+a class far more often."""
 _TOKEN = re.compile(r"t10k|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 

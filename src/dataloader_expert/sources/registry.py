@@ -293,11 +293,12 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         if is_beside(entry.path) or entry.path in beside:
             continue
         suffix = _suffix(entry.path)
-        if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:
+        named = SUFFIXES.get(suffix, entry.kind)
+        if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
-        elif SUFFIXES.get(suffix, entry.kind) != entry.kind and entry.kind != "jsonl":  # often called .json
+        elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     return problems

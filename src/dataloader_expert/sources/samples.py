@@ -255,12 +255,15 @@ class FileSamples(Source):
                     self.with_nulls -= {name}
                 return
 
+    def _drop_folder_labels(self) -> None:
+        self.units = tuple(replace(unit, label=None) for unit in self.units)
+        self.by_folder, self.label, self.classes = False, None, None
+
     def _no_speakers(self) -> None:
         """Folders of recordings that are transcribed are speakers, books or chapters, by their numbers: no classes."""
         numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
         if self.value == "audio" and numbered and any(f.kind == "text" for f in self.annotated):
-            self.units = tuple(replace(unit, label=None) for unit in self.units)
-            self.by_folder, self.label, self.classes = False, None, None
+            self._drop_folder_labels()
 
     def _no_groups(self) -> None:
         """Folders that a table calls a person, a site or a recording are groups, no classes."""
@@ -270,8 +273,7 @@ class FileSamples(Source):
         values = self.given[role.field].values
         both = {(unit.label, str(values[self.row_of[unit.file]])) for unit in self.units}
         if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
-            self.units = tuple(replace(unit, label=None) for unit in self.units)
-            self.by_folder, self.label, self.classes = False, None, None
+            self._drop_folder_labels()
 
     def _prefer_a_named_column(self) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
@@ -295,8 +297,7 @@ class FileSamples(Source):
             for path, folder, value in odd
         ]
         if both and not odd and (numbered or not len(both) == len(folders) == len(told)):
-            self.units = tuple(replace(unit, label=None) for unit in self.units)
-            self.by_folder, self.label, self.classes = False, None, None
+            self._drop_folder_labels()
 
     def _contradicted(self, values: list[str | None]) -> list[tuple[str, str, str]]:
         """Path, folder and value of the few samples whose folder and value do not belong together as those of nearly all do."""

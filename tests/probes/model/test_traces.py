@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +18,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from dataloader_expert.probes.model import cuda_semantics
 from dataloader_expert.probes.model.attention import attention_in_steps, is_fused
 from dataloader_expert.probes.model.empty_model import made_empty
-from dataloader_expert.probes.model.spec import batch_of, of_input
+from dataloader_expert.probes.model.memory import work
+from dataloader_expert.probes.model.spec import batch_of, of_input, to_json
 from dataloader_expert.probes.model.trials import Setup, Trial, run_here, traced, values_read
 from dataloader_expert.probes.model.values_read import SIZE, answered
+from dataloader_expert.probes.model.ways import Way
 
 IDS = {"shape": ["B", 32], "dtype": "int64", "low": 0, "high": 99}
 ALL = {"shape": ["B", 32], "dtype": "int64", "low": 1, "high": 1}
@@ -158,6 +162,32 @@ def test_no_layer_is_left_out() -> None:
 def heads(query: int, key: int, dtype: torch.dtype = torch.float32, width: int = 16) -> tuple[Any, Any, Any]:
     q, k, v = (torch.randn(2, n, 12, width, dtype=dtype) for n in (query, key, key))
     return q, k, v
+
+
+def test_one_process_traces_a_model_that_draws_the_same_way_each_time(tmp_path: Path) -> None:
+    """Our promise: traces share a process, and what a model draws from random or numpy does not differ between them."""
+    (tmp_path / "model.py").write_text(
+        "import random, numpy as np, torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(8, 8)\n"
+        "    def forward(self, x):\n"
+        "        for _ in range(12):\n"
+        "            if random.random() < 0.5 or np.random.rand() < 0.3:\n"
+        "                x = self.layer(x).relu()\n"
+        "        return x\n"
+    )
+    request = {
+        "on": "trace",
+        "spec": to_json(of_input({"x": {"shape": ["B", 8]}})),
+        "call": Way(((None, "batch['x']"),), ("x",)).code(),
+        "size": 32,
+        "setup": asdict(Setup()),
+        "values": None,
+    }
+    first, *others = (work(request, f"{tmp_path}/model.py:Net", {}, (str(tmp_path),)) for _ in range(5))
+    assert all(other == first for other in others)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def called(model: Any, way: Way, batch: Any) -> Any:
 def evaluated(expression: str, batch: Any) -> Any:
     import torch
 
-    return eval(expression, {"torch": torch, "batch": batch})  # our own templates
+    return eval(
+        expression, {"torch": torch, "batch": batch}
+    )  # our own templates; names of fields stand in them as literals
 
 
 def is_finite(x: Any) -> bool:

@@ -75,7 +75,6 @@ def as_on_cuda(precision: str) -> Iterator[None]:
     in_float32 = {f for f in known if f is not torch.Tensor.sum and f is not torch.sum}
     to_float = {F.softmax, torch.softmax, torch.Tensor.softmax, F.log_softmax, torch.log_softmax}
     to_float |= {torch.Tensor.log_softmax}
-    drawn = {torch.rand, torch.randn, torch.randint}
 
     class Cuda(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -87,8 +86,6 @@ def as_on_cuda(precision: str) -> Iterator[None]:
                 return drop(*args, **kwargs)
             if name in RECURRENT and func is getattr(torch, name):
                 return recur(RECURRENT[name], *args)
-            if func in drawn:
-                return known_number(func, *args, **kwargs)
             if half is not None and func in in_float32 and torch.is_autocast_enabled("cpu"):
                 first = args[0] if args else kwargs.get("input")
                 if func in to_float and is_half(first):
@@ -135,21 +132,6 @@ def as_on_cuda(precision: str) -> Iterator[None]:
     finally:
         for name, f in before.items():
             setattr(F, name, f)
-
-
-def known_number(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """What a random function gives; a single number has a value, as whether a layer is left out hangs on it: one between
-    0 and 1 is so high that none is."""
-    import torch
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    made = func(*args, **kwargs)
-    if made.numel() != 1 or made.requires_grad:
-        return made
-    with _disable_current_modes():
-        value = func(*args, **{**kwargs, "device": "cpu"})
-        number = (torch.ones_like(value) - 2**-20 if func is torch.rand else value).tolist()
-    return torch.tensor(number, dtype=made.dtype)
 
 
 def is_float(value: Any) -> bool:

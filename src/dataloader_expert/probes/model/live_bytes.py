@@ -17,7 +17,6 @@ from dataloader_expert.probes.model.kernels import (
     cublas_workspace,
     reduction_buffer,
 )
-from dataloader_expert.probes.model.values_read import Answers, Values
 
 PHASES = ("forward", "backward", "optimizer_step")
 PARTS = ("parameters", "buffers", "batch", "gradients", "optimizer_states", "activations", "temporary", "workspace")
@@ -174,26 +173,19 @@ def replayed(stream: Stream, cap: float = math.inf, times: int = 2) -> CachingAl
     return device
 
 
-def recorder(
-    stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPROCESSORS, values: Values | None = None
-) -> Any:
+def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPROCESSORS) -> Any:
     """A mode under which torch's operations, on fake tensors or real ones, write to ``stream``.
 
-    ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told. ``values``: what the model reads.
+    ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told.
     ``see(tensors, kind)`` registers tensors made outside, ``name(tensors, kind)`` says what known ones are, and
     ``rest(kind)`` names all that is live and has no name.
     """
     import torch
-    from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_iter
 
     aten = torch.ops.aten
     convolutions = {aten.convolution.default, aten.convolution_backward.default}
-    by_index = {
-        *(aten.index.Tensor, aten.index_put.default, aten.index_put_.default),
-        *(aten._index_put_impl_.default, aten._unsafe_index_put.default),
-    }
     products = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default}
 
     class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
@@ -202,19 +194,9 @@ def recorder(
             self.live: dict[int, tuple[int, Any]] = {}
             self.workspaces: set[str] = set()
             self.allowances = True
-            self.answers = Answers(values or {})
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if func in by_index:
-                args = self._by_number(args)
-            selected = self._selected(func, args)
-            try:
-                out = func(*args, **(kwargs or {})) if selected is None else selected
-            except DataDependentOutputException as e:
-                try:
-                    return self.answers.next()
-                except LookupError:
-                    raise e from None
+            out = func(*args, **(kwargs or {}))
             self.see(tree_iter(out))
             if self.allowances and func in convolutions:
                 self._relaid(args, out)
@@ -249,33 +231,6 @@ def recorder(
         def rest(self, kind: str) -> None:
             for id_, _ in self.live.values():
                 stream.kinds.setdefault(id_, kind)
-
-        def _by_number(self, args: Any) -> Any:
-            """The arguments, with indices by number in the place of masks that have no values."""
-            indices: list[Any] = []
-            for index in args[1]:
-                if isinstance(index, FakeTensor) and index.dtype is torch.bool:
-                    stream.by_mask = True
-                    found = torch.empty((index.ndim, index.numel()), dtype=torch.int64, device=index.device)
-                    indices += found.unbind(0)
-                else:
-                    indices.append(index)
-            return (args[0], indices, *args[2:])
-
-        def _selected(self, func: Any, args: Any) -> Any:
-            """What an operation gives whose shape hangs on values that there are not: all that it may select."""
-            if func is aten._ctc_loss.Tensor and isinstance(args[0], FakeTensor):
-                steps, batch, _ = args[0].shape if args[0].ndim == 3 else (*args[0].shape[:1], 1, 0)
-                longest = args[1].shape[1] if args[1].ndim == 2 else -(-args[1].numel() // batch)
-                return args[0].new_empty(batch), args[0].new_empty((batch, steps, 2 * longest + 1))
-            if func not in (aten.nonzero.default, aten.masked_select.default) or not isinstance(args[0], FakeTensor):
-                return None
-            stream.by_mask = True
-            t = args[0]
-            if func is aten.nonzero.default:
-                return torch.empty((t.numel(), t.ndim), dtype=torch.int64, device=t.device)
-            whole = torch.broadcast_shapes(t.shape, args[1].shape)  # type: ignore[no-untyped-call]  # torch's
-            return torch.empty(whole.numel(), dtype=t.dtype)
 
         def _relaid(self, args: Any, out: Any) -> None:
             """cuDNN's workspace lives as long as the operation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -38,7 +39,7 @@ REAL_SIZES = (2, 4, 8)
 """Batch sizes at which a model that needs real tensors is run."""
 SHARE = 0.5
 ON_DEVICE = 5
-"""Trials of the search on a device, after a first at a quarter of what is expected."""
+"""Trials of the search on a device, after a first at the size that is advised so far."""
 STATES = {"adam": 2, "adamw": 2}
 """States of each parameter that an optimizer keeps; none by others, as far as is known."""
 LONG = 20
@@ -199,8 +200,8 @@ class _Measuring:
         return int(min(rooms) * (1 - margin)) if rooms else None
 
     def measured(self, guess: Fit | None) -> Iterator[Observation]:
-        """On the device: the size advised so far, if time is short; then traces predict the largest batch, and trials near it
-        find the largest that runs. Without a trace (None) two small batches predict it."""
+        """On the device: first the size advised so far, as time may end the rest; then trials near the largest batch that traces
+        predict find the largest that runs. Without a trace (None) two small batches predict it."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         trials: list[Trial] = []
         room, kind = self.room(CONTEXT) or 0, self.on if guess is not None else "none"
@@ -372,13 +373,19 @@ def warm() -> None:
 
 
 def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple[str, ...]) -> dict[str, Any]:
-    """One trial, in a process of its own."""
+    """One trial; each begins with the same random numbers, so that a model that draws takes the same way at every size."""
+    import numpy as np
+    import torch
+
     from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of, from_json
     from dataloader_expert.probes.model.ways import functions
     from dataloader_expert.sources.reference import load
 
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
     tree, size, setup = from_json(request["spec"]), request["size"], Setup(**request["setup"])
     adapt, target = functions(request["call"])
 

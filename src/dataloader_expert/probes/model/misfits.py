@@ -75,6 +75,7 @@ class _Trial:
         self.all = samples_in(batch) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
+        self.limited = False
         self.done: dict[bool, tuple[str, Ran]] = {}
         """The last call with few samples (False) and with the whole batch (True)."""
         if hasattr(model, "eval"):
@@ -88,7 +89,7 @@ class _Trial:
         for at, way in enumerate(self.ways):
             error = self.fails(way)
             if error is None:
-                lost = tuple(self.refused(way, self.ways[:at]))
+                lost = self.refused(way, self.ways[:at])
                 if not lost:
                     return self.further(way)
                 without, self.ways = replace(way, told=(*way.told, *lost)), self.ways[:at]  # if no mend of these runs
@@ -117,18 +118,16 @@ class _Trial:
             return replace(self.further(without), error=in_short(error))
         return Verdict(None, self.unsaid(error), in_short(error))
 
-    def refused(self, way: Way, others: list[Way]) -> Iterator[tuple[str, str, str]]:
+    def refused(self, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
         """Labels under the model's own name for them that it refuses, and runs without."""
         for other in others:
-            for parameter, _ in other.arguments:
-                if parameter in TARGETS and parameter in other.names and parameter not in way.names:
-                    said = self.said_to.get(other.code(), "")
-                    yield (
-                        "key-missing",
-                        parameter,
-                        f"the model computes its loss from {parameter}, and refuses these: {said[:200]}",
+            for name, _ in other.arguments:
+                if name in TARGETS and name in other.names and name not in way.names:
+                    said = self.said_to.get(other.code(), "")[:200]
+                    return (
+                        ("key-missing", name, f"the model computes its loss from {name}, and refuses these: {said}"),
                     )
-                    return
+        return ()
 
     def unsaid(self, error: Exception | None) -> tuple[Misfit, ...]:
         """Inputs that the model cannot do without, though its ``forward`` gives them a default."""
@@ -149,7 +148,9 @@ class _Trial:
         return Verdict(None, (Misfit("key-missing", missing[0] if missing else "batch", text, cured=False),), text)
 
     def run(self, way: Way, whole: bool = False) -> Ran:
-        """What the call gives: once, as it may take seconds."""
+        """What the call gives: once, as it may take seconds. ``whole``: with as much of the batch as ``limit`` leaves."""
+        if whole:
+            self.limit(way)
         whole = whole and self.batch is not self.few
         code = way.code()
         if self.done.get(whole, ("",))[0] != code:
@@ -288,7 +289,6 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         error = None
-        self.limit(way)
         for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
             way, more, said = look(way)
             misfits += more
@@ -297,9 +297,10 @@ class _Trial:
         return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used), samples=self.all)
 
     def limit(self, way: Way) -> None:
-        """Cuts the batch to what runs in a second or so, by the time of the few: a large model takes minutes over it."""
-        if not self.n or self.all <= self.n:
+        """Cuts the batch, once, to what runs in a second or so, by the time of the few: a large model takes minutes over it."""
+        if self.limited or not self.n or self.all <= self.n:
             return
+        self.limited = True
         rows = max(self.n, int(self.n * WHOLE_S / max(1e-9, self.run(way).seconds)))
         if rows == self.n:
             self.batch = self.few

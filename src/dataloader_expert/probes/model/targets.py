@@ -17,7 +17,7 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
         return way, [], None
     try:
         y = evaluated(way.target, batch)
-    except Exception:
+    except Exception:  # it names what the batch does not hold: calls tell
         return way, [], None
     main = main_output(out, way.target)
     if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):

@@ -12,6 +12,7 @@ from typing import Any
 
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.model.allocator import DeviceFull
+from dataloader_expert.probes.model.assumptions import assuming
 from dataloader_expert.probes.model.cuda_semantics import as_on_cuda, autocast
 from dataloader_expert.probes.model.empty_model import faked
 from dataloader_expert.probes.model.kernels import HOPPER, MULTIPROCESSORS
@@ -157,7 +158,7 @@ def recorded(
         for p in model.parameters():  # Module.to() cannot swap fake parameters
             p.data = placed(p.data, "cpu", channels_last=True)
     trained = [p for p in model.parameters() if p.requires_grad]
-    with recorder(stream, setup.major, setup.multiprocessors, values) as live:
+    with assuming(values) as assumed, recorder(stream, setup.major, setup.multiprocessors) as live:
         live.allowances = as_cuda
         live.see(model.parameters(), "parameters")
         live.see(model.buffers(), "buffers")
@@ -187,6 +188,7 @@ def recorded(
                 del out
             else:
                 words = step(forward, target, optimizer, cast, mark)
+    stream.by_mask = "masks" in assumed
     return stream, words
 
 
