@@ -192,6 +192,6 @@ def flat(result: Result) -> dict[oracle.Key, dict[str, Any]]:
     out: dict[oracle.Key, dict[str, Any]] = {}
     for name, made in result.statistics.items():
         for channel, s in made.items() if isinstance(made, dict) else [(None, made)]:
-            plain = s.model_dump(exclude={"quantiles", "distribution", "outliers", "treatment"})
+            plain = s.model_dump(exclude={"measure", "quantiles", "distribution", "outliers", "treatment"})
             out[name if channel is None else (name, channel)] = {**plain, **(s.quantiles or {})}
     return out
