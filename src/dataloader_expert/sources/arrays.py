@@ -83,10 +83,10 @@ def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, 
 
 
 def as_labels(name: str, dtype: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape, without the last axis of labels that are written as a column, [n, 1], as Keras does."""
+    """The shape, without the last axes of labels that are written as a column, [n, 1], as Keras does, or as [n, 1, 1, 1]."""
     import numpy as np
 
-    column = len(shape) == 2 and shape[1] == 1 and np.dtype(dtype).kind in "iu"
+    column = len(shape) > 1 and {*shape[1:]} == {1} and np.dtype(dtype).kind in "iu"
     return shape[:1] if column and label_by_name([without_split(name)])[0] is not None else shape
 
 

@@ -75,6 +75,7 @@ class Bundle(Source):
             for entry in entries:
                 if entry.path not in seen:
                     source._look(entry, known, seen)
+            entries = source.joined(entries, known, seen)
             source._as_shards(entries, seen)
             source._unequal(known, seen)
         else:
@@ -94,6 +95,12 @@ class Bundle(Source):
             return
         known[entry.path] = headers
         seen[entry.path] = parts_of(headers, entry.path.rsplit("/", 1)[-1])
+
+    def joined(
+        self, entries: list[Entry], known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
+    ) -> list[Entry]:
+        """The shards; a format whose files may hold fields of the same rows returns the first of these, with all their arrays."""
+        return entries
 
     def _as_shards(self, entries: list[Entry], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
         folders, _, _ = read_folders([e.path for e in entries])

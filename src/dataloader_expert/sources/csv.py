@@ -67,10 +67,9 @@ class Csv(Table):
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        entries = listing.of(cls.kinds)
         source = cls()
         source.listing = listing
-        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        entries = source.tables()
         source.dialects, source.types = {}, None
         folders, _, _ = read_folders([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
@@ -99,6 +98,7 @@ class Csv(Table):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_forms(parts)
+        source.join()
         source.describe()
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
@@ -108,6 +108,13 @@ class Csv(Table):
             f"{'with' if first.header else 'without'} a header, quoting {'on' if first.quoted else 'off'}"
         )
         return source
+
+    def tables(self) -> list[Entry]:
+        """The files that are tables."""
+        return self.listing.of(self.kinds)
+
+    def join(self) -> None:
+        """A format whose other files hold columns of these rows takes them over."""
 
     dialects: dict[str, Dialect]
     names: tuple[str, ...]

@@ -18,6 +18,8 @@ from dataloader_expert.sources.times import is_time
 
 DIGITS = 18
 """Of a whole number of 64 bits."""
+SENTENCE_ENDS = (".", "!", "?")
+"""How a sentence ends, and the name of a column does not."""
 FORMS_FROM = 200
 """Rows of each file from which the form of its values is told."""
 
@@ -256,7 +258,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     return (
         all(cell and cell not in {r[i].strip() for r in rest if len(r) > i} for i, cell in enumerate(first))
         and len(set(first)) == len(first)
-        and all(len(cell) <= 64 for cell in first)
+        and not any(len(cell) > 64 or cell.endswith(SENTENCE_ENDS) for cell in first)
     )
 
 

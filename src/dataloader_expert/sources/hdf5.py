@@ -1,4 +1,4 @@
-"""HDF5, with the extra ``hdf5``: datasets side by side, a group per sample, or one sample a file.
+"""HDF5, with the extra ``hdf5``: datasets side by side, in one file or in several, a group per sample, or one sample a file.
 
 No link is followed and no other file is read. Rows are read in ranges of whole chunks of the widest dataset.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.arrays import NEARLY, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, Bundle
 from dataloader_expert.sources.files import Entry, Listing
@@ -26,6 +26,8 @@ MANY = 8
 """So many groups with the same datasets are samples, whatever their names; fewer only if numbers tell them apart."""
 DEEPEST = 3
 """Groups further down are parts of a sample."""
+OPEN = 4
+"""The most files that are kept open."""
 
 
 class Hdf5(Bundle):
@@ -43,7 +45,9 @@ class Hdf5(Bundle):
         """How deep these groups are; 0: there are none."""
         self.unread: dict[str, str] = {}
         """Datasets of types that are not read, with the reason."""
-        self._held: tuple[int, str, Any] | None = None
+        self.aligned: frozenset[str] = frozenset()
+        """Files of which another one holds the first fields of the same rows."""
+        self._held: tuple[int, dict[str, Any]] | None = None
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -85,6 +89,41 @@ class Hdf5(Bundle):
             )
             # a row each, so that a sample is what remains without the first axis
             known[entry.path] = {key: (dtype, (1, *shape)) for key, (dtype, shape) in known[entry.path].items()}
+
+    def joined(
+        self, entries: list[Entry], known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
+    ) -> list[Entry]:
+        """Files of one split that hold other fields of as many rows, as PCam's ``…_train_x.h5`` and ``…_train_y.h5``, become the
+        first of them. Each split must have the same fields."""
+        splits: dict[tuple[str, str | None], dict[str, Part]] = {}
+        for path, parts in seen.items():
+            if parts is None or len(parts) != 1 or parts[0].ragged or path in self.grouped:
+                return entries
+            splits.setdefault((path.rpartition("/")[0], parts[0].split), {})[path] = parts[0]
+        fields = {frozenset(name for part in of.values() for name, _ in part.arrays) for of in splits.values()}
+        for of in splits.values():
+            names = [name for part in of.values() for name, _ in part.arrays]
+            rows = [part.samples for part in of.values()]
+            if len(of) < 2 or len(set(names)) < len(names) or max(rows) - min(rows) > NEARLY * max(rows):
+                return entries
+        if len(fields) != 1:
+            return entries
+        for of in splits.values():
+            [first, *others] = sorted(of, key=lambda path: (label_by_name([n for n, _ in of[path].arrays])[0] is not None, path))
+            arrays = list(of[first].arrays)
+            for path in others:
+                for name, key in of[path].arrays:
+                    own = f"{path}:{key}"
+                    self.arrays[first][own] = replace(self.arrays[path][key], file=path)
+                    known[first][own] = known[path][key]
+                    arrays.append((name, own))
+                del known[path], seen[path]
+            rows = [part.samples for part in of.values()]
+            told = tuple((name, part.samples) for part in of.values() for name, _ in part.arrays)
+            lengths = told if len({*rows}) > 1 else ()
+            seen[first] = (replace(of[first], samples=min(rows), arrays=tuple(arrays), lengths=lengths),)
+        self.aligned = frozenset(path for of in splits.values() for path in of if path not in seen)
+        return [entry for entry in entries if entry.path in seen]
 
     def _as_shards(self, entries: list[Entry], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
         super()._as_shards(entries, seen)
@@ -139,17 +178,19 @@ class Hdf5(Bundle):
         return self.arrays[path]
 
     def _file(self, path: str) -> Any:
-        """The open file, kept until another is wanted or this process has forked.
+        """The open file, kept until others are wanted or this process has forked.
 
         Raises:
             Unreadable: if it is no intact HDF5 file.
         """
-        if self._held is not None and self._held[:2] == (os.getpid(), path):
-            return self._held[2]
-        self._held = None
-        file = opened(self.listing, path, self.problems if path not in self.arrays else [])
-        self._held = os.getpid(), path, file
-        return file
+        if self._held is None or self._held[0] != os.getpid():
+            self._held = os.getpid(), {}
+        held = self._held[1]
+        if path not in held:
+            while len(held) >= OPEN:
+                held.pop(next(iter(held)))
+            held[path] = opened(self.listing, path, self.problems if path not in self.arrays else [])
+        return held[path]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_held": None}
@@ -167,14 +208,14 @@ class Hdf5(Bundle):
             wanted |= {key: slice(None) for _, key in part.ragged}
             if part.offsets is not None:
                 wanted[part.offsets] = slice(None)
-        file, most = self._file(unit.file), self.listing.most_bytes
-        tables: dict[str, list[str]] = {}
+        tables: dict[tuple[str, str], list[str]] = {}
         for key in wanted:
             if key in arrays:
-                tables.setdefault(arrays[key].dataset, []).append(key)
+                tables.setdefault((arrays[key].file or unit.file, arrays[key].dataset), []).append(key)
         held: dict[str, Any] = {}
-        for keys in tables.values():  # the columns of a table at once
-            held |= taken(file, {key: arrays[key] for key in keys}, wanted[keys[0]], unit.file, most)
+        for (path, _), keys in tables.items():  # the columns of a table at once
+            of = {key: arrays[key] for key in keys}
+            held |= taken(self._file(path), of, wanted[keys[0]], path, self.listing.most_bytes)
         return held, problems
 
     def load(self, unit: Unit, raw: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.arrays import Header
+from dataloader_expert.sources.arrays import Header, as_labels
 from dataloader_expert.sources.bombs import DEFLATE_TIMES, no_inflation
 from dataloader_expert.sources.files import Listing
 
@@ -24,12 +24,16 @@ VARYING = -1
 
 @dataclass(frozen=True)
 class Stored:
-    """An array in a file: its dataset, its column if that is a table, and how many rows are stored together."""
+    """An array in a file: its dataset, its column if that is a table, and how many rows are stored together.
+
+    ``file``: the file that holds it, if another one holds the first fields of the same rows.
+    """
 
     dataset: str
     column: str | None
     header: Header
     chunk: int
+    file: str | None = None
 
 
 def row_bytes(array: Stored) -> int:
@@ -182,6 +186,8 @@ def stored(dataset: Any, path: str, name: str) -> dict[str, Stored | None]:
     for column in columns:
         told = header(dataset.dtype if column is None else dataset.dtype[column])
         key = path if column is None else f"{path}.{column}"
+        if told is not None:
+            told = told[0], as_labels(key.rpartition("/")[2], told[0], told[1])
         found[key] = None if told is None else Stored(path, column, told, chunk)
     return found
 
@@ -236,7 +242,10 @@ def _plain(values: Any, array: Stored) -> Any:
         texts = np.asarray(values, dtype=object)
         plain = [t.decode("utf-8", "replace") if isinstance(t, bytes) else str(t) for t in texts.reshape(-1).tolist()]
         return plain if texts.ndim == 1 else np.array(plain).reshape(texts.shape)
-    return list(values) if values.dtype == object else values
+    if values.dtype == object:
+        return list(values)
+    wanted = array.header[1]
+    return values.reshape(-1) if len(wanted) == 1 and values.ndim > 1 and VARYING not in wanted else values
 
 
 def _said(text: str) -> str:
