@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from multiprocessing import get_context
 from pathlib import Path
@@ -254,3 +255,27 @@ def test_bytes_after_the_end_and_damaged_chunks_are_told(tmp_path: Path) -> None
     [found] = [f for f in scan(tmp_path, tmp_path).findings if f.severity == "error"]
     assert (found.code, found.where[0]["file"]) == ("checksum-mismatch", "a.h5")
     assert "dataset x" in found.message
+
+
+def test_fields_of_a_split_in_a_file_each(tmp_path: Path) -> None:
+    """As PCam's images and labels; rows that one of the files lacks are told."""
+    rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
+    images, labels = {}, {}
+    for split, n in (("train", 40), ("valid", 12)):
+        images[split] = rng.integers(0, 256, (n, 16, 16, 3), np.uint8)
+        labels[split] = rng.integers(0, 2, (n, 1, 1, 1), np.uint8)
+        with h5py.File(tmp_path / f"cells_{split}_x.h5", "w") as file:
+            file["x"] = images[split]
+        with h5py.File(tmp_path / f"cells_{split}_y.h5", "w") as file:
+            file["y"] = labels[split]
+    source = opened(tmp_path)
+    assert (source.samples, source.label, source.problems) == (52, "y", [])
+    for unit in source.units:
+        columns = source.decode(unit, source.read(unit)).columns
+        lo = unit.start - (0 if unit.split == "train" else 40)
+        assert np.array_equal(columns["x"].values, images[str(unit.split)][lo : lo + unit.samples])
+        assert columns["y"].values.tolist() == labels[str(unit.split)][lo : lo + unit.samples].reshape(-1).tolist()
+    with h5py.File(tmp_path / "cells_train_y.h5", "w") as file:
+        file["y"] = labels["train"][:-2]
+    source = opened(tmp_path)
+    assert [p.code for p in source.problems] == ["length-mismatch"]

@@ -195,3 +195,74 @@ def test_labels_as_a_column_are_labels(tmp_path: Path, rng: np.random.Generator)
     unit = random.choice(source.units)
     values = source.decode(unit, source.read(unit)).columns["y"].values
     assert np.asarray(values).ndim == 1
+
+
+def test_masks_in_a_folder_in_place_of_the_split(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """As MVTec AD has them: masks of the defects in the test split, and none of good parts."""
+    for path in ["train/good", "test/good", "test/crack", "test/cut"]:
+        for i in range(6):
+            picture(tmp_path / path / f"{i:03d}.png", rng)
+    for kind in ("crack", "cut"):
+        for i in range(6):
+            mask = np.zeros((24, 24), np.uint8)
+            mask[i : i + 8, 4:12] = 255
+            where = tmp_path / "ground_truth" / kind / f"{i:03d}_mask.png"
+            where.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask).save(where)
+    source = opened(tmp_path)
+    assert (source.samples, [f.name for f in source.partners]) == (24, ["mask"])  # type: ignore[attr-defined]
+    report = checked(asker, tmp_path)
+    assert not {"mode-drift", "missing-pair", "ragged"} & {*told(report)}
+    assert any("test/good" in u.why for u in report.unknowns)
+    (tmp_path / "ground_truth" / "cut" / "002_mask.png").unlink()
+    assert "missing-pair" in told(checked(asker, tmp_path))
+
+
+def test_words_for_partners_before_the_number(tmp_path: Path, rng: np.random.Generator) -> None:
+    """As in NYU Depth: ``rgb_7.jpg`` and ``depth_7.png``."""
+    for scene in ("kitchen_1", "study_2"):
+        for i in range(5):
+            picture(tmp_path / scene / f"rgb_{i:05d}.jpg", rng)
+            depth = Image.fromarray(rng.integers(500, 9000, (24, 24)).astype(np.uint16))
+            depth.save(tmp_path / scene / f"depth_{i:05d}.png")
+    source = opened(tmp_path)
+    assert (source.samples, [f.name for f in source.partners]) == (10, ["depth"])  # type: ignore[attr-defined]
+
+
+def test_a_table_of_pairs_says_nothing_of_one_image(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    for i in range(20):
+        picture(tmp_path / "images" / f"{i:03d}.png", rng)
+    drawn = rng.integers(0, 16, (80, 2))
+    rows = [[f"images/{a:03d}.png", f"images/{(b if b != a else b + 1):03d}.png", int(a % 2)] for a, b in drawn]
+    table(tmp_path / "pairs.csv", ["first", "second", "same"], rows)
+    report = checked(asker, tmp_path)
+    assert not told(report)
+    assert any("pairs.csv" in u.what for u in report.unknowns)
+    source = opened(tmp_path)
+    assert (source.samples, source.label) == (20, None)
+
+
+def test_folders_with_versions_of_the_same_images_are_no_classes(
+    asker: Asker, tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """As in DIV2K; images under two classes by mistake are still told."""
+    for i in range(1, 13):
+        base = Image.fromarray(rng.integers(0, 256, (6, 8, 3), np.uint8)).resize((160, 120), Image.Resampling.BICUBIC)
+        for folder, name, size in (("HR", f"{i:04d}", (160, 120)), ("LR/X2", f"{i:04d}x2", (80, 60))):
+            path = tmp_path / "pairs" / folder / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            base.resize(size, Image.Resampling.BICUBIC).save(path)
+        other = Image.fromarray(rng.integers(0, 256, (6, 8, 3), np.uint8)).resize((160, 120), Image.Resampling.BICUBIC)
+        for folder, image in (("cat", base), ("dog", base if i < 3 else other)):
+            path = tmp_path / "classes" / folder / f"{i:04d}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            image.save(path, quality=70 if folder == "dog" else 95)
+    assert not {"label-conflict", "near-duplicates"} & {*told(checked(asker, tmp_path / "pairs"))}
+    assert {"label-conflict", "near-duplicates"} <= {*told(checked(asker, tmp_path / "classes"))}
+
+
+def test_a_few_grey_images_are_told_once(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    for i in range(60):
+        picture(tmp_path / "ab"[i % 2] / f"{i}.png", rng)
+    Image.open(tmp_path / "a" / "4.png").convert("L").save(tmp_path / "a" / "4.png")
+    assert told(checked(asker, tmp_path)) == ["mode-drift"]

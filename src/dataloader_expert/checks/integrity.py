@@ -449,12 +449,23 @@ class Integrity(Check):
             if field.kind not in LONG:
                 common, most = spread.most_common(1)[0]
                 common = f"[{common}"
+        axes_of = _axes
+        if len(dtypes) > 1 and not any(dtype[:1].islower() for dtype in dtypes):
+            # images of several modes: that they differ in channels is told by the check of modes
+            axes_of = _size
+            sizes = Counter[str]()
+            for shape, n in shapes.items():
+                sizes[_size(shape)] += n
+            common, most = sizes.most_common(1)[0]
+            if len(sizes) == 1:
+                return
+            common = f"[{common}, *]"
         few = total - most <= rare
         if len(tails) == 1 and not few and (has_boxes(field) or name == self.context.classes_of_objects):
             return  # images show as many objects as they do
-        axes, tail = common.partition("[")[2], next(iter(tails))
+        axes, tail = axes_of(common), next(iter(tails))
         long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
-        places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
+        places = self._odd(fact, lambda shape: _tail(shape) != tail if long else axes_of(shape) != axes)
         natural = field.kind == "audio" and len(tails) == 1  # recordings end when they end
         if (few and not natural) or fact.value["ranks"] > 1:
             yield finding(
@@ -563,6 +574,11 @@ def _dtype(shape: str) -> str:
 def _axes(shape: str) -> str:
     """All axes: ``80, 12]`` of ``float32[80, 12]``."""
     return shape.partition("[")[2]
+
+
+def _size(shape: str) -> str:
+    """The axes before the last: ``64, 80`` of ``RGB[64, 80, 3]``."""
+    return _axes(shape).rpartition(", ")[0]
 
 
 def _empty(shape: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -19,6 +20,9 @@ DUPLICATES = Quantity(
 )
 NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
 MOST_SHOWN = 20
+FEWEST, NEARLY_ALL = 3, 0.95
+"""The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
+_FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")
 
 
 class Seen:
@@ -173,6 +177,7 @@ def near_fact(
     ``missed``: what the rule does not find.
     """
     label, split, index = rows.label, rows.split, rows.index
+    groups = [list(group) for group in groups]
     extra: set[int] = set()
     pairs: list[tuple[int, int]] = []
     conflicts = 0
@@ -210,8 +215,38 @@ def near_fact(
         "conflicting": tell(conflicting),
         "rule": rule,
         "missed": missed,
+        "versions": _versions(seen, rows, groups),
     }
     return Fact(NEAR, value, evidence, {"of": of})
+
+
+def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[str, Json] | None:
+    """Where folders that seem to be classes hold the same images, as a sharp and a blurred one of each, under the same names: the
+    number of samples of which another folder has a version, and the folders.
+
+    Names alone agree by chance (``cat/0001.jpg``, ``dog/0001.jpg``), near copies alone may be mistakes: most samples must have a
+    version, nearly all of them under its own name.
+    """
+    apart = [g for g in groups if len({int(rows.label[i]) for i in g} - {0}) > 1]
+    members = {i for group in apart for i in group}
+    if 2 * len(members) < len(rows) or len(apart) < FEWEST:
+        return None
+    folders: Counter[str] = Counter()
+    named = 0
+    for group in apart:
+        paths = [str(seen.files.of(int(rows.index[i]))) for i in group]
+        stems = {_stem(path) for path in paths}
+        homes = {path.rpartition("/")[0] for path in paths}
+        named += len(stems) == 1 and len(homes) == len(group)
+        folders.update(homes)
+    if named < NEARLY_ALL * len(apart):
+        return None
+    return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
+
+
+def _stem(path: str) -> str:
+    """The name without its suffix, and without the factor by which the image is smaller: ``0001x2`` is of ``0001``."""
+    return _FACTOR.sub("", path.rpartition("/")[2].rpartition(".")[0])
 
 
 def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
@@ -220,7 +255,18 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if near is None:
         return
     v = near.value
-    if v["extra"]:
+    versions = v["versions"]
+    if versions:
+        yield finding(
+            "near-duplicates",
+            "info",
+            f"{number(versions['samples'], of[:-1])} {verb(versions['samples'], 'have')} a version of the same name in another folder: {', '.join(versions['folders'][:6])}",
+            near,
+            "take each folder as an input or a target of one sample: such folders are no classes",
+            [place for pair in v["conflicting"] for place in pair],
+            versions["samples"],
+        )
+    elif v["extra"]:
         yield finding(
             "near-duplicates",
             "warning" if sure else "info",
@@ -241,7 +287,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             [place for pair in v["crossing"] for place in pair],
             v["cross_split"],
         )
-    if v["conflicts"] and sure:
+    if v["conflicts"] and sure and not versions:
         yield finding(
             "label-conflict",
             "warning",

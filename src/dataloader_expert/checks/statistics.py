@@ -379,7 +379,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             n,
         )
     outliers = s["outliers"]
-    coded = {r.field for r in (context.grouped, *context.roles.keys) if r is not None}  # how far a code is says nothing
+    # how far a code is says nothing
+    coded = {r.field for r in (context.grouped, context.roles.split, *context.roles.keys) if r is not None}
     pixels = kind in ("image", "mask") and field is not None and field.dtype == "uint8"
     placed = classes or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
     if name == context.label or name in coded or kind in UNSCALED or pixels or placed:

@@ -18,8 +18,6 @@ from dataloader_expert.sources.magic import REMARKS
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""
-FILES = 16
-"""Of more files, so many are looked into."""
 FEWEST = 3
 """The fewest lines that are a table."""
 ALIKE = 0.95
@@ -50,14 +48,20 @@ class DelimitedText(Csv):
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
-        """Whether every file, of many the first, is a table, all of them with the same delimiter, or one column of numbers."""
-        entries = [e for e in listing.of(cls.kinds) if e.size and (listing.single or not is_beside(e.path))]
-        found = set()
-        for entry in entries[:FILES]:
-            found.add(delimiter_of(listing.head(entry.path, HEAD), entry.size <= HEAD))
-            if None in found:
+        """Whether every file is a table, all with the same delimiter and one for each folder and split, or one column of numbers beside it.
+
+        Several tables in a folder may be a recording or a point cloud each.
+        """
+        found: dict[tuple[str, str | None], str] = {}
+        for entry in listing.of(cls.kinds):
+            if not entry.size or (is_beside(entry.path) and not listing.single):
+                continue
+            delimiter, home = delimiter_of(listing.head(entry.path, HEAD), entry.size <= HEAD), _home(entry.path)
+            if delimiter is None or (delimiter != COLUMN and home in found):
                 return False
-        return len(found - {COLUMN}) == 1
+            if delimiter != COLUMN:
+                found[home] = delimiter
+        return len({*found.values()}) == 1
 
     def tables(self) -> list[Entry]:
         """The tables; without any, the columns."""
@@ -84,7 +88,9 @@ class DelimitedText(Csv):
                 text = "a column alone, beside no table or several: not read as samples"
                 self.problems.append(Unreadable("foreign-file", text, file=entry.path))
             elif len(values) != rows[tables[0]]:
-                text = f"it has {len(values):,} values, {tables[0].rpartition('/')[2]} {rows[tables[0]]:,} rows: not read"
+                text = (
+                    f"it has {len(values):,} values, {tables[0].rpartition('/')[2]} {rows[tables[0]]:,} rows: not read"
+                )
                 self.problems.append(Unreadable("length-mismatch", text, file=entry.path))
             else:
                 stem = entry.path.rpartition("/")[2].rpartition(".")[0]

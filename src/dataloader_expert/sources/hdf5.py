@@ -109,7 +109,9 @@ class Hdf5(Bundle):
         if len(fields) != 1:
             return entries
         for of in splits.values():
-            [first, *others] = sorted(of, key=lambda path: (label_by_name([n for n, _ in of[path].arrays])[0] is not None, path))
+            [first, *others] = sorted(
+                of, key=lambda path: (label_by_name([n for n, _ in of[path].arrays])[0] is not None, path)
+            )
             arrays = list(of[first].arrays)
             for path in others:
                 for name, key in of[path].arrays:

@@ -1,7 +1,7 @@
 """Files that form one sample together: an image and its mask, a recording and its transcript.
 
 Partners have the same path as their sample except for the suffix and for words such as ``images`` and ``masks``, in the name
-of a folder (``images/train/7.jpg``, ``masks/train/7.png``) or at the end of the file's name (``7_mask.png``).
+of a folder (``images/train/7.jpg``, ``masks/train/7.png``) or at either end of the file's name (``7_mask.png``, ``depth_7.png``).
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Pairing:
     problems: list[Unreadable] = field(default_factory=list)
     partial: dict[str, list[Entry]] = field(default_factory=dict)
     """What few samples have, by field: known, but not read."""
+    without: dict[str, list[str]] = field(default_factory=dict)
+    """By field: folders of which no sample has one, beside some in the same split that have one."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -85,7 +87,8 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             continue
         if entry.kind not in kinds:
             key, word = key_of(entry.path)
-            name = "text" if entry.kind == "text" and word in (None, "target") else word or f"{entry.kind}"
+            word = None if entry.kind == "text" and word in ("target", "mask") else word
+            name = "text" if entry.kind == "text" and word is None else word or f"{entry.kind}"
             name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
         elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path))[1] is not None:
@@ -96,7 +99,9 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     partners: dict[str, dict[str, Entry]] = {}
     problems: list[Unreadable] = []
     partial: dict[str, list[Entry]] = {}
+    without: dict[str, list[str]] = {}
     for name, files in _by_ending(keys, by_word):
+        files = _in_any_split(keys, files)
         if not _belong(keys, files):
             folders = {key.rpartition("/")[0] for key in keys}
             some = [
@@ -105,11 +110,29 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             partial |= {name: some} if some else {}
             own += [entry for entry in files.values() if entry not in some]  # they are samples themselves
             continue
-        _join(name, keys, files, partners, problems)
+        without |= _join(name, keys, files, partners, problems)
     for name, files in _by_ending(keys, others):
         if _belong(keys, files):
-            _join(name, keys, files, partners, problems)
-    return Pairing(sorted(own, key=lambda e: e.path), partners, problems, partial)
+            without |= _join(name, keys, files, partners, problems)
+    return Pairing(sorted(own, key=lambda e: e.path), partners, problems, partial, without)
+
+
+def _in_any_split(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[str, Entry]:
+    """The files by the keys of their samples, where a folder of theirs stands in place of the split's: ``ground_truth/crack/7_mask.png``
+    of ``test/crack/7.png``, if no other split has such a sample."""
+    if _belong(samples, files):
+        return files
+    bare: dict[str, list[str]] = {}
+    for key in samples:
+        bare.setdefault(_without_splits(key), []).append(key)
+    named = {key: bare.get(key, ()) for key in files if key not in samples}
+    found = {of[0]: files[key] for key, of in named.items() if len(of) == 1}
+    return {**{key: entry for key, entry in files.items() if len(named.get(key, ())) != 1}, **found}
+
+
+def _without_splits(key: str) -> str:
+    *folders, name = key.split("/")
+    return "/".join([*(folder for folder in folders if split_of_folder(folder) is None), name])
 
 
 def _by_ending(
@@ -169,7 +192,8 @@ def _join(
     files: dict[str, Entry],
     partners: dict[str, dict[str, Entry]],
     problems: list[Unreadable],
-) -> None:
+) -> dict[str, list[str]]:
+    """Notes the partners and what lacks one, and returns the folders that have none at all: good parts have no mask of a defect."""
     homes = {entry.path.rpartition("/")[0] for key, entry in files.items() if key in samples}
     for key, entry in files.items():
         sample = samples.get(key)
@@ -179,12 +203,20 @@ def _join(
             problems.append(Unreadable("missing-pair", f"{_called(name)} has no matching sample", file=entry.path))
         else:
             partners.setdefault(sample.path, {})[name] = entry
-    with_any = {_split_in(entry.path) for key, entry in samples.items() if key in files}
+    splits = {_split_in(entry.path) for key, entry in samples.items() if key in files}
+    with_any = {entry.path.rpartition("/")[0] for key, entry in samples.items() if key in files}
+    without: dict[str, None] = {}
     for key, entry in samples.items():
-        if key not in files and _split_in(entry.path) in with_any:  # a split may lack them on purpose
+        if key in files or _split_in(entry.path) not in splits:  # a split may lack them on purpose
+            continue
+        folder = entry.path.rpartition("/")[0]
+        if folder not in with_any:
+            without[folder] = None
+        else:
             example = next(iter(files.values())).path
             text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
+    return {name: list(without)} if without else {}
 
 
 def _split_in(path: str) -> str | None:
@@ -202,12 +234,13 @@ def key_of(path: str) -> tuple[str, str | None]:
     above, word = _key_of_folder(folder)
     parts = [p for p in _WORD.split(stem) if p]
     if len(parts) > 1 and parts[-1].lower() in PARTNERS:
-        word, stem = PARTNERS[parts.pop().lower()], "_".join(parts)
+        word = PARTNERS[parts.pop().lower()]
     elif len(parts) > 1 and parts[-1].lower() in SAMPLES:
-        stem = "_".join(parts[:-1])
-    else:
-        stem = "_".join(parts) or stem
-    return above + stem, word
+        parts.pop()
+    while len(parts) > 1 and parts[-1].isdigit() and (first := parts[0].lower()) in PARTNERS.keys() | SAMPLES:
+        word = word or PARTNERS.get(first)
+        del parts[0]
+    return above + ("_".join(parts) or stem), word
 
 
 @lru_cache(1 << 14)
@@ -217,6 +250,8 @@ def _key_of_folder(path: str) -> tuple[str, str | None]:
     kept = []
     for folder in path.split("/"):
         parts = [p for p in _WORD.split(folder) if p]
+        if "".join(parts).lower() in PARTNERS:
+            parts = ["".join(parts)]  # ground_truth
         named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]
         word = named[0] if named else word
         rest = [p for p in parts if p.lower() not in PARTNERS and p.lower() not in SAMPLES]

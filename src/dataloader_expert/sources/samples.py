@@ -74,11 +74,17 @@ class FileSamples(Source):
             name: f"{len(files)} of {len(entries)} samples have one; they are not read"
             for name, files in pairing.partial.items()
         }
+        for name, folders in pairing.without.items():
+            told = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
+            self.unread[f"{name} of some folders"] = f"no sample of {told} has one"
         if set_aside:
             folder = min(set_aside).rsplit("/", 2)[-2]
             self.unread[folder] = (
                 f"a folder whose name begins with _ is no class: its {len(set_aside)} files are not read"
             )
+        self.unread |= dict.fromkeys(
+            notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
+        )
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if any(f.kind == "text" for f in self.partners):

@@ -69,10 +69,11 @@ class Lines(Table):
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
-        """Whether each of several files is a whole split of one text, or in one of several languages, and has several lines."""
+        """Whether each of several files is a whole split of one text, or in one of several languages, and has several lines; or the
+        only file holds tagged tokens."""
         entries, _, languages = texts_of(listing)
         if len(entries) < 2:
-            return False
+            return bool(entries) and tagged_columns(listing, entries) is not None
         if not languages:
             named = [_split_of(entry) for entry in entries]
             texts = {without_split(entry.path.rsplit("/", 1)[-1].rpartition(".")[0]) for entry in entries}

@@ -120,6 +120,8 @@ class Annotations:
     """Whether outlines of objects are read as the boxes around them."""
     lists: list[str] = field(default_factory=list)
     """The files that list the samples of a split."""
+    of_pairs: list[str] = field(default_factory=list)
+    """The tables of which each row names several samples, which say nothing of one."""
     splits: dict[str, str] = field(default_factory=dict)
     """The split of each sample that a list, or a table called after a split, names."""
 

@@ -77,6 +77,8 @@ MISTAKES = 0.05
 """The largest share of the files that are named by several rows by mistake; where more are, each has a list."""
 FEWEST = 3
 """The fewest values by name that are rows."""
+RECURRING = 0.95
+"""The largest share of rows that may name a file for the first time where files recur."""
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
@@ -106,6 +108,10 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             if made is None:
                 continue
             table, rows, files = made
+            if _of_pairs(rows, table, files, folder):
+                found.tables.append(table.path)
+                found.of_pairs.append(table.path)
+                continue
             if table.kind == BARE:
                 widths |= {len(rows[0])} if NAMELESS.fullmatch(table.naming) else set()
                 rows = _apart(found, rows, table, files, folder)
@@ -240,6 +246,26 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
             if best is None or distinct > best[0]:
                 best = distinct, name, by_stem
     return None if best is None else best[1:]
+
+
+def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
+    """Whether each row names two samples, as pairs of images that match or not do: files recur in the column that names them, and
+    another column names others of them."""
+    some = rows[:LOOKED_AT]
+    if isinstance(rows, Images) or len(some) < FEWEST:
+        return False
+    first = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in some]
+    if len(set(first)) > RECURRING * len(first):
+        return False
+    for name in some[0].keys() - {table.naming}:
+        texts = [value if isinstance(value := row.get(name), str) else "" for row in some]
+        if all(not text or text.isdigit() for text in texts):
+            continue
+        other = [files.find(text, table.by_stem, folder) for text in texts]
+        apart = sum(b is not None and a != b for a, b in zip(first, other, strict=True))
+        if apart >= NEARLY_ALL * len(some):
+            return True
+    return False
 
 
 def _scattered(numbers: list[str]) -> bool:

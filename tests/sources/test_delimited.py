@@ -1,0 +1,121 @@
+"""Tables in text files: what is one, and how its rows are read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.delimited import COLUMN, delimiter_of
+from dataloader_expert.sources.registry import open_source
+
+RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
+
+
+def opened(path: Path) -> Source:
+    return open_source(SourceRef(str(path), (str(path),)), [])
+
+
+def column(source: Source, name: str) -> list[object]:
+    values: list[object] = []
+    for unit in source.units:
+        values += list(source.decode(unit, source.read(unit)).columns[name].values)
+    return values
+
+
+@given(
+    st.sampled_from(["\t", ";", "|", ","]),
+    st.lists(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), min_size=4, max_size=40),
+)
+def test_numbers_between_delimiters_are_a_table(mark: str, rows: list[list[float]]) -> None:
+    text = "".join(mark.join(f"{value:.4g}" for value in row) + "\n" for row in rows)
+    assert delimiter_of(text.encode(), whole=True) == mark
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2), min_size=4, max_size=40), st.integers(1, 9))
+def test_numbers_between_blanks_are_a_table(rows: list[list[float]], blanks: int) -> None:
+    text = "".join(" " * (blanks - 1) + (" " * blanks).join(f"{value:.4g}" for value in row) + "\n" for row in rows)
+    assert delimiter_of(text.encode(), whole=True) == " "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The night was cold, long, and dark.\nHe came, saw, and left.\nNobody, of course, knew it.\n",
+        "1 2 3\n4 5\n6 7 8 9\n1 2\n",
+        "EU\tB-ORG\nrejects\tO\n\nPeter\tB-PER\n",
+        "word\nother\nthird\nlast\n",
+    ],
+)
+def test_what_is_no_table(text: str) -> None:
+    assert delimiter_of(text.encode(), whole=True) is None
+
+
+def test_a_column_alone() -> None:
+    assert delimiter_of(b"5\n3\n1\n4\n", whole=True) == COLUMN
+
+
+def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
+    """As the UCI repository publishes recordings of phones: features, labels and persons of each split in a file each."""
+    for split, n in (("train", 90), ("test", 40)):
+        (tmp_path / split).mkdir()
+        rows = RNG.normal(size=(n, 5))
+        np.savetxt(tmp_path / split / f"X_{split}.txt", rows, fmt="%16.7e")
+        labels = RNG.integers(1, 7, n)
+        np.savetxt(tmp_path / split / f"y_{split}.txt", labels, fmt="%d")
+        np.savetxt(tmp_path / split / f"subject_{split}.txt", RNG.integers(1, 30, n), fmt="%d")
+    source = opened(tmp_path)
+    assert (source.format, source.samples, source.label) == ("delimited", 130, "y")
+    assert {unit.split for unit in source.units} == {"train", "test"}
+    last = next(unit for unit in source.units if unit.split == split)
+    block = source.decode(last, source.read(last))
+    assert block.columns["y"].values.tolist() == labels.tolist()
+    assert np.allclose(block.columns["f0"].values, rows[:, 0], rtol=1e-6)
+    assert source.problems == []
+
+
+def test_labels_that_lost_a_line_are_told(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "X_train.txt", RNG.normal(size=(50, 4)))
+    np.savetxt(tmp_path / "y_train.txt", RNG.integers(0, 3, 49), fmt="%d")
+    source = opened(tmp_path)
+    assert [p.code for p in source.problems] == ["length-mismatch"]
+    assert "49 values" in source.problems[0].message and "50 rows" in source.problems[0].message
+
+
+def test_remarks_headers_and_damaged_rows(tmp_path: Path) -> None:
+    lines = [f"{i} {RNG.random():.3f}   {RNG.random():.3f}" for i in range(100)]
+    lines[41] = "41 0.5"
+    (tmp_path / "log.txt").write_text("# of a sensor\ntime  a b\n" + "\n".join(lines) + "\n")
+    source = opened(tmp_path)
+    assert [f.name for f in source.fields] == ["time", "a", "b"]
+    problems = [p for unit in source.units for p in source.decode(unit, source.read(unit)).problems]
+    assert [(p.code, p.where["sample"]) for p in problems] == [("parse-error", 41)]
+    assert column(source, "time") == [i for i in range(100) if i != 41]
+
+
+def test_pairs_of_sentences_have_no_header(tmp_path: Path) -> None:
+    (tmp_path / "fra.txt").write_text("".join(f"It is {i} past.\tIl est {i} passees.\n" for i in range(60)))
+    assert opened(tmp_path).samples == 60
+
+
+def test_a_table_each_is_a_sample_each(tmp_path: Path) -> None:
+    """Point clouds and recordings are not joined to one table."""
+    for name in ("chair", "desk"):
+        (tmp_path / name).mkdir()
+        for i in range(4):
+            np.savetxt(tmp_path / name / f"{i}.txt", RNG.normal(size=(20, 3)), delimiter=",")
+    source = opened(tmp_path)
+    assert (source.format, source.samples, source.label) == ("text", 8, "label")
+
+
+def test_sentences_in_the_only_file(tmp_path: Path) -> None:
+    words = [["EU O", "rejects O", "it O"], ["Peter B-PER", "Blackburn I-PER", "came O"]] * 20
+    (tmp_path / "train.txt").write_text("\n\n".join("\n".join(sentence) for sentence in words) + "\n")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("lines", 40)
