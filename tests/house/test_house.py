@@ -52,7 +52,7 @@ GROUND = {
     "checks": {"base", "fingerprint", "numbers", "pairs", "alignment", "drawn", "places", "alike", "binned"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
-VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow"), ("idx", "npy")}
+VARIANTS = {("tsv", "csv"), ("delimited", "csv"), ("hf_disk", "arrow"), ("idx", "npy")}
 ALSO_AT_TOP = {
     "checks/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
     "loaders/": {"torch", "numpy"},

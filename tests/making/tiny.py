@@ -360,6 +360,23 @@ def tsv_files(folder: Path) -> Made:
     return named(folder, "tsv", "tabular", 2, missing=MISSING, group="table")
 
 
+@tiny("delimited")
+def delimited_files(folder: Path) -> Made:
+    for split in SPLITS:
+        write_separated(folder / f"{split}.txt", records(split), "\t")
+    return named(folder, "delimited", "tabular", 2, missing=MISSING, group="table")
+
+
+@tiny("delimited, labels in a file of their own")
+def blanks(folder: Path) -> Made:
+    for split in SPLITS:
+        rows = np.stack([np.asarray(picture, np.float64).mean((0, 1)) for picture in pictures(split)])
+        np.savetxt(folder / f"X_{split}.txt", rows, fmt="%16.7e")
+        np.savetxt(folder / f"y_{split}.txt", labels_of(split), fmt="%d")
+    numbered(folder)
+    return named(folder, "delimited", "tabular", 5)
+
+
 def dicts(rows: Rows) -> list[dict[str, Any]]:
     return [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
 

@@ -6,6 +6,7 @@ Names of the data enter as literals of ASCII alone, and so can end neither a str
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +18,10 @@ from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.plain import READERS
 from dataloader_expert.sources.samples import FileSamples
 
-PACKED = {**{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "jsonl", "json", "lines")}, "idx": {".gz"}}
+PACKED = {
+    **{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "delimited", "jsonl", "json", "lines")},
+    "idx": {".gz"},
+}
 """How files may be compressed that plain readers read."""
 Reader = Callable[[Path], Iterator[plain.Sample]]
 CONSTANTS = (
@@ -27,6 +31,7 @@ CONSTANTS = (
     "DELIMITER",
     "NAMES",
     "BEFORE",
+    "BESIDE",
     "NULLS",
     "OFFSETS",
     "CLASS_NAMES",
@@ -57,7 +62,15 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     """The constants that the source's plain reader looks up, and the functions that it calls."""
     helpers = [
         one
-        for one in (plain.opened, plain.rows_of, plain.members_of, plain.value_of, plain.sample_at, plain.flat)
+        for one in (
+            plain.opened,
+            plain.read_csv,
+            plain.rows_of,
+            plain.members_of,
+            plain.value_of,
+            plain.sample_at,
+            plain.flat,
+        )
         if _uses(reader, one)
     ]
     text = "".join(map(inspect.getsource, (reader, *helpers)))
@@ -73,6 +86,10 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DEPTH"] = getattr(source, "depth", 0)
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
+    known["BESIDE"] = {
+        os.path.basename(table): {name: os.path.basename(path) for name, path in files.items()}
+        for table, files in getattr(source, "column_files", {}).items()
+    }
     known["BEFORE"] = dialects[0].remarks if dialects else 0
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
 
@@ -84,7 +101,8 @@ def _uses(reader: Reader, helper: Any) -> bool:
 
 def in_several_files(source: Source) -> bool:
     """Whether a sample is made from more than one: with its mask, text or row of a table beside it, or of several arrays."""
-    return bool(getattr(source, "partners", ()) or getattr(source, "annotated", ())) or side_by_side(source)
+    of_several = ("partners", "annotated", "aligned")
+    return any(getattr(source, name, ()) for name in of_several) or side_by_side(source)
 
 
 def side_by_side(source: Source) -> bool:
@@ -106,4 +124,6 @@ def unread(source: Source) -> str | None:
         return "tables whose headers repeat a name"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"
+    if getattr(source, "aligned", ()) and source.format != "delimited":
+        return "fields in files of their own"
     return None if source.format in READERS else f"the format {source.format}"

@@ -41,6 +41,8 @@ class DelimitedText(Csv):
         """The files of a column alone."""
         self.beside: dict[str, dict[str, Any]] = {}
         """Of each table: the columns that such files hold of its rows, float64 or int64 [rows]."""
+        self.column_files: dict[str, dict[str, str]] = {}
+        """Of each table: these files, by column."""
         self.aligned: frozenset[str] = frozenset()
         """These files."""
         self.first: dict[str, int] = {}
@@ -95,7 +97,9 @@ class DelimitedText(Csv):
             else:
                 stem = entry.path.rpartition("/")[2].rpartition(".")[0]
                 name = without_split(stem) or stem
-                self.beside.setdefault(tables[0], {})[f"{name}_2" if name in self.names else name] = values
+                name = f"{name}_2" if name in self.names else name
+                self.beside.setdefault(tables[0], {})[name] = values
+                self.column_files.setdefault(tables[0], {})[name] = entry.path
                 joined.add(entry.path)
         self.aligned = frozenset(joined)
 

@@ -26,6 +26,8 @@ NAMES: list[str] | None = None
 """Column names of a table without a header."""
 BEFORE = 0
 """Lines before the header, or before the first row where there is none; blank ones are not counted."""
+BESIDE: dict[str, dict[str, str]] = {}
+"""Files in the same folder that hold columns of a table, by the table's name and the column."""
 OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
@@ -112,7 +114,8 @@ def read_csv(path: Path) -> Iterator[Sample]:
         return text
 
     with opened(path) as file:
-        lines = (row for row in csv.reader(file, delimiter=DELIMITER, strict=True) if row)
+        texts = (" ".join(line.split()) for line in file) if DELIMITER == " " else file
+        lines = (row for row in csv.reader(texts, delimiter=DELIMITER, strict=True) if row)
         rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
@@ -121,6 +124,19 @@ def read_csv(path: Path) -> Iterator[Sample]:
             if len(row) > len(names):
                 raise ValueError(f"a row has more cells than the header: {row[len(names) :]}")
             yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
+
+
+def read_delimited(path: Path) -> Iterator[Sample]:
+    import itertools
+
+    columns: dict[str, list[Any]] = {}
+    for name, beside in BESIDE.get(path.name, {}).items():
+        with opened(path.parent / beside) as file:
+            columns[name] = [
+                float(text) if "." in text or "e" in text.lower() else int(text) for text in file.read().split()
+            ]
+    for row, *values in itertools.zip_longest(read_csv(path), *columns.values()):
+        yield {**row, **dict(zip(columns, values, strict=True))}
 
 
 def read_jsonl(path: Path) -> Iterator[Sample]:
@@ -420,6 +436,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "lines": (read_lines, "text"),
     "csv": (read_csv, "csv"),
     "tsv": (read_csv, "tsv"),
+    "delimited": (read_delimited, "text"),
     "jsonl": (read_jsonl, "jsonl"),
     "json": (read_json, "json"),
     "parquet": (read_parquet, "parquet"),
