@@ -38,6 +38,30 @@ def exchanged(rows: Any, one: list[str], other: list[str]) -> Data:
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
 
 
+def preferred(rows: Any, as_text: bool = False) -> Data:
+    """A good and a bad answer to the same question, in these rows to two."""
+    columns: dict[str, list[Any]] = {"chosen": [], "rejected": []}
+    for i, (question, answer) in enumerate(zip(HERE, THERE, strict=True)):
+        for name, asked in (("chosen", question), ("rejected", HERE[i - 1] + " again" if i in rows else question)):
+            said = f"{answer} {i} {name}"
+            turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
+            columns[name].append(f"\n\nHuman: {asked}\n\nAssistant: {said}" if as_text else turns)
+    kind = "text" if as_text else "other"
+    context = {} if as_text else {"conversations": frozenset(columns)}
+    return Data(columns, kinds=dict.fromkeys(columns, kind), context=context)
+
+
+def solved(rows: Any) -> Data:
+    """Texts that end with a mark and a number, in these rows without the mark."""
+    texts = [f"{text}.\nSo it is.\n{'' if i in rows else '#### '}{i % 7}" for i, text in enumerate(HERE)]
+    return Data({"answer": texts}, kinds={"answer": "text"})
+
+
+def labels_in(order: Any) -> Data:
+    labels = [f"class {(i // N if max(order) >= N else i % 3)}" for i in order]
+    return Data({"x": UP, "label": labels}, "label")
+
+
 def labelled(shifts: list[int]) -> Data:
     labels = [np.roll(ids, -shift) for ids, shift in zip(TOKENS, shifts, strict=True)]
     return Data({"input_ids": TOKENS, "labels": labels}, kinds={"input_ids": "tokens", "labels": "tokens"})
@@ -153,10 +177,25 @@ SILENT: dict[str, dict[str, Data]] = {
         "from zero": chosen([i % 4 for i in range(60)]),
         "from one": chosen([1 + i % 4 for i in range(60)]),
     },
+    "preference_pairs": {
+        "one question each": preferred(range(0)),
+        "texts with one question each": preferred(range(0), as_text=True),
+        "pairs that are of different questions on purpose": preferred(range(0, 240, 2)),
+    },
+    "answer_marks": {
+        "texts without a mark": Data({"answer": HERE}, kinds={"answer": "text"}),
+        "all with a mark": solved(range(0)),
+        "a half with a mark": solved(range(0, 240, 2)),
+    },
+    "label_order": {
+        "in random order": labels_in(rng.permutation(N)),
+        "in turn": labels_in(range(N)),
+    },
     "tag_schemes": {
         "one scheme": tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 20),
         "the other one": tagged(*["B-PER L-PER O U-LOC", "O U-LOC O"] * 20),
         "words": tagged(*["a B c", "U S A"] * 20),
+        "I- at every beginning": tagged(*["I-PER I-PER O I-LOC", "O I-LOC B-LOC"] * 20),
     },
     "shifted_rows": {
         "each with its own": spoken(range(0)),
@@ -251,12 +290,23 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         "some from one": (chosen([i % 4 for i in range(60)] + [4] * 5), "out-of-range-ids", "error"),
         "far beyond": (chosen([i % 4 for i in range(60)] + [9]), "out-of-range-ids", "error"),
     },
+    "preference_pairs": {
+        "two of other questions": (preferred([7, 90]), "prompts-differ", "warning"),
+        "texts of other questions": (preferred([7, 90], as_text=True), "prompts-differ", "warning"),
+    },
+    "answer_marks": {"two without the mark": (solved([7, 90]), "suspicious-text", "warning")},
+    "label_order": {"one class after another": (labels_in(range(0, 3 * N, 3)), "sorted-by-label", "info")},
     "tag_schemes": {
         "two of them": (
             tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 20, *["B-PER L-PER O U-LOC"] * 6),
             "label-twins",
             "warning",
-        )
+        ),
+        "two that begin with I-": (
+            tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 30, "O I-PER", "B-PER I-LOC"),
+            "tag-order",
+            "warning",
+        ),
     },
     "shifted_rows": {
         "the transcripts of the next": (spoken(range(50, 110)), "rows-shifted", "warning"),

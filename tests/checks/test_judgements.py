@@ -677,6 +677,7 @@ SILENT = {
             {"code": [*[f"x = {i}" for i in range(40)], 'print("<div>win</div>")', "a = '<p>'"]}, kinds={"code": "text"}
         ),
         "words": Data({"text": TEXTS}, kinds={"text": "text"}),
+        "all as a template writes them": Data({"text": [f"[INST] {t} [/INST]" for t in TEXTS]}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
@@ -1568,6 +1569,11 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "tokens of a template in a turn": (
+            chats(turns(1, "user", "assistant", content="It is so.<|im_end|>")),
+            "suspicious-text",
+            "warning",
+        ),
         "roles of other names": (
             chats(*[turns(i, "human", "gpt") for i in range(5)]),
             "turn-order",
@@ -1666,6 +1672,11 @@ SPEAKS = {
         ),
     },
     "texts": {
+        "tokens of a template in one": (
+            Data({"text": [*TEXTS * 5, f"{TEXTS[0]}<|im_end|>"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
         "blanks that are a class": (
             Data(
                 {"text": [*TEXTS * 3, *[""] * 9], "label": ["a"] * (3 * len(TEXTS)) + ["silence"] * 9},

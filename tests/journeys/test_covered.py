@@ -58,6 +58,8 @@ COVERED: dict[str, str] = {
     "characterize_dataset.statistics.distribution": "a uniform column",
     "characterize_dataset.statistics.measure": "texts",
     "characterize_dataset.fields.length": "lists",
+    "characterize_dataset.fields.distinct": "distinct values",
+    "characterize_dataset.fields.common": "distinct values",
     "characterize_dataset.statistics.zeros": "zeros",
     "characterize_dataset.statistics.nan": "NaN",
     "characterize_dataset.statistics.inf": "infinity",

@@ -55,6 +55,8 @@ ONLY_WHERE_IT_IS = {
     "shape",
     "range",
     "fields.length",
+    "fields.distinct",
+    "fields.common",
     "prefetch_factor",
     "outliers.low",
     "outliers.high",

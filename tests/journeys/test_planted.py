@@ -394,6 +394,10 @@ def length(report: Any, name: str) -> Any:
     return next((f.length for f in report.fields if f.name == name), None)
 
 
+def common(report: Any, name: str) -> list[Any]:
+    return next((f.common for f in report.fields if f.name == name), None) or []
+
+
 def near(report: Any) -> float:
     return float(report.diversity.near_duplicate_fraction.value)
 
@@ -436,6 +440,11 @@ TABLES: dict[str, tuple[str, Callable[[Rows], Rows], Moved]] = {
         lambda r: (
             "name" in r.statistics and r.statistics["name"].measure == "characters" and r.statistics["name"].max == 5
         ),
+    ),
+    "distinct values": (
+        "characterize_dataset",
+        with_names,
+        lambda r: [f.distinct for f in r.fields if f.name == "name"] == [14] and common(r, "name")[0].count > 6,
     ),
     "lists": (
         "characterize_dataset",

@@ -327,6 +327,7 @@ def all_checks() -> dict[str, type[Check]]:
 
 
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")
+VALUES = Quantity("values", "values", "how many distinct values a field has, and the most frequent of them")
 SPLIT_STATISTICS = Quantity(
     "split_statistics", "stored units", "moments and quantiles of a field's finite values in one split"
 )

@@ -11,7 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.numbers import piled
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW, said
+from dataloader_expert.checks.wording import FEW, TEMPLATE, said
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -30,9 +30,10 @@ MOST_LENGTHS = 100_000
 LEAST = 20
 """The fewest conversations of which a few can be odd."""
 DEEPEST, NAMES = 4, 5
+TEMPLATED = "templated"
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, "unanswered", "garbled", "dangling", "undeclared"}
+WRONG = {ECHO, TEMPLATED, "unanswered", "garbled", "dangling", "undeclared"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
@@ -57,6 +58,10 @@ TEXTS = {
     "echo": (
         "{have} an answer that repeats the whole question",
         "find out whether the prompt was written into the answers; if so, cut it out: a model learns to say it",
+    ),
+    TEMPLATED: (
+        "{have} tokens of a chat template in a turn, such as <|im_end|> or [INST]",
+        "cut them out: the template writes these tokens itself, and a model learns to say them",
     ),
     "undeclared": (
         "{have} a call of a tool that is not among their tools",
@@ -101,7 +106,7 @@ class Conversations(Check):
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         self._measure(name, turn, block, i)
-                for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns)):
+                for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns), *templated(turns)):
                     self.counts[name, odd] += 1
                     self.where.add((name, odd), block, i, name)
                 family = (frozenset(roles) & ASK, frozenset(roles) & ANSWER)
@@ -189,7 +194,7 @@ class Conversations(Check):
             text = f"{escaped(str(fact.at['field']))}: {n} of {number(fact.value['of'], 'conversation')} {text}"
             roles = ", ".join(map(escaped, fact.value.get("roles", ())))
             text += f": {roles}" if roles else ""
-            code = "suspicious-text" if fact.at["odd"] == ECHO else "turn-order"
+            code = "suspicious-text" if fact.at["odd"] in (ECHO, TEMPLATED) else "turn-order"
             seldom = (
                 fact.at["odd"] == ECHO and n * SELDOM < fact.value["of"]
             )  # such as a sentence that is right as it is
@@ -227,6 +232,12 @@ def echoes(turns: list[dict[str, Any]]) -> Iterator[str]:
             if len(question) >= LONG and question in answer:
                 yield ECHO
                 return
+
+
+def templated(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """Whether a turn holds tokens of a chat template."""
+    if any(TEMPLATE.search(text) for turn in turns for text in said(turn) if "<" in text or "[" in text):
+        yield TEMPLATED
 
 
 def _text(turn: dict[str, Any]) -> str:

@@ -19,6 +19,10 @@ PIECE = 1 << 15
 WAITING = 1 << 16
 """Values that wait until they are counted together: one count costs as much as so many values."""
 EXTREMES = 32
+COMMON = 5
+"""So many of the most frequent values are told."""
+EXACT = 2**53
+"""Whole numbers beyond are not told apart as floats."""
 LEVELS = (1, 5, 25, 50, 75, 95, 99)
 
 
@@ -185,7 +189,8 @@ class Numbers:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
 
         ``bins``: with ``histogram``, the values' counts; ``treated``: with a proposed ``treatment`` (see ``treatments``);
-        ``commonest``: the most frequent value and its share.
+        ``commonest``: the most frequent value and its share; ``values``: how many distinct ones there are, and the most frequent
+        of them, unless only histograms were kept or whole numbers are too long to be told apart.
         """
         import numpy as np
 
@@ -206,6 +211,7 @@ class Numbers:
                 "treatment": None,
                 "piled": None,
                 "commonest": None,
+                "values": None,
                 "n": 0,
             }
         n = self.n
@@ -242,6 +248,7 @@ class Numbers:
             "treatment": treatment(levels, weights, outliers) if treated else None,
             "piled": piled(levels, weights),
             "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
+            "values": None if self.bucketed or max(-self.low, self.high) > EXACT else most_common(levels, weights),
             "n": n,
         }
 
@@ -291,6 +298,15 @@ class Numbers:
         farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
         where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
+
+
+def most_common(levels: Any, weights: Any) -> dict[str, Any]:
+    """How many distinct values there are, and the most frequent of them, the smaller first where they are equally frequent."""
+    import numpy as np
+
+    first = np.lexsort((levels, -weights))[:COMMON]
+    common = [{"value": float(levels[i]), "count": int(weights[i])} for i in first]
+    return {"distinct": len(levels), "common": common}
 
 
 def piled(levels: Any, weights: Any) -> dict[str, float] | None:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from dataloader_expert.checks.base import HISTOGRAM, LABELS_BLANK, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
-from dataloader_expert.checks.numbers import CAP, Numbers
+from dataloader_expert.checks.base import (
+    HISTOGRAM,
+    LABELS_BLANK,
+    MISSING,
+    SPLIT_STATISTICS,
+    STATISTICS,
+    VALUES,
+    Check,
+    Context,
+)
+from dataloader_expert.checks.numbers import CAP, COMMON, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -29,6 +39,8 @@ NEARLY_ALL = 0.99
 UNSCALED = ("category", "audio", "tokens")
 """Kinds of fields in which a far value means nothing, as do pixels of eight bits: codes, and single samples of a signal."""
 RGB = ("red", "green", "blue")
+MOST_TEXTS, LONGEST_TEXT = 10_000, 256
+"""Distinct texts of a field that are counted, and the characters of one beyond which none is."""
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
 
@@ -43,7 +55,10 @@ class Statistics(Check):
         self.split: str | None = None
         self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
         self.present: dict[str, int] = {f.name: 0 for f in context.fields}
-        self.words: dict[str, set[str]] = {}
+        self.words: dict[str, Counter[str]] = {}
+        """How often each text of a field occurs; of one with many or long texts, two of them."""
+        self.many: set[str] = set()
+        """These fields."""
         self.deep = {f.name for f in context.fields if f.kind == "image" and f.dtype != "uint8"}
         """Fields of images whose pixels are not bytes: in stored units, in one channel."""
         self.where = Places()
@@ -101,7 +116,7 @@ class Statistics(Check):
             lengths = np.array([len(text or "") for text in shared], np.int64)[codes]
             known: Any = slice(None) if column.nulls is None else ~column.nulls
             self._at(name).see(lengths[known], first, rows=rows[known])
-            self._distinct(name, list(column.counts()))
+            self._distinct(name, column.counts())
             return
         if column.stacked is not None and column.stacked.size:
             if not self._pictures(name, column.stacked):
@@ -150,14 +165,17 @@ class Statistics(Check):
                 self._one(name, wrong[None], unit, rows, "gray")
         return as_rgb(image)
 
-    def _distinct(self, name: str, values: list[Any]) -> None:
-        """Whether a field of texts holds more than one: two are kept."""
-        kept = self.words.setdefault(name, set())
-        for value in values:
-            if len(kept) > 1:
-                return
-            if value is not None:
-                kept.add(str(value))
+    def _distinct(self, name: str, values: Mapping[Any, int] | list[Any]) -> None:
+        """Counts the texts among values, or adds up their counts, unless there are too many."""
+        kept = self.words.setdefault(name, Counter())
+        if name in self.many and len(kept) > 1:
+            return
+        found = Counter(value for value in values if isinstance(value, str)) if isinstance(values, list) else values
+        kept.update({text: n for text, n in found.items() if text is not None})
+        if len(kept) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in found if text is not None):
+            self.many.add(name)
+        if name in self.many:
+            self.words[name] = Counter(dict.fromkeys(sorted(kept)[:2], 1))
 
     def _pictures(self, name: str, values: Any) -> bool:
         """Counts an image array's channels, shape [n, h, w], [n, h, w, c] or [n, c, h, w], uint8; False if it is none."""
@@ -209,8 +227,9 @@ class Statistics(Check):
         for mine, theirs in ((self.missing, other.missing), (self.present, other.present)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
+        self.many |= other.many
         for name, found in other.words.items():
-            self._distinct(name, sorted(found))
+            self._distinct(name, found)
         self.where.merge(other.where)
         self.files.merge(other.files)
 
@@ -229,6 +248,8 @@ class Statistics(Check):
         evidence = self.evidence()
         self._gray_as_rgb()
         treated = {f.name for f in self.context.fields if f.kind in MEASURED and f.name != self.context.label}
+        dtypes = {f.name: f.dtype for f in self.context.fields}
+        scalars = {f.name for f in self.context.fields if not f.shape and f.kind not in ("image", "audio", "mask")}
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
         categories = {
             f.name for f in self.context.fields if f.kind == "category"
@@ -257,6 +278,11 @@ class Statistics(Check):
                 yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
+            values = summary.pop("values")
+            if field in self.words:
+                values = None if field in self.many else common_texts(self.words[field])
+            if values is not None and field in scalars and channel is None:
+                yield Fact(VALUES, _as_stored(values, dtypes[field], numbers.whole), evidence, at)
             if summary["outliers"]:
                 summary["outliers"]["where"] = [self._placed(w) for w in summary["outliers"]["where"]]
             yield Fact(STATISTICS, summary, evidence, at)
@@ -308,6 +334,26 @@ class Statistics(Check):
                     places,
                     fact.value,
                 )
+
+
+def common_texts(counts: Counter[str]) -> dict[str, Any]:
+    """How many distinct texts there are, and the most frequent of them, in the order of the alphabet where they are equally frequent."""
+    first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:COMMON]
+    return {"distinct": len(counts), "common": [{"value": text, "count": n} for text, n in first]}
+
+
+def _as_stored(values: dict[str, Any], dtype: str, whole: bool) -> dict[str, Any]:
+    """The values as they are stored: whole numbers without a fraction, floats of 32 bits with as many digits as they have."""
+    import numpy as np
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, str):
+            return value
+        if dtype == "bool":
+            return bool(value)
+        return int(value) if whole else float(str(np.float32(value))) if dtype == "float32" else value
+
+    return {**values, "common": [{**one, "value": plain(one["value"])} for one in values["common"]]}
 
 
 def _moments(numbers: Numbers) -> dict[str, float | None]:

@@ -1,4 +1,5 @@
-"""Tags of tokens in two schemes: entities of one token are B- in some samples (BIO) and U- or S- in others (BILOU, BIOES)."""
+"""Tags of tokens in two schemes: entities of one token are B- in some samples (BIO) and U- or S- in others (BILOU, BIOES); and a few
+samples in which an entity begins without B-, where the others always have it."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -17,29 +19,44 @@ SCHEMES = Quantity(
 )
 BIO, BILOU = "BIO", "BILOU"
 LAST, SINGLE = {"L", "E"}, {"U", "S"}
+PREFIXES = {"B", "I", "O"} | LAST | SINGLE
+STARTS = Quantity(
+    "tags_without_start", "samples", "samples with an I- tag that continues no entity of its type, with places"
+)
 LEAST = 3
 """The fewest samples of a scheme."""
 
 
 class TagSchemes(Check):
-    ids = ("label-twins",)
+    ids = ("label-twins", "tag-order")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fields = [f.name for f in context.fields if f.kind == "other" and f.dtype == "list"]
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.tagged: Counter[str] = Counter()
+        self.orphans: Counter[str] = Counter()
+        """Samples with tags of entities, and those of which one has no beginning, by field."""
         self.where = Places()
 
     def applies(self) -> bool:
         return bool(self.fields)
 
     def looked(self) -> bool:
-        return bool(self.counts)
+        return bool(self.tagged)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
         for name, i, value in block.values(self.fields):
-            scheme = scheme_of(value) if isinstance(value, list) and value else None
+            if not isinstance(value, list) or not value:
+                continue
+            tags = tags_of(value)
+            if tags is not None and any(head in ("B", "I") for head, _ in tags):
+                self.tagged[name] += 1
+                if without_start(tags):
+                    self.orphans[name] += 1
+                    self.where.add((name, "orphan"), block, i, name)
+            scheme = scheme_of(value)
             if scheme is not None:
                 self.counts[name, scheme] += 1
                 self.where.add((name, scheme), block, i, name)
@@ -48,6 +65,8 @@ class TagSchemes(Check):
         assert isinstance(other, TagSchemes)
         self.seen += other.seen
         self.counts += other.counts
+        self.tagged += other.tagged
+        self.orphans += other.orphans
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
@@ -57,6 +76,10 @@ class TagSchemes(Check):
                 rare = min(counts, key=lambda scheme: counts[scheme])
                 value = {"counts": counts, "rare": rare, "where": self.where.of((name, rare))}
                 yield Fact(SCHEMES, value, self.evidence(), {"field": name})
+            if 0 < self.orphans[name] * FEW <= self.tagged[name]:
+                places = self.where.of((name, "orphan"))
+                odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
+                yield Fact(STARTS, odd, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCHEMES):
@@ -66,6 +89,28 @@ class TagSchemes(Check):
             text += f"entities of one token {verb(2, 'are')} B- in some and U- or S- in others"
             fix = "convert all to one scheme: the same entity has two labels now"
             yield finding("label-twins", "warning", text, fact, fix, v["where"], n)
+        for fact in facts.all(STARTS):
+            n, name = fact.value["count"], escaped(str(fact.at["field"]))
+            text = f"{name}: in {n:,} of {number(fact.value['of'], 'sample')} an I- tag follows neither B- nor I- of its type"
+            fix = "write B- where an entity begins, as in the other samples, or correct the type: evaluation drops or joins such entities"
+            yield finding("tag-order", "warning", text, fact, fix, fact.value["where"], n)
+
+
+def tags_of(values: Sequence[object]) -> list[tuple[str, str]] | None:
+    """Each tag's prefix and type; None unless all are tags of a scheme."""
+    if not all(isinstance(value, str) and (value == "O" or value[1:2] == "-") for value in values):
+        return None
+    split = [str(value).partition("-") for value in values]
+    return [(head, kind) for head, _, kind in split] if {head for head, _, _ in split} <= PREFIXES else None
+
+
+def without_start(tags: Sequence[tuple[str, str]]) -> bool:
+    """Whether an entity begins with I-."""
+    before = [("O", ""), *tags[:-1]]
+    return any(
+        head == "I" and (last not in ("B", "I") or kind != other)
+        for (last, other), (head, kind) in zip(before, tags, strict=True)
+    )
 
 
 def scheme_of(tags: Sequence[object]) -> str | None:
@@ -73,7 +118,7 @@ def scheme_of(tags: Sequence[object]) -> str | None:
     if not all(isinstance(tag, str) for tag in tags):
         return None
     heads = [str(tag).partition("-")[0] if "-" in str(tag) else str(tag) for tag in tags]
-    if not {*heads} <= {"B", "I", "O"} | LAST | SINGLE or not {"B", *SINGLE} & {*heads}:
+    if not {*heads} <= PREFIXES or not {"B", *SINGLE} & {*heads}:
         return None
     if {*heads} & (LAST | SINGLE):
         return BILOU

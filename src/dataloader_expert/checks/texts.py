@@ -1,4 +1,4 @@
-"""Texts: blank ones, and the few that contain markup or invisible characters, or were encoded twice."""
+"""Texts: blank ones, and the few that contain markup, tokens of a template or invisible characters, or were encoded twice."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Texts(Check):
                 min(own) if len(own) == 1 and others and len(others) < FEW_LABELS and not own & others else None
             )
             yield Fact(BLANK, value, self.evidence(), {"field": name})
-        for kind in ("hidden", "markup", "encoded twice"):
+        for kind in ("hidden", "markup", "template", "encoded twice"):
             some = self.counts[kind] * (1 if kind == "encoded twice" else FEW)  # which no text means to be
             if 0 < some <= self.texts:
                 strange = {"count": self.counts[kind], "where": self.where.of(kind)}
@@ -132,6 +132,8 @@ class Texts(Check):
                 fact,
                 "fetch them anew, without stripping their lines"
                 if kind == "flat"
+                else "cut the texts off there or drop them: the template writes these tokens itself, and a model learns to say them"
+                if kind == "template"
                 else "strip it, as in the other texts, or drop these",
                 fact.value["where"],
                 n,

@@ -16,6 +16,11 @@ TWICE = re.compile(
 MARKUP = re.compile(
     r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
 )
+TEMPLATE = re.compile(
+    r"<\|(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|begin_of_text|end_of_text|(?:start|end)_header_id|user|assistant|system|end)\|>"
+    r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z"
+)
+"""Tokens that the templates of chat models put between turns."""
 QUOTED = re.compile(r"(\"\"\"|''').*?\1|(?<![\w=])\"[^\"\n]*\"|(?<![\w=])'[^'\n]*'", re.S)
 """A string of a program: what it holds is not markup of the text."""
 ABSENT = {
@@ -47,6 +52,7 @@ KINDS = {
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
+    "template": "hold tokens of a chat template, such as <|im_end|> or [INST]",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 
@@ -60,6 +66,8 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "encoded twice"
     if "<" in text and _has_markup(text):
         yield "markup"
+    if ("<" in text or "[" in text) and TEMPLATE.search(text):
+        yield "template"
 
 
 def indented(text: str) -> bool | None:

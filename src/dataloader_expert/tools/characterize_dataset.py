@@ -50,6 +50,11 @@ class Lengths(Model):
     unit: str
 
 
+class Common(Model):
+    value: Any
+    count: int
+
+
 class FieldLine(Model):
     name: str
     kind: str
@@ -58,6 +63,10 @@ class FieldLine(Model):
     bytes: Sizes | None
     length: Lengths | None = None
     missing: int | None
+    distinct: int | None = Field(
+        None, description="values of a scalar; null: over 10,000 texts, long texts, or too many numbers"
+    )
+    common: list[Common] | None = Field(None, description="the 5 most frequent values; full detail only")
 
 
 class Outliers(Model):

@@ -94,7 +94,7 @@ AT_A_TERMINAL = STEPS[:12]
 """Here no size is required; lists that nobody reads to the end are cut anyway."""
 
 
-FULL_ONLY = {"class_counts_by_split", "histograms", "matrix", "by_batch_size", "predicted", "pictures"}
+FULL_ONLY = {"class_counts_by_split", "common", "histograms", "matrix", "by_batch_size", "predicted", "pictures"}
 """What only charts need: omitted from concise results. Pictures are omitted from every result, but kept at its URI."""
 
 

@@ -14,6 +14,7 @@ from dataloader_expert.checks.base import (
     OBJECT_COUNTS,
     SPLITS,
     STATISTICS,
+    VALUES,
 )
 from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.checks.duplicates import DISTINCT
@@ -201,6 +202,7 @@ def fields_of(facts: Facts) -> list[FieldLine]:
     lines = []
     for f in facts.value(FIELDS, []):
         sizes = facts.value(SAMPLE_BYTES, None, field=f["name"])
+        values = facts.value(VALUES, {"distinct": None, "common": None}, field=f["name"])
         lines.append(
             FieldLine(
                 name=f["name"],
@@ -210,6 +212,8 @@ def fields_of(facts: Facts) -> list[FieldLine]:
                 bytes=None if sizes is None else Sizes(**sizes),
                 length=facts.value(LENGTHS, None, field=f["name"]),
                 missing=facts.value(MISSING, None, field=f["name"]),
+                distinct=values["distinct"],
+                common=values["common"],
             )
         )
     return lines

@@ -1,0 +1,99 @@
+"""Rows in the order of their labels: splits by position, and readers that do not shuffle, see one class after another.
+
+Method: the number of neighbours with different labels, compared with its expectation in random order (Wald and Wolfowitz, "On a test
+whether two samples are from the same population", 1940).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+ORDER = Quantity(
+    "label_order", "pairs of neighbours", "neighbours with different labels, and how many random order has"
+)
+LEAST, FEW = 30, 0.1
+"""The fewest changes that random order must have, and the largest share of these that is an order by label."""
+MOST_LABELS = 1_000
+
+
+class LabelOrder(Check):
+    ids = ("sorted-by-label",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.changes: Counter[str] = Counter()
+        self.pairs: Counter[str] = Counter()
+        """By split."""
+        self.labels: dict[str, Counter[Any]] = {}
+
+    def applies(self) -> bool:
+        return self.context.label is not None
+
+    def looked(self) -> bool:
+        return bool(self.pairs)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        import numpy as np
+
+        column = block.columns.get(str(self.context.label))
+        if column is None or block.samples < 2 or block.unit.members:  # files are in the order of their folders
+            return
+        values = column.values[: block.samples]
+        labels = self.labels.setdefault(str(block.unit.split), Counter())
+        if getattr(values, "ndim", 0) == 1:
+            distinct, counts = np.unique(values, return_counts=True)
+            labels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
+            changes = int((values[1:] != values[:-1]).sum())
+        elif all(isinstance(value, str | int | None) for value in values):
+            labels.update(values)
+            changes = sum(a != b for a, b in itertools.pairwise(values))
+        else:
+            return
+        self.pairs[str(block.unit.split)] += block.samples - 1
+        self.changes[str(block.unit.split)] += changes
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, LabelOrder)
+        self.seen += other.seen
+        self.pairs += other.pairs
+        self.changes.update(other.changes)
+        for split, labels in other.labels.items():
+            self.labels.setdefault(split, Counter()).update(labels)
+
+    def facts(self) -> Iterable[Fact]:
+        found, random = 0, 0.0
+        for split, labels in self.labels.items():
+            n = labels.total()
+            if not n or len(labels) > MOST_LABELS:
+                return
+            found += self.changes[split]
+            random += self.pairs[split] * (1 - sum(k * k for k in labels.values()) / n**2)
+        if random:
+            yield Fact(ORDER, {"changes": found, "random": random}, self.evidence(n=sum(self.pairs.values())))
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ORDER):
+            found, random = fact.value["changes"], fact.value["random"]
+            if random >= LEAST and found <= FEW * random:
+                name = escaped(str(self.context.label))
+                yield finding(
+                    "sorted-by-label",
+                    "info",
+                    f"samples are stored in the order of {name}: it changes {found:,} times from one to the next, in random order {random:,.0f} times",
+                    fact,
+                    "shuffle them before a part is split off by position; read them with shuffle=True, or streams with a buffer larger than a class",
+                    [{"field": str(self.context.label)}],
+                )
+
+
+CHECK = LabelOrder
