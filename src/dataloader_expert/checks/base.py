@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
 from dataloader_expert.sources.arrays import objects_in
 from dataloader_expert.sources.base import PLACED, Block, Field, Objects, Role, Roles, Source
+from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.references import References
 from dataloader_expert.sources.roles import part_of_name
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
@@ -96,6 +98,8 @@ class Context:
     """Files that are byte-identical to another one."""
     failed: int = 0
     """Samples that could not be read: no check sees them."""
+    folders: dict[str | None, Counter[str]] = field(default_factory=dict)
+    """Files in each class folder by split, read or not, where folders are the labels of a file each."""
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
     pivots: dict[str, float] = field(default_factory=dict)
@@ -124,6 +128,7 @@ class Context:
             phrase=source.phrase,
             short_texts=source.short_texts,
             copies=frozenset(source.copies),
+            folders=_in_folders(source),
             collates=bool(getattr(source, "collates", False)),
         )
 
@@ -313,6 +318,14 @@ class Check(ABC):
             population=total,
             seed=None if complete else self.context.seed,
         )
+
+
+def _in_folders(source: Source) -> dict[str | None, Counter[str]]:
+    found: dict[str | None, Counter[str]] = {}
+    if source.label_how == BY_FOLDER and all(unit.samples == 1 and unit.label is not None for unit in source.units):
+        for unit in source.units:
+            found.setdefault(unit.split, Counter())[str(unit.label)] += 1
+    return found
 
 
 def all_checks() -> dict[str, type[Check]]:

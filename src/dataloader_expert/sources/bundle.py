@@ -17,7 +17,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders
+from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders
 from dataloader_expert.sources.samples import spread
 
 NEARLY_ALL = 0.8
@@ -136,7 +136,7 @@ class Bundle(Source):
         )
         self.sharding = "one file per sample"
         if names:
-            self.label, self.label_how = "label", "from the folder names"
+            self.label, self.label_how = "label", BY_FOLDER
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None

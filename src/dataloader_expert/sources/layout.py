@@ -25,6 +25,8 @@ AROUND = {
     "samples", "crops", "audio", "wavs", "clips", "large", "small", "full",
 }  # fmt: skip
 """Words beside a split's in the name of its folder that change nothing."""
+BY_FOLDER = "from the folder names"
+"""How a label is known that the class folders of the files name."""
 MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}

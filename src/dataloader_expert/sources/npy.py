@@ -13,7 +13,7 @@ from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, mo
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes, merge_shapes
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
+from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, split_in_name, without_split
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.samples import spread
@@ -131,7 +131,7 @@ class Npy(Source):
             raise NothingReadable(f"{why}: write them again, or pass another source", damaged)
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:
-            self.label, self.label_how = "label", "from the folder names"
+            self.label, self.label_how = "label", BY_FOLDER
             fields.append(Field("label", "category", "str"))
         self.fields = tuple(fields)
         self.sharding = "one file per sample"

@@ -15,7 +15,7 @@ from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, 
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import in_aside, label_by_name, read_folders
+from dataloader_expert.sources.layout import BY_FOLDER, in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
@@ -109,7 +109,7 @@ class FileSamples(Source):
         self.by_folder = bool(names)
         """Whether labels are told by the folders, or by the names of the files."""
         if names:
-            self.label, self.label_how = "label", "from the folder names"
+            self.label, self.label_how = "label", BY_FOLDER
             self.classes = tuple(names)
         self.annotated: tuple[Field, ...] = ()
         """The fields that tables next to the samples give."""
