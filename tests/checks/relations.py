@@ -38,6 +38,16 @@ def exchanged(rows: Any, one: list[str], other: list[str]) -> Data:
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
 
 
+def named(rows: Any, among: int = 8) -> Data:
+    """A number and a name of one of eight things; in these rows the name of another, of as many things as are among the odd ones."""
+    numbers = np.array([i % 8 for i in range(4 * N)])
+    odd = {i for i in rows if i % 8 < among}
+    names = [f"thing {(k + 3) % 8 if i in odd else k}" for i, k in enumerate(numbers.tolist())]
+    return Data(
+        {"number": numbers, "name": names, "x": np.tile(UP, 4)}, kinds={"number": "category", "name": "category"}
+    )
+
+
 def preferred(rows: Any, as_text: bool = False) -> Data:
     """A good and a bad answer to the same question, in these rows to two."""
     columns: dict[str, list[Any]] = {"chosen": [], "rejected": []}
@@ -177,6 +187,11 @@ SILENT: dict[str, dict[str, Data]] = {
         "from zero": chosen([i % 4 for i in range(60)]),
         "from one": chosen([1 + i % 4 for i in range(60)]),
     },
+    "dependencies": {
+        "a number and a name that agree": named(range(0)),
+        "columns of their own": named(range(0, 4 * N, 2)),
+        "towns of one name": named(range(0, 60), among=3),
+    },
     "preference_pairs": {
         "one question each": preferred(range(0)),
         "texts with one question each": preferred(range(0), as_text=True),
@@ -290,6 +305,7 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         "some from one": (chosen([i % 4 for i in range(60)] + [4] * 5), "out-of-range-ids", "error"),
         "far beyond": (chosen([i % 4 for i in range(60)] + [9]), "out-of-range-ids", "error"),
     },
+    "dependencies": {"names of other numbers in three rows": (named([7, 300, 801]), "columns-contradict", "warning")},
     "preference_pairs": {
         "two of other questions": (preferred([7, 90]), "prompts-differ", "warning"),
         "texts of other questions": (preferred([7, 90], as_text=True), "prompts-differ", "warning"),
