@@ -19,8 +19,9 @@ SPOTS = [
 WORK = [{"kind": "copies", "share": 0.9, "places": [], "lines": 0}]
 
 
-def facts(stage: str, ms: float, work: list[object]) -> Facts:
-    return facts_of((USER_FUNCTIONS, SPOTS, {}), (AVOIDABLE, work, {}), (STAGE, {"ms": ms}, {"stage": stage}))
+def facts(stage: str, ms: float, work: list[object], wait_ms: float = 0.0) -> Facts:
+    spent = {"ms": ms, "wait_ms": wait_ms}
+    return facts_of((USER_FUNCTIONS, SPOTS, {}), (AVOIDABLE, work, {}), (STAGE, spent, {"stage": stage}))
 
 
 def test_the_innermost_line_that_takes_half_of_the_time() -> None:
@@ -28,6 +29,13 @@ def test_the_innermost_line_that_takes_half_of_the_time() -> None:
     assert (found.code, found.severity) == ("costly-line", "info")
     assert "90% of a sample's time goes to one line of your code, data.py:30 in `scaled`" in found.message
     assert list(found.where) == [{"file": "a/data.py", "line": 30}]
+    assert "__init__" in str(found.fix)
+
+
+def test_a_line_that_waits_is_not_told_to_compute_less() -> None:
+    (found,) = costly_line(facts("unattributed", 20.0, [], wait_ms=19.0))
+    assert "is spent waiting at one line of your code" in found.message
+    assert "more workers" in str(found.fix) and "__init__" not in str(found.fix)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dataloader_expert.advice.surroundings import bandwidth
 from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
+from dataloader_expert.probes.health.static_checks import LENGTH, ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
@@ -116,3 +116,30 @@ def test_epochs_that_mostly_begin_say_nothing_of_the_store(again_s: float | None
     stage = {"ms": 5.0, "cpu_ms": 0.1, "wait_ms": 4.9}
     facts = facts_of((MACHINE, {"cpus": 2}, {}), (TRIALS, trials, {}), (STAGE, stage, {"stage": "read"}), *begins)
     assert codes_of(facts, bandwidth) == told
+
+
+@pytest.mark.parametrize(
+    ("rows", "samples", "told"),
+    [
+        ([(0, 46.0), (4, 95.0), (8, 100.0)], 4_000, ["bandwidth-bound"]),
+        ([(0, 46.0), (4, 95.0), (32, 392.0)], 4_000, []),  # uneven samples: more workers still help
+        ([(0, 10.0), (4, 9.0)], 16, []),  # an epoch of one batch
+    ],
+)
+def test_what_does_not_show_that_the_store_is_busy(
+    rows: list[tuple[int, float]], samples: int, told: list[str]
+) -> None:
+    """B36: only a rate that more workers do not raise, of epochs that have batches for all of them."""
+    trials = [
+        {"num_workers": n, "in_order": True, "throughput": {"value": v}, "main_ms": 0.1, "batch_size": 16}
+        for n, v in rows
+    ]
+    stage = {"ms": 20.0, "cpu_ms": 0.1, "wait_ms": 19.9}
+    facts = facts_of(
+        (MACHINE, {"cpus": 2}, {}),
+        (TRIALS, trials, {}),
+        (STAGE, stage, {"stage": "read"}),
+        (LENGTH, {"samples": samples, "dropped": 0}, {}),
+    )
+    assert codes_of(facts, bandwidth) == told
+    assert [f.message.rpartition(" serves ")[2] for f in bandwidth(facts)] == ["about 2 at a time"] * len(told)

@@ -106,9 +106,12 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     if lines:
         spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
         where = f"{posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
-        text = f"{spot['line_share']:.0%} of a sample's time goes to one line of your code, {where}"
-        fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-        fix += "whole arrays instead of Python objects"
+        waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
+        text = f"{spot['line_share']:.0%} of a sample's time {'is spent waiting at' if waits else 'goes to'} one line of your code, {where}"
+        fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
+        if not waits:
+            fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
+            fix += "whole arrays instead of Python objects"
         at = [{"file": spot["file"], "line": spot["line"]}]
         yield finding("costly-line", "info", text, fact, fix, at)
 

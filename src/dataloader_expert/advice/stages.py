@@ -105,7 +105,7 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and collate.value["cpu_ms"] <= COPIES * copying_ms(facts):
         return
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "stack arrays in one call; move per-sample work into __getitem__, which workers run in parallel"
+    fix = "stack arrays in one call, and do the work of each sample once, before training; workers collate as well, so more of them help"
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -11,7 +12,7 @@ from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.static_checks import LEFT_OVER
+from dataloader_expert.probes.health.static_checks import LEFT_OVER, LENGTH
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
@@ -19,6 +20,10 @@ from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
 
+SCALES = 0.5
+"""The power of the number of workers with which the rate grows where they still help."""
+MOST_PARALLEL = 2
+"""Batches of an epoch for each worker from which an epoch's end leaves few of them idle."""
 LEAST_PERIODS = 10
 """Fewest scheduling periods (usually a tenth of a second each) that a share is computed from."""
 CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
@@ -127,14 +132,21 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     little = 0.4 if many >= 4 else 1.3 / many  # two workers that gain no more than this wait one after the other
     alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
     got = rows[many]["throughput"]["value"]
+    fewer = max((n for n in rows if 0 < n < many), default=0)
+    if fewer and math.log(got / rows[fewer]["throughput"]["value"]) > SCALES * math.log(many / fewer):
+        return  # more workers still help: samples are uneven, or beginning an epoch takes long
+    delivered = facts.value(LENGTH, None)
+    if delivered is not None and delivered["samples"] < MOST_PARALLEL * many * rows[many]["batch_size"]:
+        return  # workers have no batches of their own
     begins = beginning(facts)
     if begins is not None and begins[0].value > 0.2 * begins[1] / got:
         return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
+        at_once = max(1, round(got / alone))
         text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage, service or"
-        text += " lock that samples wait for hardly serves more in parallel"
-        fix = "read fewer bytes per sample, or use faster storage; more workers do not help"
+        text += f" lock that samples wait for serves about {at_once} at a time"
+        fix = f"read fewer bytes per sample, or use faster storage; more than {at_once} worker{'s' * (at_once > 1)} hardly help{'s' * (at_once == 1)}"
         yield finding("bandwidth-bound", "info", text, tried, fix)
 
 

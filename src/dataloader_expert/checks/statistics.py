@@ -373,6 +373,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     # what few samples have, or is no field of most: that it is there says something
     rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     kind = field.kind if field is not None else ""
+    called = f"field {name}" if name.isdigit() else name  # of a tuple
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
@@ -405,9 +406,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             "info"
             if (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
             else "warning",
-            f"{name} is missing in every sample"
+            f"{called} is missing in every sample"
             if s["min"] is None
-            else f"{name} is {'the same' if text else format(s['min'], 'g')} in every sample",
+            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample",
             fact,
             "leave it out of the model's inputs: it tells samples apart in no way",
             [{"field": name}],
