@@ -13,7 +13,7 @@ from itertools import combinations
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW, said
+from dataloader_expert.checks.wording import BETTER, FEW, WORSE, said
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -32,8 +32,6 @@ SHORT = 12
 """A text of fewer characters may well stand in two fields."""
 MOSTLY = 0.8
 """The share of samples whose text is in a list from which on it belongs there."""
-BETTER = {"chosen", "positive", "positives", "pos", "accepted", "preferred", "better", "winner", "win", "good"}
-WORSE = {"rejected", "negative", "negatives", "neg", "dispreferred", "worse", "loser", "lose", "bad", "distractors"}
 
 
 class EqualFields(Check):

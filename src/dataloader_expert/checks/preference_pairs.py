@@ -8,9 +8,8 @@ from itertools import product
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.equal_fields import BETTER, WORSE
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW, said
+from dataloader_expert.checks.wording import BETTER, FEW, WORSE, said
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity

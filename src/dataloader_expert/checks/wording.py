@@ -40,6 +40,9 @@ ABSENT = {
     "no data",
 }
 """What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
+BETTER = {"chosen", "positive", "positives", "pos", "accepted", "preferred", "better", "winner", "win", "good"}
+WORSE = {"rejected", "negative", "negatives", "neg", "dispreferred", "worse", "loser", "lose", "bad", "distractors"}
+"""Words in the names of fields of which one is meant to be the better."""
 FEW = 20
 """At most one text in this many is odd; if there are more, the data set consists of such texts."""
 BLOCK = re.compile(
