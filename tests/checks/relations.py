@@ -48,6 +48,13 @@ def named(rows: Any, among: int = 8) -> Data:
     )
 
 
+def opinions(rows: Any) -> Data:
+    """A label and a prediction that differ in these rows."""
+    labels = [f"thing {i % 8}" for i in range(4 * N)]
+    guesses = [f"thing {(i + 3) % 8}" if i in rows else label for i, label in enumerate(labels)]
+    return Data({"label": labels, "prediction": guesses}, kinds={"label": "category", "prediction": "category"})
+
+
 def preferred(rows: Any, as_text: bool = False) -> Data:
     """A good and a bad answer to the same question, in these rows to two."""
     columns: dict[str, list[Any]] = {"chosen": [], "rejected": []}
@@ -191,6 +198,8 @@ SILENT: dict[str, dict[str, Data]] = {
         "a number and a name that agree": named(range(0)),
         "columns of their own": named(range(0, 4 * N, 2)),
         "towns of one name": named(range(0, 60), among=3),
+        "two opinions": opinions(range(0, 960, 240)),
+        "numbers of a byte": Data({"a": np.arange(-100, 100, dtype=np.int8), "b": np.arange(200) % 7}),
     },
     "preference_pairs": {
         "one question each": preferred(range(0)),
@@ -198,6 +207,10 @@ SILENT: dict[str, dict[str, Data]] = {
         "pairs that are of different questions on purpose": preferred(range(0, 240, 2)),
     },
     "answer_marks": {
+        "answers of two lines": Data(
+            {"text": [f"Question: {t}\nAnswer: {t}{'.' * (i % 40 > 0) or chr(10) + t}" for i, t in enumerate(HERE)]},
+            kinds={"text": "text"},
+        ),
         "texts without a mark": Data({"answer": HERE}, kinds={"answer": "text"}),
         "all with a mark": solved(range(0)),
         "a half with a mark": solved(range(0, 240, 2)),
@@ -205,6 +218,11 @@ SILENT: dict[str, dict[str, Data]] = {
     "label_order": {
         "in random order": labels_in(rng.permutation(N)),
         "in turn": labels_in(range(N)),
+        "in the course of time": Data(
+            {"time": 1.6e9 + 60.0 * np.arange(N), "label": ["walks" if i < N // 2 else "sits" for i in range(N)]},
+            "label",
+            kinds={"time": "time"},
+        ),
     },
     "tag_schemes": {
         "one scheme": tagged(*["B-PER I-PER O B-LOC", "O B-LOC O"] * 20),

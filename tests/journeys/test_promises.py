@@ -316,7 +316,7 @@ def test_names_are_printable_wherever_they_come_to_stand(named: Path) -> None:
         assert unprintable(result["report_markdown"]) == set()
         classes = (result.get("characterization") or result).get("classes")
         if classes is not None:
-            assert sorted(classes["counts"].values())[-5:] == [6, 6, 6, 6, 6]
+            assert sorted(classes["counts"].values())[-5:] == [6, 6, 6, 6, 7]  # with the file that cannot be read
             assert len(classes["counts"]) == len(HOSTILE)
             table = [r for r in result["report_markdown"].splitlines() if r.startswith("| ") and "| 6 |" in r]
             assert all(r.replace("\\\\", "").replace("\\|", "").count("|") == 4 for r in table if "%" in r)

@@ -119,3 +119,14 @@ def test_sentences_in_the_only_file(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("\n\n".join("\n".join(sentence) for sentence in words) + "\n")
     source = opened(tmp_path)
     assert (source.format, source.samples) == ("lines", 40)
+
+
+def test_a_test_split_without_its_labels(tmp_path: Path) -> None:
+    """The label is that of training; its file may begin with its name, and the names of classes are no table."""
+    for split, n in (("train", 40), ("test", 12)):
+        np.savetxt(tmp_path / f"X_{split}.txt", RNG.normal(size=(n, 5)))
+    (tmp_path / "y_train.txt").write_text("label\n" + "".join(f"{v}\n" for v in RNG.integers(0, 3, 40)))
+    (tmp_path / "classes.txt").write_text("cat\ndog\nbird\n")
+    source = opened(tmp_path)
+    assert (source.samples, source.label, source.withheld) == (52, "y", frozenset({"y"}))
+    assert source.problems == []

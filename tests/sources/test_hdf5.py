@@ -279,3 +279,12 @@ def test_fields_of_a_split_in_a_file_each(tmp_path: Path) -> None:
         file["y"] = labels["train"][:-2]
     source = opened(tmp_path)
     assert [p.code for p in source.problems] == ["length-mismatch"]
+
+
+def test_a_test_split_without_its_labels(tmp_path: Path) -> None:
+    for name, n in (("train_x", 40), ("train_y", 40), ("test_x", 12)):
+        with h5py.File(tmp_path / f"cells_{name}.h5", "w") as file:
+            file[name[-1]] = RNG.integers(0, 2, (n, 1)) if name.endswith("y") else RNG.random((n, 8))
+    source = opened(tmp_path)
+    assert (source.samples, source.label, source.withheld) == (52, "y", frozenset({"y"}))
+    assert source.problems == []

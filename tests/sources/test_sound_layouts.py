@@ -266,3 +266,23 @@ def test_a_few_grey_images_are_told_once(asker: Asker, tmp_path: Path, rng: np.r
         picture(tmp_path / "ab"[i % 2] / f"{i}.png", rng)
     Image.open(tmp_path / "a" / "4.png").convert("L").save(tmp_path / "a" / "4.png")
     assert told(checked(asker, tmp_path)) == ["mode-drift"]
+
+
+def test_a_lost_mask_is_told_where_each_sample_has_a_folder(tmp_path: Path, rng: np.random.Generator) -> None:
+    for i in range(12):
+        picture(tmp_path / f"p{i:03d}" / f"p{i:03d}.png", rng)
+        picture(tmp_path / f"p{i:03d}" / f"p{i:03d}_mask.png", rng)
+    (tmp_path / "p007" / "p007_mask.png").unlink()
+    assert [p.code for p in opened(tmp_path).problems] == ["missing-pair"]
+
+
+def test_classes_in_folders_and_splits_in_a_table(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    rows = []
+    for i in range(40):
+        name = f"{'cat' if i % 4 else 'dog'}/{i:03d}.png"
+        picture(tmp_path / name, rng)
+        rows.append([name, "test" if i % 5 == 0 else "train"])
+    table(tmp_path / "meta.csv", ["file", "split"], rows)
+    report: Any = asker.ask("characterize_dataset", str(tmp_path), str(tmp_path))
+    assert report.classes.counts == {"cat": 30, "dog": 10}
+    assert {split: sum(of.values()) for split, of in report.class_counts_by_split.items()} == {"train": 32, "test": 8}

@@ -132,8 +132,14 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     little = 0.4 if many >= 4 else 1.3 / many  # two workers that gain no more than this wait one after the other
     alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
     got = rows[many]["throughput"]["value"]
+    if got <= 0:
+        return
     fewer = max((n for n in rows if 0 < n < many), default=0)
-    if fewer and math.log(got / rows[fewer]["throughput"]["value"]) > SCALES * math.log(many / fewer):
+    if (
+        fewer
+        and rows[fewer]["throughput"]["value"] > 0
+        and math.log(got / rows[fewer]["throughput"]["value"]) > SCALES * math.log(many / fewer)
+    ):
         return  # more workers still help: samples are uneven, or beginning an epoch takes long
     delivered = facts.value(LENGTH, None)
     if delivered is not None and delivered["samples"] < MOST_PARALLEL * many * rows[many]["batch_size"]:
@@ -143,7 +149,7 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
-        at_once = max(1, round(got / alone))
+        at_once = max(1, round(got * waits / 1e3))
         text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage, service or"
         text += f" lock that samples wait for serves about {at_once} at a time"
         fix = f"read fewer bytes per sample, or use faster storage; more than {at_once} worker{'s' * (at_once > 1)} hardly help{'s' * (at_once == 1)}"

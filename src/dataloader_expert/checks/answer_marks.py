@@ -20,7 +20,7 @@ UNMARKED = Quantity(
 LEAST = 100
 """The fewest texts of which nearly all share a mark."""
 MOST_MARKS = 1_000
-_MARK = re.compile(r"(?:[^\w\s]{2,8}|(?:[A-Z][\w']*\s){0,4}[A-Z]?[\w']*:)(?=\s*\S)")
+_MARK = re.compile(r"(?:[^\w\s]{2,8}(?![^\w\s])|(?:[A-Z][\w']*\s){0,4}[A-Z]?[\w']*:)(?=\s*\S)")
 """Two to eight characters that are neither letters nor digits, or up to five words and a colon: ``####``, ``Final Answer:``."""
 
 
@@ -44,10 +44,13 @@ class AnswerMarks(Check):
             if column is None:
                 continue
             counts = self.counts[name]
+            texts = {i: v for i, v in enumerate(column.values[: block.samples]) if isinstance(v, str) and v.strip()}
+            marks = {i: mark_of(text) for i, text in texts.items()}
+            [(usual, _)] = Counter(marks.values()).most_common(1) or [("", 0)]
             found: dict[str, list[int]] = {}
-            for i, value in enumerate(column.values[: block.samples]):
-                if isinstance(value, str) and value.strip():
-                    found.setdefault(mark_of(value), []).append(i)
+            for i, mark in marks.items():
+                above = mark != usual != "" and any(line.lstrip().startswith(usual) for line in texts[i].splitlines())
+                found.setdefault(usual if above else mark, []).append(i)  # what follows the mark may take several lines
             for mark, at in found.items():
                 kept = mark if mark in counts or len(counts) < MOST_MARKS else ""
                 counts[kept] += len(at)
@@ -83,8 +86,8 @@ class AnswerMarks(Check):
 
 def mark_of(text: str) -> str:
     """The mark that the last of several lines begins with; empty if there is none."""
-    above, end, last = text.rstrip().rpartition("\n")
-    found = _MARK.match(last.lstrip()) if end and above else None
+    last = text.rstrip().rpartition("\n")[2]
+    found = _MARK.match(last.lstrip())
     return found[0] if found else ""
 
 

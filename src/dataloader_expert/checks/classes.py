@@ -157,7 +157,7 @@ class Classes(Check):
         if not self.usable():
             return
         evidence = self.evidence()
-        if self.context.folders:  # exact, however many of the files were read
+        if self.context.folders and self.context.roles.split is None:  # exact, however many of the files were read
             self.counts = {split: Counter(counts) for split, counts in self.context.folders.items()}
             evidence = self.evidence("counted", n=sum(counts.total() for counts in self.counts.values()))
         total: Counter[Any] = sum(self.counts.values(), Counter())

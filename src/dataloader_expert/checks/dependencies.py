@@ -156,13 +156,16 @@ def codes_of(column: Column, n: int) -> _Codes | None:
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "iu":
             return None
-        if not len(values) or int(values.max()) - int(values.min()) >= 100 * MOST_VALUES:
-            return None
+        if not len(values):
+            return _Codes(np.empty(0, np.int64), [])
         low = int(values.min())
-        there = np.flatnonzero(np.bincount((values - low).astype(np.int64)))
+        if int(values.max()) - low >= 100 * MOST_VALUES:
+            return None
+        values = np.subtract(values, low, dtype=np.int64, casting="unsafe")
+        there = np.flatnonzero(np.bincount(values))
         if len(there) > MOST_VALUES:
             return None
-        codes = np.searchsorted(there, values - low)
+        codes = np.searchsorted(there, values)
         if column.nulls is not None:
             codes = np.where(column.nulls, -1, codes)
         return _Codes(codes[:n], (there + low).tolist())
@@ -210,6 +213,8 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
     # what contradicts is the value of another: an exchange, and no new spelling
     if decided < 2 or any(b not in usual.values() for _, b in found):
         return {}
+    if sum(a == b for a, b in usual.items()) > HALF * len(usual):
+        return {}  # two opinions on one thing, as of a label and a prediction
     return found if 0 < sum(found.values()) <= FEW * total else {}
 
 

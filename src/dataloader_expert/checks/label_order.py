@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -50,6 +50,8 @@ class LabelOrder(Check):
             return
         values = column.values[: block.samples]
         labels = self.labels.setdefault(str(block.unit.split), Counter())
+        if len(labels) > MOST_LABELS:
+            return
         if getattr(values, "ndim", 0) == 1:
             distinct, counts = np.unique(values, return_counts=True)
             labels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
@@ -84,12 +86,17 @@ class LabelOrder(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ORDER):
             found, random = fact.value["changes"], fact.value["random"]
-            if random >= LEAST and found <= FEW * random:
+            if (
+                random >= LEAST
+                and found <= FEW * random
+                and self.context.timed is None
+                and self.context.grouped is None
+            ):
                 name = escaped(str(self.context.label))
                 yield finding(
                     "sorted-by-label",
                     "info",
-                    f"samples are stored in the order of {name}: it changes {found:,} times from one to the next, in random order {random:,.0f} times",
+                    f"samples of one {name} are stored one after another: from one sample to the next it changes {number(found, 'time')}, in random order {random:,.0f} times",
                     fact,
                     "shuffle them before a part is split off by position; read them with shuffle=True, or streams with a buffer larger than a class",
                     [{"field": str(self.context.label)}],

@@ -124,6 +124,7 @@ def unread(source: Source) -> str | None:
         return "tables whose headers repeat a name"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"
-    if getattr(source, "aligned", ()) and source.format != "delimited":
+    beside = getattr(source, "column_files", {})
+    if getattr(source, "aligned", ()) and len({os.path.basename(table) for table in beside}) < max(1, len(beside)):
         return "fields in files of their own"
     return None if source.format in READERS else f"the format {source.format}"

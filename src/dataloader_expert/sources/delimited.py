@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import Unreadable
@@ -67,10 +69,10 @@ class DelimitedText(Csv):
 
     def tables(self) -> list[Entry]:
         """The tables; without any, the columns."""
-        entries = super().tables()
+        entries = [e for e in super().tables() if self.listing.single or not is_beside(e.path)]
         delimiters = {e.path: delimiter_of(self.listing.head(e.path, HEAD), e.size <= HEAD) for e in entries}
         tables = [entry for entry in entries if delimiters[entry.path] != COLUMN]
-        self.singles = [entry for entry in entries if entry not in tables] if tables else []
+        self.singles = [entry for entry in entries if delimiters[entry.path] == COLUMN] if tables else []
         return tables or entries
 
     def join(self) -> None:
@@ -78,7 +80,7 @@ class DelimitedText(Csv):
         rows: Counter[str] = Counter()
         for unit in self.units:
             rows[unit.file] += unit.samples
-        self.first = {file: min(u.start for u in self.units if u.file == file) for file in rows}
+            self.first[unit.file] = min(unit.start, self.first.get(unit.file, unit.start))
         homes: dict[tuple[str, str | None], list[str]] = {}
         for file in rows:
             homes.setdefault(_home(file), []).append(file)
@@ -87,7 +89,10 @@ class DelimitedText(Csv):
             tables = homes.get(_home(entry.path), [])
             values = None if len(tables) != 1 else self._column(entry)
             if values is None:
-                text = "a column alone, beside no table or several: not read as samples"
+                text = (
+                    "values that are no numbers" if len(tables) == 1 else "a column alone, beside no table or several"
+                )
+                text += ": not read as samples"
                 self.problems.append(Unreadable("foreign-file", text, file=entry.path))
             elif len(values) != rows[tables[0]]:
                 text = (
@@ -102,12 +107,20 @@ class DelimitedText(Csv):
                 self.column_files.setdefault(tables[0], {})[name] = entry.path
                 joined.add(entry.path)
         self.aligned = frozenset(joined)
+        held = {u.split: frozenset(self.beside.get(u.file, ())) for u in self.units}
+        if held.get("train"):  # a test split without its labels
+            self.withheld = held["train"] - frozenset.intersection(*held.values())
+
+    def telling(self) -> Sequence[Unit]:
+        return sorted(super().telling(), key=lambda unit: unit.file not in self.beside)
 
     def _column(self, entry: Entry) -> Any:
         """The values of a file with one in each line; None where one is no number."""
         import numpy as np
 
-        lines = self.listing.read(entry.path).decode("utf-8-sig", "replace").split()
+        text = self.listing.read(entry.path).decode("utf-8-sig", "replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(REMARKS)]
+        lines = lines[1:] if lines and not is_number(lines[0]) else lines  # its name
         try:
             return np.array(lines, np.int64)
         except (ValueError, OverflowError):
@@ -161,7 +174,7 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     lines = text.splitlines() if whole else text.splitlines()[:-1]
     while lines and not lines[-1].strip():
         lines.pop()
-    lines = [line for line in lines if not line.startswith(REMARKS)]
+    lines = list(dropwhile(lambda line: line.startswith(REMARKS), lines))
     if len(lines) < FEWEST or not all(line.strip() for line in lines):
         return None
     for mark, fewest in (("\t", 1), (";", 2), ("|", 2), (",", 2)):

@@ -100,13 +100,19 @@ class Hdf5(Bundle):
             if parts is None or len(parts) != 1 or parts[0].ragged or path in self.grouped:
                 return entries
             splits.setdefault((path.rpartition("/")[0], parts[0].split), {})[path] = parts[0]
-        fields = {frozenset(name for part in of.values() for name, _ in part.arrays) for of in splits.values()}
         for of in splits.values():
             names = [name for part in of.values() for name, _ in part.arrays]
             rows = [part.samples for part in of.values()]
-            if len(of) < 2 or len(set(names)) < len(names) or max(rows) - min(rows) > NEARLY * max(rows):
+            if len(set(names)) < len(names) or max(rows) - min(rows) > NEARLY * max(rows):
                 return entries
-        if len(fields) != 1:
+        if all(len(of) < 2 for of in splits.values()):
+            return entries
+        held = {key: {n for part in of.values() for n, _ in part.arrays} for key, of in splits.items()}
+        whole = set[str]().union(*held.values())
+        train = [fields for (_, split), fields in held.items() if split == "train"]
+        if train and all(fields == whole for fields in train):  # a test split may have no labels
+            self.withheld = frozenset(whole.difference(whole.intersection(*held.values())))
+        elif any(fields != whole for fields in held.values()):
             return entries
         for of in splits.values():
             [first, *others] = sorted(
@@ -122,7 +128,7 @@ class Hdf5(Bundle):
                 del known[path], seen[path]
             rows = [part.samples for part in of.values()]
             told = tuple((name, part.samples) for part in of.values() for name, _ in part.arrays)
-            lengths = told if len({*rows}) > 1 else ()
+            lengths = told if len({*rows}) > 1 else of[first].lengths
             seen[first] = (replace(of[first], samples=min(rows), arrays=tuple(arrays), lengths=lengths),)
         self.aligned = frozenset(path for of in splits.values() for path in of if path not in seen)
         return [entry for entry in entries if entry.path in seen]

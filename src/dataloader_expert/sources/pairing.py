@@ -205,12 +205,13 @@ def _join(
             partners.setdefault(sample.path, {})[name] = entry
     splits = {_split_in(entry.path) for key, entry in samples.items() if key in files}
     with_any = {entry.path.rpartition("/")[0] for key, entry in samples.items() if key in files}
+    held = Counter(entry.path.rpartition("/")[0] for entry in samples.values())
     without: dict[str, None] = {}
     for key, entry in samples.items():
         if key in files or _split_in(entry.path) not in splits:  # a split may lack them on purpose
             continue
         folder = entry.path.rpartition("/")[0]
-        if folder not in with_any:
+        if folder not in with_any and held[folder] > 1:  # a folder each would make every lost one a purpose
             without[folder] = None
         else:
             example = next(iter(files.values())).path

@@ -129,12 +129,21 @@ def read_csv(path: Path) -> Iterator[Sample]:
 def read_delimited(path: Path) -> Iterator[Sample]:
     import itertools
 
+    def number(text: str) -> Any:
+        try:
+            return int(text)
+        except ValueError:
+            return float(text)
+
     columns: dict[str, list[Any]] = {}
     for name, beside in BESIDE.get(path.name, {}).items():
         with opened(path.parent / beside) as file:
-            columns[name] = [
-                float(text) if "." in text or "e" in text.lower() else int(text) for text in file.read().split()
-            ]
+            texts = [line.strip() for line in file if line.strip() and not line.startswith(("#", "%", "|", "//"))]
+        try:
+            number(texts[0])
+        except ValueError:
+            del texts[0]  # the column's name
+        columns[name] = [number(text) for text in texts]
     for row, *values in itertools.zip_longest(read_csv(path), *columns.values()):
         yield {**row, **dict(zip(columns, values, strict=True))}
 
