@@ -49,7 +49,18 @@ GROUND = {
             "chosen",
         ),
     },
-    "checks": {"base", "fingerprint", "numbers", "pairs", "alignment", "drawn", "places", "alike", "binned"},
+    "checks": {
+        "base",
+        "fingerprint",
+        "numbers",
+        "pairs",
+        "alignment",
+        "drawn",
+        "places",
+        "alike",
+        "binned",
+        "frequent",
+    },
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("delimited", "csv"), ("hf_disk", "arrow"), ("idx", "npy")}

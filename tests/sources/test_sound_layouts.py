@@ -17,6 +17,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.report import Report
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.sources.samples import FileSamples
 from tests.making.asking import Asker
 
 SEED = int.from_bytes(os.urandom(4), "big")
@@ -210,7 +211,8 @@ def test_masks_in_a_folder_in_place_of_the_split(asker: Asker, tmp_path: Path, r
             where.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(mask).save(where)
     source = opened(tmp_path)
-    assert (source.samples, [f.name for f in source.partners]) == (24, ["mask"])  # type: ignore[attr-defined]
+    assert isinstance(source, FileSamples)
+    assert (source.samples, [f.name for f in source.partners]) == (24, ["mask"])
     report = checked(asker, tmp_path)
     assert not {"mode-drift", "missing-pair", "ragged"} & {*told(report)}
     assert any("test/good" in u.why for u in report.unknowns)
@@ -226,7 +228,8 @@ def test_words_for_partners_before_the_number(tmp_path: Path, rng: np.random.Gen
             depth = Image.fromarray(rng.integers(500, 9000, (24, 24)).astype(np.uint16))
             depth.save(tmp_path / scene / f"depth_{i:05d}.png")
     source = opened(tmp_path)
-    assert (source.samples, [f.name for f in source.partners]) == (10, ["depth"])  # type: ignore[attr-defined]
+    assert isinstance(source, FileSamples)
+    assert (source.samples, [f.name for f in source.partners]) == (10, ["depth"])
 
 
 def test_a_table_of_pairs_says_nothing_of_one_image(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:

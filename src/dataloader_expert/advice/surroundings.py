@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -10,7 +9,7 @@ from dataloader_expert.advice.stages import cpu_and_waits
 from dataloader_expert.advice.transport import beginning
 from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER, LENGTH
 from dataloader_expert.probes.model.batch import BATCH
@@ -135,11 +134,7 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     if got <= 0:
         return
     fewer = max((n for n in rows if 0 < n < many), default=0)
-    if (
-        fewer
-        and rows[fewer]["throughput"]["value"] > 0
-        and math.log(got / rows[fewer]["throughput"]["value"]) > SCALES * math.log(many / fewer)
-    ):
+    if fewer and got > rows[fewer]["throughput"]["value"] * (many / fewer) ** SCALES:
         return  # more workers still help: samples are uneven, or beginning an epoch takes long
     delivered = facts.value(LENGTH, None)
     if delivered is not None and delivered["samples"] < MOST_PARALLEL * many * rows[many]["batch_size"]:
@@ -152,7 +147,7 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         at_once = max(1, round(got * waits / 1e3))
         text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage, service or"
         text += f" lock that samples wait for serves about {at_once} at a time"
-        fix = f"read fewer bytes per sample, or use faster storage; more than {at_once} worker{'s' * (at_once > 1)} hardly help{'s' * (at_once == 1)}"
+        fix = f"read fewer bytes per sample, or use faster storage; more than {number(at_once, 'worker')} hardly help{'s' * (at_once == 1)}"
         yield finding("bandwidth-bound", "info", text, tried, fix)
 
 

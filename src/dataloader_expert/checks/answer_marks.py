@@ -79,13 +79,13 @@ class AnswerMarks(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNMARKED):
             n, of, name = fact.value["count"], fact.value["of"], escaped(str(fact.at["field"]))
-            text = f"{name}: {n:,} of {number(of, 'text')} {verb(n, 'do')} not begin {'its' if n == 1 else 'their'} last line with {fact.value['mark']!r}, as the others do"
+            text = f"{name}: {n:,} of {number(of, 'text')} {verb(n, 'have')} no line that begins with {fact.value['mark']!r}, as the last line of the others does"
             fix = "find out whether these texts were cut off or written otherwise: what reads the answer behind the mark fails on them"
             yield finding("suspicious-text", "warning", text, fact, fix, fact.value["where"], n)
 
 
 def mark_of(text: str) -> str:
-    """The mark that the last of several lines begins with; empty if there is none."""
+    """The mark that the last line begins with; empty if there is none."""
     last = text.rstrip().rpartition("\n")[2]
     found = _MARK.match(last.lstrip())
     return found[0] if found else ""

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from dataloader_expert.checks.binned import binned
+from dataloader_expert.checks.frequent import most_common
 from dataloader_expert.checks.quantiles import bucket_value, buckets, quantile
 from dataloader_expert.checks.treatments import treatment
 
@@ -19,8 +20,6 @@ PIECE = 1 << 15
 WAITING = 1 << 16
 """Values that wait until they are counted together: one count costs as much as so many values."""
 EXTREMES = 32
-COMMON = 5
-"""So many of the most frequent values are told."""
 EXACT = 2**53
 """Whole numbers beyond are not told apart as floats."""
 LEVELS = (1, 5, 25, 50, 75, 95, 99)
@@ -298,18 +297,6 @@ class Numbers:
         farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
         where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
-
-
-def most_common(levels: Any, weights: Any) -> dict[str, Any]:
-    """How many distinct values there are, and the most frequent of them, the smaller first where they are equally frequent."""
-    import numpy as np
-
-    k = min(COMMON, len(levels))
-    least = np.partition(weights, len(weights) - k)[-k]  # in a column of distinct values a sort would take a second
-    more, equal = np.flatnonzero(weights > least), np.flatnonzero(weights == least)[:k]
-    first = [*more[np.argsort(-weights[more], kind="stable")], *equal][:k]
-    common = [{"value": float(levels[i]), "count": int(weights[i])} for i in first]
-    return {"distinct": len(levels), "common": common}
 
 
 def piled(levels: Any, weights: Any) -> dict[str, float] | None:

@@ -12,6 +12,7 @@ from dataloader_expert.checks.fingerprint import blank, content_fields, digest64
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.spilling import PARTS, Rows, Spill
 from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
@@ -260,7 +261,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "near-duplicates",
             "info",
-            f"{number(versions['samples'], of[:-1])} {verb(versions['samples'], 'have')} a version of the same name in another folder: {', '.join(versions['folders'][:6])}",
+            f"{number(versions['samples'], of[:-1])} {verb(versions['samples'], 'have')} a version of the same name in another folder: {', '.join(map(escaped, versions['folders'][:6]))}",
             near,
             "take each folder as an input or a target of one sample: such folders are no classes",
             [place for pair in v["conflicting"] for place in pair],

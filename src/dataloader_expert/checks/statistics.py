@@ -18,7 +18,8 @@ from dataloader_expert.checks.base import (
     Check,
     Context,
 )
-from dataloader_expert.checks.numbers import CAP, COMMON, Numbers
+from dataloader_expert.checks.frequent import as_stored, common_texts
+from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -282,7 +283,7 @@ class Statistics(Check):
             if field in self.words:
                 values = None if field in self.many else common_texts(self.words[field])
             if values is not None and field in scalars and channel is None:
-                yield Fact(VALUES, _as_stored(values, dtypes[field], numbers.whole), evidence, at)
+                yield Fact(VALUES, as_stored(values, dtypes[field], numbers.whole), evidence, at)
             if summary["outliers"]:
                 summary["outliers"]["where"] = [self._placed(w) for w in summary["outliers"]["where"]]
             yield Fact(STATISTICS, summary, evidence, at)
@@ -334,26 +335,6 @@ class Statistics(Check):
                     places,
                     fact.value,
                 )
-
-
-def common_texts(counts: Counter[str]) -> dict[str, Any]:
-    """How many distinct texts there are, and the most frequent of them, in the order of the alphabet where they are equally frequent."""
-    first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:COMMON]
-    return {"distinct": len(counts), "common": [{"value": text, "count": n} for text, n in first]}
-
-
-def _as_stored(values: dict[str, Any], dtype: str, whole: bool) -> dict[str, Any]:
-    """The values as they are stored: whole numbers without a fraction, floats of 32 bits with as many digits as they have."""
-    import numpy as np
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, str):
-            return value
-        if dtype == "bool":
-            return bool(value)
-        return int(value) if whole else float(str(np.float32(value))) if dtype == "float32" else value
-
-    return {**values, "common": [{**one, "value": plain(one["value"])} for one in values["common"]]}
 
 
 def _moments(numbers: Numbers) -> dict[str, float | None]:

@@ -87,7 +87,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     known["BESIDE"] = {
-        os.path.basename(table): {name: os.path.basename(path) for name, path in files.items()}
+        os.path.basename(table): {name: os.path.basename(file.path) for name, file in files.items()}
         for table, files in getattr(source, "column_files", {}).items()
     }
     known["BEFORE"] = dialects[0].remarks if dialects else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Any, ClassVar
 
@@ -30,6 +30,14 @@ _BLANKS = re.compile(rb"[ \t]+")
 _OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
 
 
+@dataclass(frozen=True)
+class ColumnFile:
+    """A file with one number for each row of a table: float64 or int64 [rows]."""
+
+    path: str
+    values: Any
+
+
 class DelimitedText(Csv):
     format = "delimited"
     kinds = frozenset({"text"})
@@ -41,14 +49,15 @@ class DelimitedText(Csv):
         super().__init__()
         self.singles: list[Entry] = []
         """The files of a column alone."""
-        self.beside: dict[str, dict[str, Any]] = {}
-        """Of each table: the columns that such files hold of its rows, float64 or int64 [rows]."""
-        self.column_files: dict[str, dict[str, str]] = {}
-        """Of each table: these files, by column."""
-        self.aligned: frozenset[str] = frozenset()
-        """These files."""
+        self.column_files: dict[str, dict[str, ColumnFile]] = {}
+        """Of each table: those that hold a column of its rows, by its name."""
         self.first: dict[str, int] = {}
         """The first row of each table."""
+
+    @property
+    def aligned(self) -> frozenset[str]:
+        """The files whose lines belong to those of a table."""
+        return frozenset(file.path for columns in self.column_files.values() for file in columns.values())
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
@@ -84,7 +93,6 @@ class DelimitedText(Csv):
         homes: dict[tuple[str, str | None], list[str]] = {}
         for file in rows:
             homes.setdefault(_home(file), []).append(file)
-        joined = set()
         for entry in self.singles:
             tables = homes.get(_home(entry.path), [])
             values = None if len(tables) != 1 else self._column(entry)
@@ -103,16 +111,13 @@ class DelimitedText(Csv):
                 stem = entry.path.rpartition("/")[2].rpartition(".")[0]
                 name = without_split(stem) or stem
                 name = f"{name}_2" if name in self.names else name
-                self.beside.setdefault(tables[0], {})[name] = values
-                self.column_files.setdefault(tables[0], {})[name] = entry.path
-                joined.add(entry.path)
-        self.aligned = frozenset(joined)
-        held = {u.split: frozenset(self.beside.get(u.file, ())) for u in self.units}
+                self.column_files.setdefault(tables[0], {})[name] = ColumnFile(entry.path, values)
+        held = {u.split: frozenset(self.column_files.get(u.file, ())) for u in self.units}
         if held.get("train"):  # a test split without its labels
             self.withheld = held["train"] - frozenset.intersection(*held.values())
 
     def telling(self) -> Sequence[Unit]:
-        return sorted(super().telling(), key=lambda unit: unit.file not in self.beside)
+        return sorted(super().telling(), key=lambda unit: unit.file not in self.column_files)
 
     def _column(self, entry: Entry) -> Any:
         """The values of a file with one in each line; None where one is no number."""
@@ -128,12 +133,12 @@ class DelimitedText(Csv):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         block = super().decode(unit, raw)
-        beside = self.beside.get(unit.file)
-        if not beside:
+        columns = self.column_files.get(unit.file)
+        if not columns:
             return block
         lo = unit.start - self.first[unit.file]
         rows = slice(lo, lo + unit.samples) if block.rows is None else lo + block.rows
-        more = {name: Column(values[rows]) for name, values in beside.items()}
+        more = {name: Column(file.values[rows]) for name, file in columns.items()}
         return replace(block, columns={**block.columns, **more})
 
     def _dialect(self, entry: Entry) -> Dialect:

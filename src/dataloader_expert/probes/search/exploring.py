@@ -14,7 +14,7 @@ from dataloader_expert.probes.search.limits import bound
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
-from dataloader_expert.probes.search.thresholds import ALIKE, MOST_WORKERS, WORTH
+from dataloader_expert.probes.search.thresholds import ALIKE, WORTH, most_workers
 from dataloader_expert.probes.sharding import copied
 
 LIKELY = 0.5
@@ -110,9 +110,7 @@ class Explorer:
 
     def _most(self) -> int:
         """The most workers worth trying: as allowed, and at most as many as an epoch has batches, or a stream samples."""
-        most: float = (
-            MOST_WORKERS * max(1.0, self.settings.served.cpus) if self.max_workers is None else self.max_workers
-        )
+        most: float = most_workers(self.settings.served.cpus) if self.max_workers is None else self.max_workers
         if copied(self.settings.bench):
             most = min(most, 1)
         runners = self.settings.runners.values()

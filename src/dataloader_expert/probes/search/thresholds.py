@@ -23,6 +23,12 @@ MOST_WORKERS = 16
 """The most workers per core that are tried by default: each costs a process, its memory and descriptors. For CPU-bound
 samples the model expects no gain long before."""
 
+
+def most_workers(cpus: float) -> int:
+    """The most workers that are tried by default."""
+    return int(MOST_WORKERS * max(1.0, cpus))
+
+
 SEARCH_SHARE, PROOF_SHARE = 0.6, 0.8
 """Shares of the request's remaining time for the search alone, and for the search with its proof. Stages and
 experiments follow; a proved setting is worth more to the user than any of them."""

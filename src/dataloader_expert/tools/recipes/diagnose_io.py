@@ -41,7 +41,7 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.search.loading import CURVE, ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
-from dataloader_expert.probes.search.thresholds import MOST_WORKERS, PROOF_SHARE
+from dataloader_expert.probes.search.thresholds import MOST_WORKERS, PROOF_SHARE, most_workers
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
@@ -134,7 +134,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
         unknowns.append(Unknown("recommended", "no setting could be timed; see the other unknowns"))
-    most = int(MOST_WORKERS * max(1.0, around.cpus or 1.0))
+    most = most_workers(around.cpus)
     if recommended is not None and request.max_workers is None and recommended["settings"]["num_workers"] >= most:
         unknowns.append(Unknown("more workers", f"at most {most} are tried, {MOST_WORKERS} a core: pass max_workers"))
     stages = stages_of(facts)
