@@ -266,14 +266,15 @@ def test_a_stream_tells_its_length_when_an_epoch_ends() -> None:
     with tapped():
         runner = Runner(served.current, served, stream=True)
         try:
-            steady = runner.block(0.02, None)
+            rates = [runner.block(0.02, None)]
             while runner.whole == math.inf:
-                last = runner.block(0.02, None)
+                rates.append(runner.block(0.02, None))
         finally:
             runner.close()
+    *before, last = rates
     assert runner.whole == 300
     assert last < 300 / 0.5  # half a second to start, and some time to read
-    assert steady > 1.2 * last
+    assert max(before) > 1.2 * last  # the best of them: a block is 20 ms, and may be disturbed
     assert all(rate < 300 / 0.5 for rate in runner.blocks)
 
 
