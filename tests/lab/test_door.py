@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from dataloader_expert.lab import door, failures
 from dataloader_expert.lab.door import Door, find_python
 from dataloader_expert.lab.failures import user_stack
 from dataloader_expert.lab.outcome import Limits, Outcome
-from dataloader_expert.lab.starting import environment
+from dataloader_expert.lab.starting import begin, environment
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.tools.execution import Settings, message_for
@@ -356,7 +358,10 @@ WAYS: dict[str, tuple[str, signal.Signals | None]] = {
     "warden": ("warden", signal.SIGKILL),
     "host and server": ("host server", signal.SIGKILL),
     "warden and server": ("warden server", signal.SIGKILL),
+    "warden, then server": ("warden pause server", signal.SIGKILL),
 }
+PAUSE_S = 0.005
+"""So long after its warden's death the server was ending the host."""
 
 
 @pytest.fixture(scope="module")
@@ -389,12 +394,28 @@ def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[by
         closed(server)
     else:
         for name in who.split():
-            os.kill(pids[name], signum)
+            if name == "pause":
+                time.sleep(PAUSE_S)
+            else:
+                os.kill(pids[name], signum)
     stays = set() if "server" in who else {server.pid}
     assert until(lambda: set(processes(mark)) <= stays, 6.0), processes(mark)
     closed(server)
     assert until(lambda: not processes(mark), 6.0)
     assert until(lambda: not [p for p in mark.iterdir() if p.name.startswith("dataloader-expert-")], 6.0)
+
+
+def test_a_host_cleans_up_though_nobody_read_what_it_said(mark: Path) -> None:
+    """Our promise: the end of a server that left a message unread is an end like any other, even if the warden cannot sweep."""
+    begun = begin(sys.executable, False)
+    assert select.select([begun.control], [], [], 60)[0]
+    os.kill(begun.process.pid, signal.SIGSTOP)
+    try:
+        begun.control.close()
+        assert until(lambda: not Path(begun.folder).exists(), 6.0)
+    finally:
+        begun.process.kill()
+        begun.process.wait()
 
 
 @pytest.mark.gpu

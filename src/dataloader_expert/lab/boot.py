@@ -87,10 +87,12 @@ def main() -> None:
             os._exit(1)
         from dataloader_expert.lab.host import serve
 
-        serve(control, package, warden)
-        await_children(GONE_S if os.getppid() == warden else ALONE_S)
-        remove_package_dir(package)
-        os._exit(0)
+        try:
+            serve(control, package, warden)
+        finally:
+            await_children(GONE_S if os.getppid() == warden else ALONE_S)
+            remove_package_dir(package)
+            os._exit(0)
     prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped warden wakes when the server dies, and looks
     signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
     watch(control, host)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -146,10 +147,12 @@ class HostClient:
         self.ending.start()
 
     def _end(self, patience_s: float) -> None:
-        try:
+        until = time.monotonic() + patience_s
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            pass
+        # whose warden was killed cleans up by itself: killed in the midst of it, its folder would stay if we were killed next
+        while time.monotonic() < until and any(_is_child_of(pid, self.folder) for pid in self.hosts):
+            time.sleep(0.01)
         left = [pid for pid in (self.process.pid, *self.hosts) if _is_child_of(pid, self.folder)]
         if left:
             group = [p for pid in left for p in (pid, *descendants_of(pid))]
@@ -158,10 +161,8 @@ class HostClient:
                 end_all(pid)
             kill(left, signal.SIGKILL)
             shm.remove(names, self.shm_there)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # in an uninterruptible wait: it ends when the wait does
             self.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            pass  # in an uninterruptible wait: it ends when the wait does
         if self.watched >= 0:
             os.close(self.watched)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -112,7 +112,10 @@ class HostProcess:
             self._end(child, "cancel")
 
     def _message(self) -> bool:
-        message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
+        try:
+            message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
+        except OSError:  # the server died with a message of ours unread
+            return False
         if not message:
             return False
         order = json.loads(message)
