@@ -88,6 +88,7 @@ READERS = {
     "/soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
     "/h5py/": "write chunks of the shape in which samples are read, or read neighbouring samples together",
     "/pyarrow/": "read only the columns that are used, write smaller row groups, and shuffle by row group to use all that was read",
+    "/PIL/": "store the images at the size in which they are used",
     "/pandas/io/": "read the table once, and keep it; or store the rows of a sample together",
 }
 """What to do instead, by a part of the path of the library that reads."""

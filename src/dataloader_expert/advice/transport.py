@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding, saved
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
+from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
@@ -156,6 +158,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
     if again is not None:  # what keeping the workers would not save
         epoch, starts = again[1], max(0.0, starts - again[0].value)
     made, first = facts.value(REMADE, []), facts.find(STARTUP, workers=workers, persistent=kept)
+    used = facts.find(FIRST_USE)
     pause = starts
     if made and first is not None and through is not None:
         pause = max(starts, first.value - workers * through.at["batch_size"] / through.value)
@@ -168,6 +171,9 @@ def startup(facts: Facts) -> Iterator[Finding]:
             if made_there:
                 text += f", in which each makes `{made[0]}` by reading its first sample"
                 fix += f", or make `{made[0]}` in __init__: workers are forked with it"
+            elif used is not None:
+                text += f", in which each {_first_use(used)}"
+                fix += f"; or {_once(used)}"
             _, best = settings(facts)
             if best is not None and not best["settings"]["num_workers"]:
                 fix = "set num_workers=0, as recommended: then nothing is started"
@@ -175,7 +181,25 @@ def startup(facts: Facts) -> Iterator[Finding]:
     if starts > SLOW_START_S:
         text = f"starting {workers} worker{'s' * (workers > 1)} takes {starts:.1f} s"
         fix = "use fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
+        if used is not None:
+            text, fix = f"{text}: each {_first_use(used)}", _once(used)
         yield finding("slow-worker-start", "warning", text, fact, fix)
+
+
+def _first_use(used: Fact) -> str:
+    """What a worker does before its first sample."""
+    imports = used.at["imports"]
+    doing = f"imports `{escaped(imports)}`" if imports else "prepares what its first sample needs"
+    return f"{doing} for {used.value:.1f} s"
+
+
+def _once(used: Fact) -> str:
+    imports = used.at["imports"]
+    if imports:
+        return f"import {escaped(imports)} at the top of the module: forked workers then have it"
+    return (
+        "do that once before the workers are forked, unless it is a connection or a file, which each needs for itself"
+    )
 
 
 RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, epoch_start, startup)

@@ -62,6 +62,8 @@ class Statistics(Check):
         """These fields."""
         self.deep = {f.name for f in context.fields if f.kind == "image" and f.dtype != "uint8"}
         """Fields of images whose pixels are not bytes: in stored units, in one channel."""
+        self.numeric = {f.name for f in context.fields if f.kind in ("number", "boolean")}
+        """Fields of which a list of values has numbers, whatever else is among them."""
         self.where = Places()
         self.files = Files()
         cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
@@ -99,8 +101,12 @@ class Statistics(Check):
 
         values, first = column.values, block.unit.start
         rows = np.arange(len(column)) if block.rows is None else block.rows
+        texts = name not in self.numeric
+        """Whether texts count, by their lengths: a word among numbers is reported as one."""
         if isinstance(values, np.ndarray):
             if values.dtype.kind in "US":
+                if not texts:
+                    return
                 per = values[0].size if len(values) else 1
                 self._at(name).see(np.char.str_len(values), first, max(1, per), rows)
                 self._distinct(name, values.reshape(-1).tolist())
@@ -113,6 +119,8 @@ class Statistics(Check):
             self._one(name, values, block.unit, rows)
             return
         if column.coded is not None:
+            if not texts:
+                return
             codes, shared = column.coded
             lengths = np.array([len(text or "") for text in shared], np.int64)[codes]
             known: Any = slice(None) if column.nulls is None else ~column.nulls
@@ -125,12 +133,17 @@ class Statistics(Check):
             return
         kinds = set(map(type, values))
         if kinds == {str}:  # by far the commonest list, and a long one
+            if not texts:
+                return
             self._at(name).see(np.fromiter(map(len, values), np.int64, len(values)), first, rows=rows)
             self._distinct(name, values)
             return
-        texts = [(i, len(v)) for i, v in enumerate(values) if isinstance(v, str)]
-        if texts:
-            self._at(name).see(np.array([length for _, length in texts]), first, rows=rows[[i for i, _ in texts]])
+        plain = [] if texts else [(i, v) for i, v in enumerate(values) if _is_number(v)]
+        if plain:
+            self._one(name, np.array([float(v) for _, v in plain]), block.unit, rows[[i for i, _ in plain]])
+        lengths = [(i, len(v)) for i, v in enumerate(values) if isinstance(v, str)] if texts else []
+        if lengths:
+            self._at(name).see(np.array([length for _, length in lengths]), first, rows=rows[[i for i, _ in lengths]])
             self._distinct(name, values)
         arrays = [(i, v) for i, v in enumerate(values) if isinstance(v, np.ndarray)]
         for i, value in arrays:
@@ -335,6 +348,11 @@ class Statistics(Check):
                     places,
                     fact.value,
                 )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is one that a float can hold."""
+    return isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 1024)
 
 
 def _moments(numbers: Numbers) -> dict[str, float | None]:

@@ -15,9 +15,9 @@ _FIRST: list[Callable[[], None]] = []
 """What a worker does before its first batch."""
 
 
-def first_in_workers(work: Callable[[], None]) -> None:
+def first_in_workers(*work: Callable[[], None]) -> None:
     """Has each worker that is forked from now on, while fetchers are wrapped, do this before its first batch."""
-    _FIRST[:] = [work]
+    _FIRST[:] = work
 
 
 @contextmanager
@@ -48,7 +48,9 @@ def _outermost(fetch: Fetch, plain: Fetch) -> Fetch:
             return plain(self, index)
         _WITHIN.append(self)
         if _FIRST and get_worker_info() is not None:
-            _FIRST.pop()()
+            for work in _FIRST:
+                work()
+            _FIRST.clear()
         try:
             return fetch(self, index)
         finally:

@@ -13,6 +13,7 @@ from typing import Any
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
 from dataloader_expert.probes.fetchers import first_in_workers
+from dataloader_expert.probes.first_use import first_use, spend
 from dataloader_expert.sources.reference import Filled, Reference, emptied
 
 MAX_SIDE = 512
@@ -45,6 +46,8 @@ class Serving:
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
     filled: Callable[[], list[Filled]] | None = None
     """What reading made in this process, which workers do not find there in training."""
+    first_use: tuple[float, float] = (0.0, 0.0)
+    """CPU and waiting seconds before a worker's first sample that those forked from a process that has read are spared."""
 
     def loader(self, plan: LoaderPlan) -> Any:
         """A real ``torch.utils.data.DataLoader`` at these settings.
@@ -71,7 +74,7 @@ class Serving:
         if workers and self.as_loaded is not None:
             self.as_loaded()
         if workers and self.filled is not None:
-            first_in_workers(partial(emptied, self.filled()))
+            first_in_workers(partial(emptied, self.filled()), partial(spend, *self.first_use))
 
     def start_method(self, loader: Any) -> str:
         """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""
@@ -238,7 +241,9 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     """The dataset and settings to measure: as requested, else the user's loader's, else torch's defaults."""
     source = bench.source
     if isinstance(source, Reference):
-        return _reference(bench, source, batch_size, workers)
+        found = _reference(bench, source, batch_size, workers)
+        found.first_use = first_use(bench)
+        return found
     from torch.utils.data import default_collate
 
     from dataloader_expert.checks.base import MISSING

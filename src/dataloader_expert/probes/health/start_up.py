@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.fetchers import wrapped
 from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
@@ -67,7 +68,8 @@ def _first_batch(served: Serving, method: str, patience: float) -> float:
     served.before_workers(1)
     made = plain(served.dataset, served.collate, served.user_loader, batch_size=2, generator=None, **workers)
     begun = time.perf_counter()
-    iterator = iter(made)
+    with wrapped(lambda fetch: fetch):  # so that forked workers make what this process has made already
+        iterator = iter(made)
     try:
         next(iterator, None)
         return time.perf_counter() - begun

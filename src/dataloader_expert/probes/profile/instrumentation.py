@@ -251,19 +251,34 @@ class Eye:
         image = sys.modules.get("PIL.Image")
         if image is None:
             return
-        plain = image.Image.resize
+        from PIL.JpegImagePlugin import JpegImageFile
+
+        plain, draft = image.Image.resize, JpegImageFile.draft
+        drafted: list[int] = []
+
+        def decode_smaller(picture: Any, *given: Any, **named: Any) -> Any:
+            whole = picture.size
+            made = draft(picture, *given, **named)
+            if picture.size != whole:
+                drafted[:] = picture.size
+            return made
 
         def resize(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
             self.sized[0] += picture.size[0] * picture.size[1]
             self.sized[1] += int(size[0]) * int(size[1])
             # JPEG is decoded at a half, a quarter or an eighth, and not smaller than what is asked for
+            scales = (
+                (1,) if sorted(drafted) == sorted(picture.size) else (8, 4, 2, 1)
+            )  # turned by its orientation, perhaps
             scale = next(
-                s for s in (8, 4, 2, 1) if s == 1 or all(a // s >= b for a, b in zip(picture.size, size, strict=False))
+                s for s in scales if s == 1 or all(a // s >= b for a, b in zip(picture.size, size, strict=False))
             )
             self.sized[2] += picture.size[0] * picture.size[1] // scale**2
+            drafted.clear()
             return plain(picture, size, *more, **named)
 
         image.Image.resize = resize
+        setattr(JpegImageFile, "draft", decode_smaller)  # noqa: B010  # no type checker allows it
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

@@ -25,6 +25,7 @@ from dataloader_expert.probes.experiments.malloc_retention import MallocRetentio
 from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.first_use import FirstUse
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
@@ -85,6 +86,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocAsStarted(request.batch_size),
         StaticChecks(request.batch_size, request.num_workers),
         *step,
+        FirstUse(),
         StreamSharding(request.batch_size),
         Projection(),
         Loading(
