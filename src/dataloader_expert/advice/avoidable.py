@@ -18,6 +18,8 @@ LEAST_MS = 0.1
 """The least milliseconds of a sample of which a line is told."""
 MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
+ALL_OF = 0.9
+"""The share of a line's time from which what it calls is told instead."""
 ONCE = "once in each worker, on first use"
 KINDS = {
     "copies": ("copying objects", "copy only what is changed, or nothing"),
@@ -105,9 +107,16 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     lines = [spot for spot in fact.value if spot["line_share"] >= MOST_OF]
     if lines:
         spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
-        where = f"{posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+        share, what = spot["line_share"], "one line of your code, "
+        called = [s for s in fact.value if ALL_OF * share <= s["inclusive"] < spot["inclusive"]]
+        if called:  # what that line calls takes as long, at several lines
+            spot = min(called, key=lambda s: s["inclusive"])
+            share, what = spot["inclusive"], f"your function `{spot['function']}`, most of it at "
+        where = f"{posixpath.basename(spot['file'])}:{spot['line']}"
+        where += "" if called else f" in `{spot['function']}`"
         waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
-        text = f"{spot['line_share']:.0%} of a sample's time {'is spent waiting at' if waits else 'goes to'} one line of your code, {where}"
+        doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
+        text = f"{share:.0%} of a sample's time {doing} {what}{where}"
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "

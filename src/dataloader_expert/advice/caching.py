@@ -8,7 +8,7 @@ from typing import Literal
 
 from dataloader_expert.advice.stages import cpu_and_waits
 from dataloader_expert.advice.workers import throughput_at
-from dataloader_expert.conclusions import Advice, Finding, saved
+from dataloader_expert.conclusions import Advice, Finding, number, saved
 from dataloader_expert.facts import Fact, Facts, Json, in_bytes
 from dataloader_expert.probes.experiments.sample_cache import CACHED, STAGES
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
@@ -117,10 +117,15 @@ def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = 
     least = found.gain if found.interval is None else found.interval[0]
     if max((f.cost or 0.0 for f in findings), default=0.0) >= saved(least):
         return []
-    workers = found.facts[0].evidence.conditions["workers"]
-    why = f"{found.says}; from {found.now:,.0f} to {found.then:,.0f} samples/s from the second epoch on with {workers} "
-    why += "workers; only if nothing in __getitem__ is meant to be random"
+    ran = found.facts[0].evidence.conditions
+    workers, alone = ran["workers"], ran.get("cached_alone", 0.0)
+    why = f"{found.says}; from {found.now:,.0f} to {found.then:,.0f} samples/s from the second epoch on with {number(workers, 'worker')}"
+    if found.fits == "memory" and alone > WORTH * found.then:
+        why += f", {alone:,.0f} with num_workers=0, as transferring a sample then costs more than reading it"
+    why += "; only if nothing in __getitem__ is meant to be random"
+    seconds = sum(cpu_and_waits(facts)) / 1e3 * ran["samples"]
     cost = f"{in_bytes(found.bytes or 0)} for all samples, and reading them before the first epoch"
+    cost += f", {seconds:,.0f} s in one process" if seconds >= 1 else ""
     value = ON_DISK
     if found.fits == "memory":
         value = IN_MEMORY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -15,7 +16,8 @@ from dataloader_expert.probes.health.static_checks import LEFT_OVER, LENGTH
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
-from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.loading import CURRENT, CURVE
+from dataloader_expert.probes.search.thresholds import ALIKE
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
 
@@ -84,17 +86,34 @@ def memory(facts: Facts) -> Iterator[Finding]:
 
 def cores(facts: Facts) -> Iterator[Finding]:
     """B33: more workers than cores gain nothing, as samples are CPU-bound."""
-    machine, tried = facts.find(MACHINE), facts.find(TRIALS)
+    machine, tried, current = facts.find(MACHINE), facts.find(TRIALS), facts.find(CURRENT)
     cpu, waits = cpu_and_waits(facts)
-    if machine is None or tried is None or cpu < 0.2 or cpu < 4 * waits:
+    if machine is None or tried is None or cpu < 0.2:
         return
-    cpus = machine.value["cpus"]
+    queue = sum(f.value["queue_ms"] for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer")
+    if cpu < 4 * waits and queue < 2 * waits:
+        return
     rates = {t["num_workers"]: t["throughput"]["value"] for t in tried.value if t["num_workers"] and t["in_order"]}
-    many, few = [n for n in rates if n > cpus], [n for n in rates if 0 < n <= cpus]
-    if many and few and rates[max(many)] < 1.03 * rates[max(few)]:
-        text = f"{max(many)} workers are no faster than {max(few)}: the {cpus:g} cores are busy"
+    many, cpus = max(rates, default=0), machine.value["cpus"]
+    if many <= cpus:
+        return
+    few, by = _as_fast(rates, many), tried
+    curve = facts.find(CURVE)
+    if not few and curve is not None:
+        kept = {row["num_workers"]: row["throughput"] for row in curve.value if row["num_workers"]}
+        few, by = _as_fast(kept, many), curve
+    if few:
+        are = ("is" if few == 1 else "are") if by is tried else "should be"
+        text = f"{number(few, 'worker')} {are} as fast as {many}: the {cpus:g} cores are busy"
         fix = "make samples cheaper or add cores; more workers only take memory"
-        yield finding("cores-used-up", "info", text, tried, fix)
+        if current is not None and current.value["num_workers"] == many:
+            fix = f"set num_workers={few}: more only take memory, and time to start"
+        yield finding("cores-used-up", "info", text, by, fix)
+
+
+def _as_fast(rates: dict[int, float], many: int) -> int:
+    """The fewest workers that are as fast as ``many``; 0 where none are."""
+    return min((n for n in rates if n < many and rates.get(many, math.inf) < ALIKE * rates[n]), default=0)
 
 
 def busy(facts: Facts) -> Iterator[Finding]:

@@ -9,15 +9,19 @@ from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.object_census import OBJECTS
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.system.outside import MACHINE
 
 COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
 """Bytes of growth after the first third of a run, in which workers copy pages of the interpreter itself."""
 SAMPLES_LEAST, PER_SAMPLE_LEAST = 100, 32
 OBJECTS_LEAST = 10_000
 """An attribute that holds fewer objects does not explain megabytes of copied pages."""
+LITTLE = 0.01
+"""Growth in an epoch by a smaller share of the memory does no harm, unless objects are known that it goes on with."""
 KEPT_FIX = (
     "set MALLOC_MMAP_THRESHOLD_=1048576 in the environment of training: arrays of a megabyte or more then go back to"
     " the system when freed; or reuse arrays by writing into them (out=)"
@@ -41,7 +45,10 @@ def growing(facts: Facts) -> Iterator[Finding]:
     if -v["shared_bytes"] > 0.3 * private and v["anon_bytes"] < 0.5 * private:
         current, best = settings(facts)
         unused = current is not None and not current["num_workers"] and (best is None or not best["workers"])
-        yield _copied(fact, mean, facts.find(OBJECTS), "info" if unused else "warning")
+        held, machine, epoch = facts.find(OBJECTS), facts.find(MACHINE), facts.value(SAMPLES)
+        named = held is not None and held.value["objects"] >= OBJECTS_LEAST
+        little = bool(not named and machine and epoch and mean * epoch < LITTLE * machine.value["memory_bytes"])
+        yield _copied(fact, mean, held, "info" if unused or little else "warning")
     else:
         yield from _leaked(fact, mean, facts.find(KEPT))
 

@@ -154,7 +154,8 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
 def gains(
     plan: LoaderPlan, made: Serving, kept: Serving, until: float, longer: float, block_s: float
 ) -> tuple[Paired, dict[str, float]]:
-    """Throughput with cached samples compared with samples made anew, in alternating blocks; and both in samples/s."""
+    """Throughput with cached samples compared with samples made anew, in alternating blocks; both in samples/s, and that of cached
+    samples without workers."""
     noise = Noise(math.sqrt(2) * UNSURE, TRUST)
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
@@ -164,7 +165,11 @@ def gains(
         made_anew, from_memory = (partial(runner.block, block_s, None) for runner in runners)
         found = compare(from_memory, made_anew, PAIRS, until, MOST_PAIRS, noise=noise, longer=longer)
         rates = [interval(runner.blocks)[0] if runner.blocks else 0.0 for runner in runners]
-        return found, dict(zip(("made_anew", "cached"), rates, strict=True))
+        if plan.workers:  # which may only slow down what is cached
+            alone = Runner(plan.but(workers=0, prefetch=None, persistent=False, timeout=0.0), kept)
+            ending.callback(alone.close)
+            rates.append(alone.block(block_s, None))
+        return found, dict(zip(("made_anew", "cached", "cached_alone"), rates, strict=False))
 
 
 def disk_free(bench: Bench) -> int | None:

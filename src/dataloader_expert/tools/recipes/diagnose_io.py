@@ -142,7 +142,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     stages = stages_of(facts)
     users = facts.value(USER_FUNCTIONS, [])
     idle = not waits_for_threads(facts)
-    rows = ((s.name, s.share.value or 0.0, idle and s.wait_ms > s.cpu_ms) for s in stages)
+    rows = ((s.name, s.share.value or 0.0, idle and s.wait_ms > max(s.cpu_ms, s.queue_ms)) for s in stages)
     top = max(rows, key=lambda row: row[1], default=None)
     fields = {
         "stages": stages,
