@@ -29,10 +29,12 @@ def stages() -> tuple[Fact, ...]:
     )
 
 
-def ran(gain: float, size: int, pays: bool = True, free: int | None = None, disk: float | None = None) -> Facts:
+def ran(
+    gain: float, size: int, pays: bool = True, free: int | None = None, disk: float | None = None, alone: float = 0.0
+) -> Facts:
     """Samples of a megabyte each, 100 a second as they are made now."""
     conditions: dict[str, Any] = {"workers": 2, "batch_size": 8, "made_anew": 100.0, "cached": 100 * gain}
-    conditions |= {"samples": size // 1_000_000, "disk_free_bytes": free}
+    conditions |= {"samples": size // 1_000_000, "disk_free_bytes": free, "cached_alone": alone}
     run = Evidence("timed", "a test", seen=6, interval=(0.9 * gain, 1.1 * gain), conditions=conditions)
     found = [Fact(CACHED, gain, run, {"stage": "decode", "bytes": size, "pays": pays}), *stages()]
     if disk is not None:
@@ -81,6 +83,14 @@ def test_samples_are_kept_where_they_fit(facts: Facts, fits: str, how: str, then
     assert advice.gain is not None
     assert (advice.gain["how"], advice.gain["low"] is None) == (how, how == "derived")
     assert ("predicted" in advice.why) == (how == "derived")
+
+
+@pytest.mark.parametrize(("alone", "told"), [(900.0, True), (301.0, False), (100.0, False)])
+def test_that_cached_samples_need_no_workers_is_told(alone: float, told: bool) -> None:
+    facts = ran(3.0, SMALL, alone=alone)
+    [advice] = cache_advice(facts, MEMORY)
+    assert ("900 with num_workers=0" in advice.why) is told
+    assert "9 s in one process" in advice.cost  # 1,000 samples of 9 ms, collating aside
 
 
 def test_a_cause_that_saves_as_much_comes_first() -> None:

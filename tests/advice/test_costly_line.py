@@ -32,6 +32,20 @@ def test_the_innermost_line_that_takes_half_of_the_time() -> None:
     assert "__init__" in str(found.fix)
 
 
+def test_what_the_line_calls_is_named_where_it_takes_as_long() -> None:
+    """Our promise: a call is no cause; the function that is called, and its costliest line, are."""
+    spots = [
+        {"function": "__getitem__", "file": "a/data.py", "line": 9, "inclusive": 0.98, "line_share": 0.9},
+        {"function": "pieces", "file": "a/words.py", "line": 30, "inclusive": 0.89, "line_share": 0.3},
+    ]
+    given = facts_of(
+        (USER_FUNCTIONS, spots, {}), (AVOIDABLE, [], {}), (STAGE, {"ms": 2.0, "wait_ms": 0.0}, {"stage": "transform"})
+    )
+    (found,) = costly_line(given)
+    assert "89% of a sample's time goes to your function `pieces`, most of it at words.py:30" in found.message
+    assert list(found.where) == [{"file": "a/words.py", "line": 30}]
+
+
 def test_a_line_that_waits_is_not_told_to_compute_less() -> None:
     (found,) = costly_line(facts("unattributed", 20.0, [], wait_ms=19.0))
     assert "is spent waiting at one line of your code" in found.message

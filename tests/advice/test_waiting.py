@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
-from dataloader_expert.advice.surroundings import bandwidth, busy
+from dataloader_expert.advice.surroundings import bandwidth, busy, cores
 from dataloader_expert.advice.transport import main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
@@ -15,7 +15,7 @@ from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
-from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
+from dataloader_expert.probes.search.loading import CURRENT, CURVE, RECOMMENDED
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
@@ -111,3 +111,30 @@ def test_cores_that_others_use_are_told_from_own_processes(queue_ms: float, work
     current = {**PLAN, "num_workers": workers}
     facts = facts_of((STAGE, stage, {"stage": "decode"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, current, {}))
     assert codes_of(facts, busy) == told
+
+
+@pytest.mark.parametrize(
+    ("rates", "predicted", "queue_ms", "wait_ms", "told"),
+    [
+        ({2: 300.0, 3: 400.0, 16: 397.0}, {}, 27.0, 6.0, "3 workers are as fast as 16"),
+        ({1: 400.0, 16: 397.0}, {}, 27.0, 6.0, "1 worker is as fast as 16"),
+        ({16: 397.0}, {2: 300.0, 4: 396.0, 16: 395.0}, 27.0, 6.0, "4 workers should be as fast as 16"),
+        ({2: 300.0, 16: 397.0}, {}, 27.0, 6.0, ""),
+        ({3: 400.0, 16: 397.0}, {}, 1.0, 30.0, ""),
+        ({1: 400.0, 2: 397.0}, {}, 27.0, 6.0, ""),
+    ],
+    ids=["timed", "one", "predicted", "more help", "they wait", "no more than cores"],
+)
+def test_workers_that_only_share_the_cores_are_told(
+    rates: dict[int, float], predicted: dict[int, float], queue_ms: float, wait_ms: float, told: str
+) -> None:
+    """B33, also where so many share the cores that their blocked time says nothing."""
+    stage = {"ms": 5.0 + queue_ms + wait_ms, "cpu_ms": 5.0, "wait_ms": wait_ms, "queue_ms": queue_ms}
+    curve = [{"num_workers": n, "throughput": rate} for n, rate in predicted.items()]
+    facts = facts_of(
+        (STAGE, stage, {"stage": "transform"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, {**PLAN, "num_workers": 16}, {}),
+        (TRIALS, [trial(n, rate, 0.1) for n, rate in rates.items()], {}), (CURVE, curve, {}),
+    )  # fmt: skip
+    found = list(cores(facts))
+    assert [told in one.message for one in found] == [True] * bool(told)
+    assert all("set num_workers=" in str(one.fix) for one in found)

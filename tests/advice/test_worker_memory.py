@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.base import findings_of
+from dataloader_expert.advice.worker_memory import growing
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.object_census import OBJECTS
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.system.outside import MACHINE
 
 MB = 1 << 20
 COPIED = {
@@ -66,3 +69,14 @@ def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None, how
     assert found.severity == severity
     assert "Python objects (" not in found.message
     assert found.fix.startswith("store the index in" if severity == "warning" else "watch whether the memory")
+
+
+@pytest.mark.parametrize(("samples", "severity"), [(3_000, "info"), (10**6, "warning")])
+def test_little_growth_without_a_known_cause_is_no_warning(samples: int, severity: str) -> None:
+    """Our promise: 20 KB a sample matter in an epoch of a million, and not in one of three thousand."""
+    facts = Facts((
+        Fact(GROWTH, COPIED, Evidence("counted", "test")), Fact(SAMPLES, samples, Evidence("counted", "test")),
+        Fact(MACHINE, {"memory_bytes": 16 << 30, "shm_bytes": 8 << 30, "cpus": 2}, Evidence("counted", "test")),
+    ))  # fmt: skip
+    [found] = growing(facts)
+    assert (found.code, found.severity) == ("copy-on-write-growth", severity)

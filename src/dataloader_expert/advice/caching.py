@@ -123,7 +123,8 @@ def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = 
     if found.fits == "memory" and alone > WORTH * found.then:
         why += f", {alone:,.0f} with num_workers=0, as transferring a sample then costs more than reading it"
     why += "; only if nothing in __getitem__ is meant to be random"
-    seconds = sum(cpu_and_waits(facts)) / 1e3 * ran["samples"]
+    made = (f.value for f in facts.all(STAGE) if f.at["stage"] in STAGES)
+    seconds = sum(v["cpu_ms"] + v["wait_ms"] for v in made) / 1e3 * ran["samples"]
     cost = f"{in_bytes(found.bytes or 0)} for all samples, and reading them before the first epoch"
     cost += f", {seconds:,.0f} s in one process" if seconds >= 1 else ""
     value = ON_DISK
