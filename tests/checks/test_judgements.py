@@ -379,6 +379,9 @@ SILENT = {
         "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "drift": {
+        "training on sound samples alone": Data(
+            {"x": NOISE, "label": ["good"] * 300 + ["scratch"] * 100}, "label", splits=LARGE_HALVES
+        ),
         "layouts that vary within splits": Data(
             {"x": [laid_out(i, first=i % 2 == 0) for i in range(12)]}, splits=HALVES
         ),
@@ -793,6 +796,16 @@ SPEAKS = {
             tabled(["a", "b"] * 3 + ["a"] * 6, splits=HALVES),
             "class-missing-in-split",
             "warning",
+        ),
+        "a training split of one class": (
+            tabled(["a"] * 6 + ["a", "b"] * 3, splits=HALVES),
+            "class-missing-in-split",
+            "warning",
+        ),
+        "a training split of sound samples": (
+            tabled(["good"] * 6 + ["good", "scratch"] * 3, splits=HALVES),
+            "class-missing-in-split",
+            "info",
         ),
     },
     "duplicates": {

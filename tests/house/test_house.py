@@ -60,6 +60,7 @@ GROUND = {
         "alike",
         "binned",
         "frequent",
+        "sound_only",
     },
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}

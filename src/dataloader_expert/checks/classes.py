@@ -9,7 +9,9 @@ from typing import Any, cast
 from dataloader_expert.checks.alike import misspelt, spelt, twins
 from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import GROUP_WORDS, words
@@ -294,12 +296,23 @@ class Classes(Check):
                 len(counts),
             )
             return
+        sound = sound_only(facts)
         for fact in found:
             split = fact.at.get("split")
             if fact.evidence.how != "counted":
                 continue
             absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
-            if absent:
+            if absent and sound is not None and fact.value.keys() == sound.value.keys():
+                yield finding(
+                    "class-missing-in-split",
+                    "info",
+                    f"{split} has samples of class {escaped(next(iter(fact.value)))} alone, as anomaly detection is trained",
+                    fact,
+                    "if a classifier is to be trained, split again, stratified by class",
+                    [{"split": split}],
+                    len(absent),
+                )
+            elif absent:
                 yield finding(
                     "class-missing-in-split",
                     "warning",

@@ -19,6 +19,7 @@ from typing import Any
 from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
+from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -189,6 +190,8 @@ def _pairs(found: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
 
 
 def _labels(facts: Facts) -> Iterable[Finding]:
+    if sound_only(facts) is not None:
+        return  # which is told where classes are
     counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
     for one, two in _pairs(counts):
         if not one.value or not two.value:
