@@ -284,14 +284,14 @@ def insides(small: Any) -> Any:
 
 
 def _cut(gray: Any, inner: Any, least: int = 8) -> Any:
-    """The rows and columns that hold what is ``inner``, bool [h, w], and at least ``least`` of each."""
+    """The part of a picture with the rows and columns that hold what is ``inner``, bool [h, w], and at least ``least`` of each."""
     import numpy as np
 
     spans = []
     for axis in (1, 0):
         at = np.flatnonzero(inner.any(axis))
         size = max(least, int(at[-1] - at[0]) + 1)
-        start = min(int(at[0]), gray.shape[1 - axis] - size)
+        start = min(int(at[0]), inner.shape[1 - axis] - size)
         spans.append(slice(start, start + size))
     return gray[spans[0], spans[1]]
 
@@ -323,11 +323,13 @@ def _is_picture(value: Any) -> bool:
 
 class Looks(NamedTuple):
     """How a field's images look in gray: small, float32 [samples, 32, 32]; which samples have one, bool; and of Pillow's images,
-    the central square or what there is of it, uint8 [h, w] (None of others)."""
+    the central square or what there is of it, uint8 [h, w] (None of others). ``tints``: how much redder and bluer than gray they
+    are, float32 [samples, 2]; NaN where that is unknown, or the image is gray."""
 
     small: Any
     there: Any
     middles: list[Any]
+    tints: Any
 
 
 def looks(block: Block, name: str) -> Looks:
@@ -339,15 +341,53 @@ def looks(block: Block, name: str) -> Looks:
         values = block.columns[name].values
         small, there = np.zeros((len(values), 32, 32), np.float32), np.zeros(len(values), bool)
         middles: list[Any] = [None] * len(values)
+        tints = np.full((len(values), 2), np.nan, np.float32)
         for i, value in enumerate(values):
+            picture = value
             if hasattr(value, "getbands"):
                 value = as_grey(value)
                 middles[i] = _middle(pixels_of(value))
             elif not _is_picture(value):
                 continue
             small[i], there[i] = thumb(value), True
-        block.views.update(zip(keys, (small, there, middles), strict=True))
+            some = _sampled(picture)
+            if some is not None:
+                tints[i] = tint(some, small[i])
+        block.views.update(zip(keys, (small, there, middles, tints), strict=True))
     return Looks(*map(block.views.__getitem__, keys))
+
+
+def _sampled(picture: Any) -> Any:
+    """Some pixels of a picture in colour, evenly spread, float32 [32, 32, 3]; None of others."""
+    import numpy as np
+
+    if hasattr(picture, "getbands"):
+        return np.asarray(picture.resize((32, 32), 0), np.float32) if picture.mode == "RGB" else None  # 0: the nearest
+    if picture.dtype != np.uint8 or picture.ndim != 3 or 3 not in (picture.shape[0], picture.shape[2]):
+        return None
+    pixels = picture if picture.shape[2] == 3 else picture.transpose(1, 2, 0)
+    down, across = ((np.arange(32) * 2 + 1) * n // 64 for n in pixels.shape[:2])
+    return pixels[down[:, None], across].astype(np.float32)
+
+
+COLOURED = 1.0
+"""The least steps by which the pixels of a picture in colour differ from gray, on average."""
+
+
+def tint(pixels: Any, gray: Any) -> Any:
+    """How much redder and bluer than gray a picture is inside its margins, on average; NaN of one without colour.
+
+    Args:
+        pixels: some of its pixels, float32 [32, 32, 3].
+        gray: the picture, float32 [32, 32].
+    """
+    import numpy as np
+
+    inner = np.abs(gray - gray[0, 0]) > MARGIN_DEPTH
+    bare = inner[0].any() and inner[-1].any() and inner[:, 0].any() and inner[:, -1].any()
+    inside = pixels if bare or not inner.any() else _cut(pixels, inner)
+    own = (inside[..., ::2] - (inside @ np.array(LUMA, np.float32))[..., None]).reshape(-1, 2)
+    return own.mean(0) if np.abs(own).mean() >= COLOURED else np.nan
 
 
 def _middle(pixels: Any) -> Any:

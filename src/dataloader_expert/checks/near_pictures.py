@@ -8,6 +8,7 @@ Pairs are not chained.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
@@ -32,6 +33,8 @@ UNLIKE, FAR_LESS = 0.25, 0.1
 """Unexplained variance of an image by its ``RANK``-th nearest beyond which it resembles few others; and the share of it that a
 copy may have if it does not."""
 AT_ONCE = 256
+OTHER_TINT = 12
+"""Steps between the tints of two images beyond which they may show different things: two shirts on the same wall."""
 CONFIRMED, FOUND = 4_000, 200_000
 """The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
 MOST = 40_000
@@ -65,6 +68,8 @@ class NearPictures(Check):
         """Hashes of each sample's image and its mirror image; uint64 [n, 2], 0 if there is none."""
         self.grey: list[Any] = []
         """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
+        self.tints: list[Any] = []
+        """As of ``looks``."""
 
     def applies(self) -> bool:
         return self.context.near and bool(self.fields)
@@ -80,8 +85,13 @@ class NearPictures(Check):
         if self.others:
             self.rest.append(content_digests(block, self.others))
         name = self.fields[0]
-        blank = np.zeros((n, 32, 32), np.uint8)  # which has no hash
-        self.waiting.append(insides(looks(block, name).small[:n]) if name in block.columns else blank)
+        if name in block.columns:
+            seen = looks(block, name)
+            self.waiting.append(insides(seen.small[:n]))
+            self.tints.append(seen.tints[:n])
+        else:
+            self.waiting.append(np.zeros((n, 32, 32), np.uint8))  # which has no hash
+            self.tints.append(np.full((n, 2), np.nan, np.float32))
         self.n_waiting += n
         if self.n_waiting >= AT_ONCE:
             self._hash()
@@ -103,6 +113,7 @@ class NearPictures(Check):
         self.seen += other.seen
         self.kept.merge(other.kept)
         self.hashes += other.hashes
+        self.tints += other.tints
         self.rest += other.rest
         self.grey = self.grey + other.grey if self.seen <= MOST else []
 
@@ -116,16 +127,22 @@ class NearPictures(Check):
         hashes, digest = np.concatenate(self.hashes), rows.digest
         _, first = np.unique(digest, return_index=True)
         kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat images have no hash
+        tints = np.concatenate(self.tints)
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
         if self.grey:
             grey = np.concatenate(self.grey)[kept]
             found, left_out = nearest(candidates(hashes[kept], grey), rest[kept])
+            found = [c for c in found if same_colours(tints[kept[c[0]]], tints[kept[c[1]]])]
             near = confirmed(grey, standing_out(grey, found))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
-            alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
+            alike = [
+                (a, b)
+                for a, b in close(hashes[kept, 0], CLOSE)
+                if rest[kept[a]] == rest[kept[b]] and same_colours(tints[kept[a]], tints[kept[b]])
+            ]
             rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
@@ -134,6 +151,12 @@ class NearPictures(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "pictures", sure=True)
+
+
+def same_colours(one: Any, other: Any) -> bool:
+    """Whether the tints of two images may be those of copies: a brightened one is more colourful, and a grey one tells nothing."""
+    apart, most = math.hypot(*(one - other)), max(math.hypot(*one), math.hypot(*other))
+    return not (apart > OTHER_TINT and apart > 0.5 * most)
 
 
 def bits(x: Any) -> Any:
