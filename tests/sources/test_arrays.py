@@ -127,3 +127,36 @@ def test_named_columns_stay_side_by_side(tmp_path: Path, names: tuple[str, ...])
         np.save(tmp_path / f"{name}.npy", RNG.normal(size=40))
     source = opened(tmp_path)
     assert ({f.name for f in source.fields}, source.samples) == (set(names), 40)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "name"),
+    [((9, 9, 9), "{0}_{1}"), ((9, 4), "{0}{1}"), ((5, 5), "{0}-{1:02}"), ((7, 3, 2), "{0}_train_{1:05}")],
+    ids=["three", "of other lengths", "zeros before", "of a split"],
+)
+def test_numbered_arrays_of_several_fields_are_shards(tmp_path: Path, lengths: tuple[int, ...], name: str) -> None:
+    """Our promise: the rows of ``emb_00.npy`` follow on those of no other field, and what is wrong is placed in its own file."""
+    vectors = [RNG.normal(size=(n, 6)).astype("f4") for n in lengths]
+    labels = [RNG.integers(0, 3, n) for n in lengths]
+    vectors[-1][1, 2] = np.nan
+    for i, (x, y) in enumerate(zip(vectors, labels, strict=True)):
+        np.save(tmp_path / f"{name.format('emb', i)}.npy", x)
+        np.save(tmp_path / f"{name.format('labels', i)}.npy", y)
+    source = opened(tmp_path)
+    assert (source.samples, source.label) == (sum(lengths), "labels")
+    assert {f.name for f in source.fields} == {"emb", "labels"}
+    blocks = [source.decode(unit, source.read(unit)) for unit in source.units]
+    for field, parts in (("emb", vectors), ("labels", labels)):
+        read = np.concatenate([block.columns[field].values for block in blocks])
+        np.testing.assert_array_equal(read, np.concatenate(parts))
+    found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert found["nan"].where[0]["file"] == f"{name.format('emb', len(lengths) - 1)}.npy"
+    assert found["nan"].where[0]["sample"] == sum(lengths[:-1]) + 1
+
+
+def test_two_numbers_of_one_length_are_fields(tmp_path: Path) -> None:
+    """Our promise: two views with their labels are not two shards."""
+    for name in ("x1", "x2", "y1", "y2"):
+        np.save(tmp_path / f"{name}.npy", RNG.normal(size=(20, 4)) if name[0] == "x" else np.arange(20) % 3)
+    source = opened(tmp_path)
+    assert (source.samples, len(source.fields)) == (20, 4)

@@ -21,6 +21,8 @@ from dataloader_expert.sources.samples import spread
 RANGE_BYTES = 4 << 20
 MANY = 8
 """The fewest files of one dtype and shape that are samples, whatever their names: hardly any sample has so many equal fields."""
+Shard = tuple[str | None, str]
+"""A split and the number of a shard; no number where there is one for each split."""
 Span = tuple[str, str, str, tuple[int, ...], int]
 """Field, file, dtype, shape of a row, byte offset of the first row to read."""
 
@@ -64,7 +66,7 @@ class Npy(Source):
         """Whether the files are the fields of the same rows; if so, makes the units."""
         if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
             return False
-        groups: dict[str | None, dict[str, tuple[Entry, Header, int]]] = {}
+        groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
         folders, _, _ = read_folders([e.path for e in entries])
         for entry, folder in zip(entries, folders, strict=True):
             stem = self.stem(unpacked_name(entry.path.rsplit("/", 1)[-1]))
@@ -77,20 +79,25 @@ class Npy(Source):
             if not header[1] or (fortran and len(header[1]) > 1):
                 return False
             name = without_split(stem) or "data"
-            if name in groups.setdefault(split, {}):
+            if name in groups.setdefault((split, ""), {}):
                 return False
-            groups[split][name] = (entry, header, at)
-        if not groups or are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
+            groups[split, ""][name] = (entry, header, at)
+        sharded = in_shards(groups)
+        if not groups or (
+            sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
+        ):
             return False
-        parts = {split: _rows(split, {n: h for n, (_, h, _) in g.items()}) for split, g in groups.items()}
+        groups = groups if sharded is None else sharded
+        parts = {key: _rows(key[0], {n: h for n, (_, h, _) in g.items()}) for key, g in groups.items()}
         if len({None if p is None else tuple(sorted(p.arrays)) for p in parts.values()}) != 1:
             return False
         units: list[Unit] = []
         start = 0
-        for split, part in parts.items():
+        for key, part in parts.items():
             if part is None:
                 return False
-            group = groups[split] = {name: groups[split][name] for name, _ in part.arrays}
+            split = key[0]
+            group = groups[key] = {name: groups[key][name] for name, _ in part.arrays}
             n = part.samples
             shortest = min(group.values(), key=lambda of: of[1][1][0])[0].path
             if (unequal := part.unequal(shortest)) is not None:
@@ -111,6 +118,9 @@ class Npy(Source):
         self.label, self.label_how = label_by_name(scalars)
         self.fields = tuple(array_field(name, h[0], h[1][1:], name == self.label) for name, (_, h, _) in first.items())
         self.sharding = f"{len(entries)} arrays side by side"
+        if sharded is not None:
+            most = max(part.samples for part in parts.values() if part is not None)
+            self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
 
     def _as_samples(self, entries: list[Entry]) -> None:
@@ -163,6 +173,33 @@ class Npy(Source):
 
 def _native(values: Any) -> Any:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def in_shards(
+    groups: Mapping[Shard, dict[str, tuple[Entry, Header, int]]],
+) -> dict[Shard, dict[str, tuple[Entry, Header, int]]] | None:
+    """The groups by shard, where several fields each have files of the same numbers, as ``emb_00.npy`` and ``labels_00.npy``; else None.
+
+    ``x1``, ``x2``, ``y1`` and ``y2`` of one length may as well be four fields: there must be more numbers than two, or numbers with
+    zeros before them, or files of other lengths.
+    """
+    found: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
+    for (split, _), group in groups.items():
+        for name, of in group.items():
+            numbered = re.fullmatch(r"(.*?[^\d_-])[_-]?(\d+)", name)
+            if numbered is None:
+                return None
+            found.setdefault((split, numbered[2]), {})[numbered[1]] = of
+    fields = {tuple(sorted(shard)) for shard in found.values()}
+    if len(fields) != 1 or len(*fields) < 2 or len(found) < 2:
+        return None
+    rows = {(name, h[0], h[1][1:]) for shard in found.values() for name, (_, h, _) in shard.items()}
+    lengths = [{h[1][0] for _, h, _ in shard.values()} for shard in found.values()]
+    if len(rows) != len(*fields) or any(len(shard) != 1 for shard in lengths):
+        return None
+    numbers, told = {number for _, number in found}, {n for shard in lengths for n in shard}
+    sure = len(numbers) > 2 or len(told) > 1 or any(n.startswith("0") and len(n) > 1 for n in numbers)
+    return dict(sorted(found.items(), key=lambda item: (item[0][0] or "", int(item[0][1])))) if sure else None
 
 
 def are_samples(files: list[tuple[str, Header]]) -> bool:
