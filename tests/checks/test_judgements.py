@@ -679,6 +679,13 @@ SILENT = {
         "programs that write HTML": Data(
             {"code": [*[f"x = {i}" for i in range(40)], 'print("<div>win</div>")', "a = '<p>'"]}, kinds={"code": "text"}
         ),
+        "programs that have HTML": Data(
+            {"code": [*[f"x = {i}" for i in range(40)], "def page(x):\n    return x + <p>a</p>"]},
+            kinds={"code": "text"},
+        ),
+        "that something is missing, in a sentence": Data(
+            {"text": [*TEXTS, "The image was not available in the archive, so we drew it."]}, kinds={"text": "text"}
+        ),
         "words": Data({"text": TEXTS}, kinds={"text": "text"}),
         "all as a template writes them": Data({"text": [f"[INST] {t} [/INST]" for t in TEXTS]}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
@@ -1687,6 +1694,16 @@ SPEAKS = {
     "texts": {
         "tokens of a template in one": (
             Data({"text": [*TEXTS * 5, f"{TEXTS[0]}<|im_end|>"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "a tenth with HTML": (
+            Data({"text": [*TEXTS * 9, *[f"<p>{t}&nbsp;</p><br/>" for t in TEXTS]]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "in place of a missing one": (
+            Data({"text": [*TEXTS * 5, "Image not available."]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),

@@ -136,7 +136,7 @@ class Records(Check):
             self._cut(limit)
 
     def facts(self) -> Iterable[Fact]:
-        """What at most one in ``FEW`` values at a path is, each with its number, that of all, and samples."""
+        """What few values at a path are, each with its number, that of all, and samples."""
         by_path: dict[tuple[str, str], dict[str, int]] = {}
         for (path, what, value), n in self.counts.items():
             by_path.setdefault((path, what), {})[value] = n
@@ -148,7 +148,8 @@ class Records(Check):
             there = whole - counts.get(NOTHING, 0) if what == "type" else whole
             for value, n in sorted(counts.items()):
                 total = whole if value == NOTHING else there
-                if value not in ("all", "some") and total >= LEAST and n * FEW <= total:
+                least = 2 if what == "text" and value != "blank" else FEW  # what most texts are, they mean to be
+                if value not in ("all", "some") and total >= LEAST and n * least <= total:
                     yield self._odd(path, what, value, n, total, [(path, what, value)])
 
     def _keys(self, path: str, counts: dict[str, int]) -> Iterable[Fact]:

@@ -60,8 +60,10 @@ class Texts(Check):
                     known.add(str(label.values[i]))
                 self.texts += 1
                 self.each[field.name] += 1
+                program = False
                 if ":" in value and (deeper := indented(value)) is not None:
                     self.blocks += 1
+                    program = True
                     if not deeper:
                         self.counts["flat"] += 1
                         self.where.add("flat", block, i, field.name)
@@ -70,6 +72,8 @@ class Texts(Check):
                         self.blank[field.name] += 1
                         self.where.add((kind, field.name), block, i, field.name)
                         continue
+                    if kind == "markup" and program:
+                        continue  # what it writes
                     self.counts[kind] += 1
                     self.where.add(kind, block, i, field.name)
 
@@ -94,8 +98,8 @@ class Texts(Check):
                 min(own) if len(own) == 1 and others and len(others) < FEW_LABELS and not own & others else None
             )
             yield Fact(BLANK, value, self.evidence(), {"field": name})
-        for kind in ("hidden", "markup", "template", "encoded twice"):
-            some = self.counts[kind] * (1 if kind == "encoded twice" else FEW)  # which no text means to be
+        for kind in ("hidden", "markup", "template", "placeholder", "encoded twice"):
+            some = self.counts[kind] * (1 if kind == "encoded twice" else 2)  # what most texts are, they mean to be
             if 0 < some <= self.texts:
                 strange = {"count": self.counts[kind], "where": self.where.of(kind)}
                 yield Fact(STRANGE, strange, self.evidence(), {"kind": kind})
@@ -134,6 +138,8 @@ class Texts(Check):
                 if kind == "flat"
                 else "cut the texts off there or drop them: the template writes these tokens itself, and a model learns to say them"
                 if kind == "template"
+                else "drop these samples: a model learns to say it"
+                if kind == "placeholder"
                 else "strip it, as in the other texts, or drop these",
                 fact.value["where"],
                 n,

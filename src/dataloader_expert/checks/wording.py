@@ -21,6 +21,13 @@ TEMPLATE = re.compile(
     r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z"
 )
 """Tokens that the templates of chat models put between turns."""
+PLACEHOLDER = re.compile(
+    r"\W*(?:(?:\w+ ){0,3}(?:not available|unavailable|not found|to be added|goes here)"
+    r"|no (?:\w+ )?(?:caption|description|text|image|content|title|transcript|transcription|summary)(?: (?:available|provided|found|yet))?"
+    r"|lorem ipsum\b.*|[\[<(](?:removed|deleted|redacted|placeholder|untitled|inaudible|unintelligible)[\])>]|placeholder|todo|tbd)\W*",
+    re.I | re.S,
+)
+"""A whole text that stands for one that is missing."""
 QUOTED = re.compile(r"(\"\"\"|''').*?\1|(?<![\w=])\"[^\"\n]*\"|(?<![\w=])'[^'\n]*'", re.S)
 """A string of a program: what it holds is not markup of the text."""
 ABSENT = {
@@ -43,6 +50,7 @@ ABSENT = {
 BETTER = {"chosen", "positive", "positives", "pos", "accepted", "preferred", "better", "winner", "win", "good"}
 WORSE = {"rejected", "negative", "negatives", "neg", "dispreferred", "worse", "loser", "lose", "bad", "distractors"}
 """Words in the names of fields of which one is meant to be the better."""
+LONGEST_PLACEHOLDER = 200
 FEW = 20
 """At most one text in this many is odd; if there are more, the data set consists of such texts."""
 BLOCK = re.compile(
@@ -55,6 +63,7 @@ KINDS = {
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
+    "placeholder": "stand for a text that is missing, such as [removed]",
     "template": "hold tokens of a chat template, such as <|im_end|> or [INST]",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
@@ -69,6 +78,8 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "encoded twice"
     if "<" in text and _has_markup(text):
         yield "markup"
+    if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
+        yield "placeholder"
     if ("<" in text or "[" in text) and TEMPLATE.search(text):
         yield "template"
 
