@@ -437,8 +437,9 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
     for one, two in _pairs(reds):
         a, b = by_split[str(one.at["split"])], by_split[str(two.at["split"])]
         means = [[float(f[c].value["mean"]) for c in ("red", "green", "blue")] for f in (a, b)]
-        straight = max(abs(x - y) for x, y in zip(*means, strict=True))
-        reverse = max(abs(x - y) for x, y in zip(means[0], means[1][::-1], strict=True))
+        tints = [[x - sum(of) / 3 for x in of] for of in means]  # one split may be brighter than the other, too
+        straight = max(abs(x - y) for x, y in zip(*tints, strict=True))
+        reverse = max(abs(x - y) for x, y in zip(tints[0], tints[1][::-1], strict=True))
         error = math.hypot(*(_error(facts.find(CONTRAST, field=name, split=f.at["split"])) for f in (one, two)))
         differ = abs((means[0][0] - means[0][2]) - (means[1][0] - means[1][2]))
         if straight >= LEVELS and reverse <= straight / 3 and differ >= SURE_LABELS * error:
