@@ -1758,6 +1758,29 @@ SPEAKS = {
         ),
     },
     "leakage": {
+        "the last of each user": (
+            Data(
+                {
+                    "user_id": [f"u{i % 20}" for i in range(80)],
+                    "timestamp": [1_600_000_000 + 864_000 * (i % 20) + 3600 * (i // 20) for i in range(80)],
+                },
+                splits=["train"] * 60 + ["test"] * 20,
+            ),
+            "time-leakage",
+            "info",
+        ),
+        "the last of each user but one": (
+            Data(
+                {
+                    "user_id": [f"u{i % 20}" for i in range(80)],
+                    "timestamp": [1_600_000_000 + 864_000 * (i % 20) + 3600 * (i // 20) for i in range(79)]
+                    + [1_600_000_000],
+                },
+                splits=["train"] * 60 + ["test"] * 20,
+            ),
+            "time-leakage",
+            "warning",
+        ),
         "a named group in two splits": (
             Data({"who": ["a", "b"] * 6}, splits=HALVES, context={"group": "who"}),
             "group-leakage",

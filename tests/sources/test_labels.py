@@ -36,8 +36,18 @@ def number() -> float:
 
 TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
     "none, where the first column has a name of its own": (
-        ["shop", "area", "price"],
+        ["shop", "area", "height"],
         [[skewed(), number(), number()] for _ in range(300)],
+        None,
+    ),
+    "an amount that is predicted from the columns before it": (
+        ["shop", "area", "sale_price"],
+        [[skewed(), number(), number()] for _ in range(300)],
+        "sale_price",
+    ),
+    "none, where that amount is not last": (
+        ["price", "area", "height"],
+        [[number(), number(), number()] for _ in range(300)],
         None,
     ),
     "a weak name rather than a place": (

@@ -43,6 +43,8 @@ class Leakage(Check):
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
+        self.spans: dict[str, dict[str, tuple[float, float]]] = {}
+        """The earliest and the latest second of each group by split, as dates are read first."""
         self.moments: dict[str, dict[str, list[Any]]] = {}
         """Seconds of every sample by split and reading; for training, only the end counts."""
         self.dated: Counter[tuple[str, str]] = Counter()
@@ -64,6 +66,7 @@ class Leakage(Check):
                 splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
+                self._spans(split, part)
 
     def _times(self, split: str, values: list[Any]) -> None:
         import numpy as np
@@ -82,6 +85,24 @@ class Leakage(Check):
                 self.dated[split, reading] += len(moments)
                 if split != "train":
                     self.moments.setdefault(split, {}).setdefault(reading, []).append(moments)
+
+    def _spans(self, split: str, part: Block) -> None:
+        groups = self.context.groups_of(part)
+        if all(group is None for group in groups):
+            return
+        column = part.columns[str(self.time)]
+        values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+        plain = [None if value is None or value != value else _plain(value) for value in values]
+        read = {value: read_time(value)[0] for value in {*plain} - {None}}
+        for group, value in zip(groups, plain, strict=False):
+            moment = None if group is None else read.get(value)
+            if moment is not None:
+                self._span(group_name(group), split, (moment, moment))
+
+    def _span(self, group: str, split: str, span: tuple[float, float]) -> None:
+        known = self.spans.setdefault(group, {})
+        low, high = known.get(split, span)
+        known[split] = min(low, span[0]), max(high, span[1])
 
     def _range(self, split: str, reading: str, low: Moment, high: Moment) -> None:
         ranges = self.times.setdefault(split, {})
@@ -102,6 +123,9 @@ class Leakage(Check):
                 self._range(split, reading, low, high)
                 found = other.moments.get(split, {}).get(reading, [])
                 self.moments.setdefault(split, {}).setdefault(reading, []).extend(found)
+        for group, spans in other.spans.items():
+            for split, span in spans.items():
+                self._span(group, split, span)
         self.dated += other.dated
         self.unreadable |= other.unreadable
         self.no_time = other.no_time if self.no_time is None else self.no_time
@@ -130,8 +154,15 @@ class Leakage(Check):
                 early = sum(int((m < ends[1][0]).sum()) for m in moments) if ends is not None else 0
                 first, last = self._told(low), self._told(high)
                 value = {"earliest": first, "latest": last, "early": early, "samples": self.dated[split, reading]}
-                value.update(since=low[0], until=high[0], **_taken(self.context.timed))
+                value.update(
+                    since=low[0], until=high[0], each_later=self._each_later(split), **_taken(self.context.timed)
+                )
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
+
+    def _each_later(self, split: str) -> bool:
+        """Whether the samples of each group of a split are later than those that training has of it, and it has some of each."""
+        here = [spans for spans in self.spans.values() if split in spans]
+        return bool(here) and all("train" in of and of["train"][1] <= of[split][0] for of in here)
 
     def _sizes(self) -> dict[str, Any]:
         """Samples by split now, and with each group whole: in the split that has most of it, or, if that would take half of a split,
@@ -217,6 +248,18 @@ class Leakage(Check):
                 continue  # seconds and milliseconds have no order
             train, other = min(both, key=lambda p: int(p[1].value["early"]))
             t = other.value
+            if t["each_later"] and self.context.time is None and groups is not None:
+                yield finding(
+                    "time-leakage",
+                    "info",
+                    f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample,"
+                    f" but later than all that training has of their {escaped(groups.value['field'])}",
+                    [train, other],
+                    "nothing to do, unless the model is to predict what comes after all of training: then split by one time",
+                    [{"field": self.time, "split": split}],
+                    t["early"],
+                )
+                continue
             yield finding(
                 "time-leakage",
                 "info" if (by_group or self.of_senses) and self.context.time is None else _severity(self.context.timed),
@@ -265,8 +308,12 @@ def _present(column: Column) -> list[Any]:
     values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
     absent = column.nulls
     there = [v for i, v in enumerate(values) if v is not None and (absent is None or not absent[i])]
-    plain = [v if isinstance(v, str | int | float) else str(v) for v in there]
+    plain = [_plain(v) for v in there]
     return [v for v in plain if v == v]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def _when(moment: Moment) -> float:

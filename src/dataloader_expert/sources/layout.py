@@ -214,7 +214,9 @@ OUTCOMES = (
     "dx",
 )
 """What became of a row: known only afterwards, so more likely the label than a ``class`` beside it."""
-WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit")
+WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit", "rating", "ratings")
+PREDICTED = {"price", "salary", "charges", "revenue", "sales", "demand", "consumption", "yield"}
+"""Last words of the names of amounts that are predicted from the columns before them."""
 
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:

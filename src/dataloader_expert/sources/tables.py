@@ -13,7 +13,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
-from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.layout import PREDICTED, label_by_name
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, words
 from dataloader_expert.sources.times import is_time
@@ -509,6 +509,8 @@ def find_label(
         return strong, how
     if len(withheld) > 1:
         return None, f"several columns are in the training split only: {listed(sorted(withheld))}; pass label="
+    if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
+        return names[-1], "chosen by its name, as the last column; pass label= if it is another"
     bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything

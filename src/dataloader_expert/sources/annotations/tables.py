@@ -319,7 +319,9 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         what = f"names {escaped(value, 80)}, which is not there" if value else "names no file in a row"
         rows_of = f" ({n} rows)" if n > 1 else ""
         named = {"key": escaped(value)} if value else {}
-        found.problems.append(Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming, **named))
+        found.problems.append(
+            Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming, **named)
+        )
     return grouped
 
 
