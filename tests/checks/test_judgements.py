@@ -817,6 +817,11 @@ SPEAKS = {
     },
     "duplicates": {
         "a row twice": (Data({"x": np.append(NOISE, NOISE[3])}), "duplicate-samples", "warning"),
+        "single values that recur": (
+            Data({"token": np.arange(4000) ** 2 % 97}, splits=["train"] * 3000 + ["val"] * 1000),
+            "splits-overlap",
+            "info",
+        ),
         "a row in two splits": (Data({"x": np.append(NOISE[:11], NOISE[3])}, splits=HALVES), "splits-overlap", "error"),
         "a picture with two labels": (
             Data({"image": [*PICTURES, PICTURES[0]], "label": [*"abcdabcd", "d"]}, "label"),

@@ -214,13 +214,19 @@ class Duplicates(Check):
         chance = explains(g["expected_pairs"], g["equal_pairs"])
         leaks = g["cross_split"] and not explains(g["expected_across"], g["pairs_across"], 0)
         chance = chance and not leaks  # copies between splits are copies
-        odds = f"{but}. This is chance: rows have few distinct values; "
+        across, equal = (
+            f"{but}. This is chance: rows have few distinct values; {_pairs_told(g[expected], g[found])}"
+            for expected, found in (("expected_across", "pairs_across"), ("expected_pairs", "equal_pairs"))
+        )
+        if self._recurs(g["extra"]):
+            chance = True
+            across = equal = f"{but}: each is a single value, and most values recur"
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
             yield finding(
                 "duplicate-samples",
                 weight,
-                f"{g['extra']} of {self.seen} samples equal another one{odds}{_pairs_told(g['expected_pairs'], g['equal_pairs'])}"
+                f"{g['extra']} of {self.seen} samples equal another one{equal}"
                 if chance
                 else f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
@@ -246,7 +252,7 @@ class Duplicates(Check):
                 "splits-overlap",
                 "info" if chance else "error",
                 f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}"
-                + (f"{odds}{_pairs_told(g['expected_across'], g['pairs_across'])}" if chance else but),
+                + (across if chance else but),
                 fact,
                 "nothing to do, unless you know that they are copies"
                 if chance
@@ -267,6 +273,12 @@ class Duplicates(Check):
                 g["conflict_where"],
                 g["conflicts"],
             )
+
+    def _recurs(self, extra: int) -> bool:
+        """Whether samples are single values, such as tokens or readings, most of which occur again: none of them is a copy."""
+        fields = [f for f in self.context.fields if f.name in self.kept.names]
+        single = len(fields) == 1 and fields[0].kind in ("number", "boolean", "category") and not fields[0].shape
+        return single and 2 * extra > self.seen
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.context.phrase:
