@@ -1144,6 +1144,14 @@ SPEAKS = {
     },
     "tokens": {
         "an id beyond the vocabulary": (tokens([1, 2, 3], [4, 99]), "out-of-range-ids", "error"),
+        "an id beyond it in one stream": (
+            Data(
+                {"data": np.append(np.arange(60) % 9, 99)},
+                context={"vocabulary": Vocabulary(10, None, None, "as asked")},
+            ),
+            "out-of-range-ids",
+            "error",
+        ),
         "a negative id": (tokens([1, 2, 3], [4, -5]), "out-of-range-ids", "error"),
         "a sequence beyond the model": (tokens([1, 2, 3], [4] * 30), "too-long", "warning"),
         "no token": (tokens([1, 2, 3], []), "empty-sequence", "warning"),

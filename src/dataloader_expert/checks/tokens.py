@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import BOX_WORDS
@@ -48,6 +48,9 @@ class Tokens(Check):
         # the only whole numbers next to a tokenizer's files are its tokens
         tokens = asked or (context.vocabulary.size is not None and not named and len(ids) == 1)
         self.fields = [f.name for f in fields if f.name in named or (tokens and f.name in ids)]
+        whole = [f.name for f in fields if not f.shape and f.dtype.startswith(("int", "uint"))]
+        if asked and len(fields) == 1 and whole:  # one stream of tokens
+            self.fields = whole
         self.narrow: dict[str, int] = {}
         """The largest id that the dtype of a field holds, if the vocabulary has larger ones."""
         self.counts: Counter[tuple[str, str]] = Counter()
@@ -64,7 +67,14 @@ class Tokens(Check):
         for name in self.fields:
             if name not in block.columns:
                 continue
-            for i, value in enumerate(block.columns[name].values):
+            values = block.columns[name].values
+            if getattr(values, "ndim", 0) == 1 and values.dtype.kind in "iu":
+                wrong = np.flatnonzero((values < 0) | (v.size is not None and values >= v.size)).tolist()
+                self.counts[name, "out-of-range-ids"] += len(wrong)
+                for i in wrong[:MAX_PLACES]:
+                    self.where.add((name, "out-of-range-ids"), block, i, name)
+                continue
+            for i, value in enumerate(values):
                 try:
                     row = np.asarray(value).reshape(-1) if value is not None else None
                 except ValueError:  # nested lists
@@ -107,7 +117,7 @@ class Tokens(Check):
             "too-long": v.longest,
             "padding-inside": v.pad,
         }
-        for (name, code), n in sorted(self.counts.items()):
+        for (name, code), n in sorted((+self.counts).items()):
             value = {"count": n, "where": self.where.of((name, code)), "limit": limits.get(code), "how": v.how}
             yield Fact(TOKENS, value, self.evidence(), {"field": name, "code": code})
 
@@ -125,10 +135,14 @@ class Tokens(Check):
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]
+            single = any(f.name == name and not f.shape for f in self.context.fields)
             what = "contain negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
+            what = (
+                what.replace("contain ids", "are ids").replace("contain negative", "are negative") if single else what
+            )
             said = what.format(limit=v["limit"], pad=" but padding" if self.context.vocabulary.pad is not None else "")
             source = f" ({v['how']})" if v["limit"] is not None and v["how"] != "as asked" else ""
-            message = f"{number(v['count'], 'sequence')} of {escaped(name)} {verb(v['count'], said)}{source}"
+            message = f"{number(v['count'], 'token' if single else 'sequence')} of {escaped(name)} {verb(v['count'], said)}{source}"
             yield finding(code, severity, message, fact, fix, v["where"], v["count"])
 
 
