@@ -55,6 +55,7 @@ from dataloader_expert.tools.characterize_dataset import (
     Task,
 )
 from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
+from dataloader_expert.tools.recipes.tasks import unlabelled
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -181,13 +182,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         )
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
-    kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
-    if "mask" in kinds and "image" in kinds:
-        name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
-        return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
-    if modality in ("text", "tokens"):
-        return Task(name="language modelling", how="texts without a label")
-    return Task(name=f"{modality} data without labels", how="no label field was found")
+    return unlabelled(modality, facts.value(FIELDS, []))
 
 
 def _no_correlation(facts: Facts) -> str:

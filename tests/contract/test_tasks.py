@@ -1,0 +1,43 @@
+"""The task of a data set without a label, by the kinds and the names of its fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.tools.recipes.tasks import unlabelled
+
+IMAGE = ("image", "image", "uint8", [None, None, 3])
+AUDIO = ("audio", "audio", "int16", [None, 1])
+CASES: dict[str, tuple[str, list[Any]]] = {
+    "image segmentation": ("image", [IMAGE, ("mask", "mask", "uint8", [None, None])]),
+    "depth estimation": ("image", [IMAGE, ("depth", "mask", "uint16", [None, None])]),
+    "speech recognition": ("audio", [AUDIO, ("normalized_text", "text", "str", [])]),
+    "image captioning": ("multimodal", [IMAGE, ("caption", "category", "str", [])]),
+    "image to text": ("multimodal", [IMAGE, ("text", "text", "str", [])]),
+    "visual question answering": (
+        "multimodal",
+        [IMAGE, ("question", "text", "str", []), ("answer", "category", "str", [])],
+    ),
+    "preference tuning": (
+        "text",
+        [(n, "other", "object", []) for n in ("prompt", "chosen", "rejected")],
+    ),
+    "token classification": ("text", [("tokens", "other", "object", []), ("ner_tags", "other", "object", [])]),
+    "instruction tuning": ("text", [("instruction", "text", "str", []), ("output", "text", "str", [])]),
+    "translation": ("text", [("de", "text", "str", []), ("en", "text", "str", [])]),
+    "summarization": ("text", [("article", "text", "str", []), ("highlights", "text", "str", [])]),
+    "question answering": ("text", [(n, "text", "str", []) for n in ("context", "question", "answers")]),
+    "language modelling": ("text", [("text", "text", "str", []), ("id", "number", "int64", [])]),
+    "audio data without labels": ("audio", [AUDIO, ("speaker", "category", "str", [])]),
+    "tabular data without labels": ("tabular", [("de", "number", "float64", []), ("en", "number", "float64", [])]),
+}
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_a_task_is_told_by_its_fields(task: str) -> None:
+    modality, fields = CASES[task]
+    found = unlabelled(modality, [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields])
+    assert found.name.removeprefix("image ") == task.removeprefix("image ")
+    assert found.how
