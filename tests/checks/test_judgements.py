@@ -457,6 +457,9 @@ SILENT = {
         "labels of tokens, which repeat": tags(*[["O", "O", "PER"], ["O"], ["PER", "O"]] * 40),
         "tags that hardly recur": tags(*[[f"t{i}", f"u{i}"] for i in range(120)]),
         "a row of zeros and ones that is no label": Data({"mask": np.eye(4)[np.arange(120) % 4]}),
+        "several labels or none now and then": Data(
+            {"y": np.r_[np.eye(4)[np.arange(100) % 4], np.zeros((10, 4)), np.ones((10, 4))]}
+        ),
         "labels of boxes": objects([[0, 1], [0], []] * 40),
         "a rare tag that validation lacks": tags(
             *[["a", "b"]] * 59, ["b", "c"], *[["a", "b"]] * 60, splits=["train"] * 60 + ["val"] * 60
@@ -1182,6 +1185,16 @@ SPEAKS = {
         "a place that is never 1": (
             Data({"y": np.eye(4)[np.arange(120) % 3] + np.eye(4)[np.arange(120) % 2] > 0}),
             "empty-class",
+            "warning",
+        ),
+        "a one-hot row of zeros": (
+            Data({"y": np.r_[np.eye(4)[np.arange(119) % 4], np.zeros((1, 4))]}),
+            "label-blank",
+            "warning",
+        ),
+        "a one-hot row of two": (
+            Data({"y": np.r_[np.eye(4)[np.arange(119) % 4], [[0, 1, 1, 0]]]}),
+            "label-conflict",
             "warning",
         ),
         "a rare tag": (tags(*[["a", "b"]] * 118, ["c"], ["c", "a"]), "severe-imbalance", "info"),

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import LABEL_SETS, LABELS_EACH, Check, Context
-from dataloader_expert.conclusions import Finding, finding, number
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.sources.arrays import has_boxes
@@ -24,6 +25,8 @@ NAMED = {
 }  # fmt: skip
 KINDS = {"embedding", "array", "sequence", "tokens"}
 SEVERE = 10.0
+FEW = 20
+"""Vectors of which at most one in so many has not one label are one-hot."""
 DUE = 10
 """Samples with a label that a split should have by its share of all, from which it is no chance that it has none."""
 MOST_LABELS, MOST = 1_000, 2_000_000
@@ -31,7 +34,7 @@ MOST_LABELS, MOST = 1_000, 2_000_000
 
 
 class LabelSets(Check):
-    ids = ("severe-imbalance", "class-missing-in-split", "empty-class")
+    ids = ("severe-imbalance", "class-missing-in-split", "empty-class", "label-blank", "label-conflict")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -41,6 +44,8 @@ class LabelSets(Check):
         self.several = self.none = self.missing = 0
         self.vectors: bool | None = None
         """Whether values are vectors of 0 and 1, as the first block shows; None before it."""
+        self.odd = Places()
+        """Vectors with no label, and with several."""
         self.rows: list[tuple[int, Any, Any]] = []
         """By block: its first sample, the number of labels of each sample, and their codes one after another."""
         self.none_such = False
@@ -94,6 +99,9 @@ class LabelSets(Check):
         codes = np.array([code for f in found for code in f or ()], np.int32)
         self.several += int((sizes > 1).sum())
         self.none += int((sizes == 0).sum())
+        for i in np.flatnonzero(sizes != 1).tolist() if self.vectors else ():
+            if found[i] is not None and block.columns[str(self.field)].values[i] is not None:
+                self.odd.add("several" if sizes[i] else "none", block, i, str(self.field))
         names, of = self.context.splits_of(block)
         of = np.repeat(of[: len(sizes)], sizes)
         for at, split in enumerate(names):
@@ -125,6 +133,7 @@ class LabelSets(Check):
         self.several += other.several
         self.none += other.none
         self.missing += other.missing
+        self.odd.merge(other.odd)
         self.rows += [(start, sizes, place[codes]) for start, sizes, codes in other.rows]
 
     def usable(self) -> bool:
@@ -158,8 +167,10 @@ class LabelSets(Check):
         for split, counts in [(None, total), *((s, c) for s, c in self.counts.items() if s is not None)]:
             named = {called[code]: counts.get(code, 0) for code in order}
             yield Fact(LABEL_SETS, named, evidence, {"split": split, "field": self.field})
-        each = {"several": self.several, "none": self.none - self.missing, "missing": self.missing}
+        each: dict[str, Any] = {"several": self.several, "none": self.none - self.missing, "missing": self.missing}
         mean = total.total() / max(1, self.seen - self.missing)
+        each["one_hot"] = bool(self.vectors) and FEW * (self.several + self.none) <= self.seen
+        each["where"] = {kind: self.odd.of(kind) for kind in ("none", "several")} if each["one_hot"] else {}
         yield Fact(LABELS_EACH, {**each, "mean": mean, "vector": bool(self.vectors)}, evidence, {"field": self.field})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -192,7 +203,29 @@ class LabelSets(Check):
                 all_,
                 "weight the loss by label, such as with pos_weight of BCEWithLogitsLoss, or draw samples with rare labels more often",
             )
+        yield from self._not_one(facts)
         yield from self._judge_splits(facts, there)
+
+    def _not_one(self, facts: Facts) -> Iterable[Finding]:
+        """The few vectors without a label, or with several, where nearly all are one-hot."""
+        fact = facts.find(LABELS_EACH)
+        if fact is None or not fact.value["one_hot"]:
+            return
+        for kind, code, words_ in (
+            ("none", "label-blank", "no label"),
+            ("several", "label-conflict", "several labels"),
+        ):
+            n = fact.value[kind]
+            if n:
+                yield finding(
+                    code,
+                    "warning",
+                    f"{escaped(self.field)} of {number(n, 'sample')} {verb(n, 'have')} {words_}, and of all others one",
+                    fact,
+                    "correct them, or drop these samples; if samples may have several labels or none, nothing is wrong",
+                    fact.value["where"][kind],
+                    n,
+                )
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
         """A label that training never sees is a fault; one that another split lacks is, unless it is rare."""

@@ -57,6 +57,8 @@ class SampleScales(Check):
                 continue
             if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
                 flat = values.reshape(len(values), -1).astype(np.float64)
+                if ((flat == 0) | (flat == 1)).all():
+                    continue  # labels or marks, which have no scale
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
             else:
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]

@@ -167,7 +167,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:
-        if not each.value["several"]:
+        if each.value["one_hot"] or not each.value["several"]:
             return Task(
                 name=f"{kind}classification", how=f"{classes.count} classes, one-hot in field '{classes.label}'"
             )
