@@ -36,7 +36,8 @@ FILE = "the file"
 FACTORS: dict[str, float] = {
     "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
     "m/s to km/h": 3.6, "mmol/l to mg/dl (glucose)": 18.016, "a thousandth to one": 1000.0, "a hundredth to one": 100.0,
-    "minutes to seconds": 60.0,
+    "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
+    "ounces to grams": 28.3495, "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
 }  # fmt: skip
 
 
