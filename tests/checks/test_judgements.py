@@ -735,6 +735,11 @@ SPEAKS = {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
+        "the size of images that are all alike": (
+            Data({"image": PICTURES, "width": np.full(len(PICTURES), 64.0)}),
+            "constant-field",
+            "info",
+        ),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
             "missing-values",

@@ -350,6 +350,10 @@ class Statistics(Check):
                 )
 
 
+SIZE_WORDS = {"width", "height", "w", "h"}
+"""Words in the names of what says how large an image is: all may be of one size."""
+
+
 def _is_number(value: Any) -> bool:
     """Whether it is one that a float can hold."""
     return isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 1024)
@@ -376,7 +380,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
-    told = text or kind == "boolean" or bool(set(words(name)) & (ROW_WORDS | GROUP_WORDS))
+    about = ROW_WORDS | GROUP_WORDS | (SIZE_WORDS if any(f.kind == "image" for f in context.fields) else set())
+    told = text or kind == "boolean" or bool(set(words(name)) & about)
     classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
