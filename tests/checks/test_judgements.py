@@ -278,8 +278,24 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
     return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
 
 
+def classed(shift_from: int | None = None, by: int = 1, noise: float = 0.2, order: str = "mixed") -> Data:
+    """Vectors that tell their class; from one row on, labels are those of another row."""
+    draw = np.random.default_rng(8)
+    label = draw.integers(0, 4, 200) if order == "mixed" else np.sort(draw.integers(0, 4, 200))
+    x = np.eye(4)[label] + noise * draw.normal(size=(200, 4))
+    if shift_from is not None:
+        label[shift_from:] = np.roll(label[shift_from:], by)
+    return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
+
+
 SILENT = {
     **relations.SILENT,
+    "moved_labels": {
+        "labels of their own rows": classed(),
+        "stored by class, of which a shift changes next to nothing": classed(150, order="sorted"),
+        "vectors that tell no class": classed(150, noise=3.0),
+        "a few rows": classed(196),
+    },
     "mixed_units": {
         "one unit at each site": sites(),
         "kinds with sizes of their own": Data(
@@ -1185,6 +1201,10 @@ SPEAKS = {
             "warning",
         ),
         "markup as a field": (Data({"<img src=x onerror=alert(1)>": NUMBERS}), "suspicious-text", "warning"),
+    },
+    "moved_labels": {
+        "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
+        "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
     },
     "label_sets": {
         "a place that is never 1": (

@@ -1,7 +1,7 @@
 """Two fields of which one belongs to the row before or after, in a stretch of rows: transcripts of the next recording, a translation that
 lost a line.
 
-Long texts belong to long recordings, and to long translations. Where the lengths of two fields agree in the data as a whole, and in a
+Long texts belong to long recordings, to long translations, and to wide images of a line. Where the lengths of two fields agree in the data as a whole, and in a
 stretch of rows only once one of them is moved by a row, that one is shifted there.
 """
 
@@ -15,7 +15,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Field
 
 SHIFTED = Quantity(
     "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
@@ -34,9 +34,7 @@ class ShiftedRows(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        fields = [f.name for f in context.fields if f.kind in ("audio", "text") and f.name != context.label][
-            :MOST_FIELDS
-        ]
+        fields = [f.name for f in context.fields if has_length(f) and f.name != context.label][:MOST_FIELDS]
         self.pairs = list(combinations(fields, 2))
         self.names = fields if self.pairs else []
         self.parts: list[tuple[int, str, dict[str, Any]]] = []
@@ -92,6 +90,11 @@ class ShiftedRows(Check):
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 
+def has_length(field: Field) -> bool:
+    """Whether samples are long or short: recordings, texts, and images of varying width, such as lines of writing."""
+    return field.kind in ("audio", "text") or (field.kind == "image" and field.shape[1:2] == (None,))
+
+
 def stretches(x: Any, y: Any) -> list[tuple[int, int, int]]:
     """The first and last row of each stretch, and by how many rows ``y`` is shifted there: 1 if it fits the next ``x``."""
     import numpy as np
@@ -127,6 +130,11 @@ def correlated(x: Any, y: Any) -> float:
 
 
 def _length(value: Any) -> float:
+    """Of an image its width."""
+    if hasattr(value, "getbands"):
+        return float(value.size[0])
+    if getattr(value, "ndim", 0) > 1 and value.dtype.kind == "u":
+        return float(value.shape[1])
     return float(len(value)) if hasattr(value, "__len__") else 0.0
 
 
