@@ -64,7 +64,7 @@ GROUND = {
     },
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
-VARIANTS = {("tsv", "csv"), ("delimited", "csv"), ("hf_disk", "arrow"), ("idx", "npy")}
+VARIANTS = {("tsv", "csv"), ("delimited", "csv"), ("hf_disk", "arrow"), ("idx", "npy"), ("token_bin", "npy")}
 ALSO_AT_TOP = {
     "checks/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
     "loaders/": {"torch", "numpy"},

@@ -204,6 +204,16 @@ def idx_columns(folder: Path) -> Made:
     return named(folder, "idx", "embedding", 5, group="vectors")
 
 
+@tiny("token-bin")
+def token_streams(folder: Path) -> Made:
+    """Windows of 1,024 ids, and a few more that fill none."""
+    for split, n in SPLITS.items():
+        ids = np.random.default_rng(len(split)).integers(1, 500, 1024 * n + 77)
+        ids.astype("<u2").tofile(folder / f"{split}.bin")
+    (folder / "meta.json").write_text(json.dumps({"vocab_size": 500, "dtype": "uint16"}), encoding="utf-8")
+    return named(folder, "token-bin", "tokens", 3, classes={})
+
+
 @tiny("npy, one sample a file")
 def npy_samples(folder: Path) -> Made:
     for split in SPLITS:

@@ -33,6 +33,8 @@ SIDE_FILES = {
     "config.json",
     "info.json",
     "package.json",
+    "meta.json",
+    "meta.pkl",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

@@ -93,6 +93,13 @@ REMARKS = ("#", "%", "|", "//")
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
 """Dtype and bytes of a value, by the third byte of an IDX file."""
 _IDX = re.compile(r"(.+?)[-.]idx\d(?:[-.](?:ubyte|byte|short|int|float|double))?", re.IGNORECASE)
+LLM_C = {20240520: 2, 20240801: 4}
+"""Bytes of a token by the first number of the files of llm.c."""
+_TOKENS = re.compile(
+    r"(?:.*[._-])?(?:train|training|val|valid|validation|dev|test|eval)(?:[._-]\d+)?\.bin|(?:.*[._-])?tokens?(?:[._-].*)?\.bin",
+    re.IGNORECASE,
+)
+"""Names of files of token ids: ``train.bin``, ``fineweb_val_000000.bin``."""
 IMAGE_TYPES = {
     "image/jpeg": ("JPEG", {".jpg", ".jpeg"}),
     "image/png": ("PNG", {".png"}),
@@ -122,6 +129,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         return SUFFIXES[".nii"]
     if seen is None and idx_stem(name) is not None and head[:2] == b"\0\0" and head[2:3] and head[2] in IDX_TYPES:
         return "idx"
+    if seen is None and _TOKENS.fullmatch(name):
+        return "token-bin"
     if seen is None:
         if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"

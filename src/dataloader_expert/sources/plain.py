@@ -308,6 +308,23 @@ def read_idx(path: Path) -> Iterator[Sample]:
     yield {"data": values.astype(values.dtype.newbyteorder("="))}
 
 
+def read_token_bin(path: Path) -> Iterator[Sample]:
+    """Windows of 1,024 token ids; a header of llm.c is skipped."""
+    import json
+
+    import numpy as np
+
+    with path.open("rb") as file:
+        first = int.from_bytes(file.read(4), "little")
+    dtype = {20240520: "<u2", 20240801: "<u4"}.get(first)
+    beside = path.with_name("meta.json")
+    said = json.loads(beside.read_text(encoding="utf-8")).get("dtype", "uint16") if beside.exists() else "uint16"
+    ids = np.fromfile(path, dtype or said, offset=0 if dtype is None else 1024)
+    width = min(1024, len(ids))
+    for start in range(0, len(ids) - width + 1, width or 1):
+        yield {"tokens": ids[start : start + width]}
+
+
 def read_pt(path: Path) -> Iterator[Sample]:
     import torch
 
@@ -454,6 +471,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "npz": (read_npz, "npz"),
     "npy": (read_npy, "npy"),
     "idx": (read_idx, "idx"),
+    "token-bin": (read_token_bin, "token-bin"),
     "pt": (read_pt, "pt"),
     "safetensors": (read_safetensors, "safetensors"),
     "hdf5": (read_hdf5, "HDF5"),

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.files import Listing
 
-FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
+FILES = ("tokenizer.json", "tokenizer_config.json", "config.json", "meta.json")
 LARGEST = 64 << 20
 UNSET = 1_000_000
 """Tokenizers without a limit write 1e30 as the longest input."""
@@ -42,7 +42,7 @@ class Vocabulary:
 
 
 def beside(listing: Listing | None) -> Vocabulary:
-    """From the files that Hugging Face's libraries save with tokenizers and models."""
+    """From the files that Hugging Face's libraries save with tokenizers and models, and ``meta.json`` of files of tokens."""
     if listing is None:
         return Vocabulary()
     found = {}
@@ -51,7 +51,7 @@ def beside(listing: Listing | None) -> Vocabulary:
         if entry is not None:
             with contextlib.suppress(Unreadable, ValueError, RecursionError):
                 found[name] = json.loads(listing.read(name, LARGEST))
-    tokenizer, settings, model = (found[n] if isinstance(found.get(n), dict) else {} for n in FILES)
+    tokenizer, settings, model, meta = (found[n] if isinstance(found.get(n), dict) else {} for n in FILES)
     inner = tokenizer.get("model") if isinstance(tokenizer.get("model"), dict) else {}
     vocab, added = inner.get("vocab"), tokenizer.get("added_tokens")
     ids = dict(vocab) if isinstance(vocab, dict) else {}
@@ -62,9 +62,11 @@ def beside(listing: Listing | None) -> Vocabulary:
             ids[str(token.get("content"))] = token["id"]
     whole = [i for i in ids.values() if isinstance(i, int)]
     size = max(whole) + 1 if whole else _whole(model.get("vocab_size")) or _whole(settings.get("vocab_size"))
+    size = _whole(meta.get("vocab_size")) if size is None else size
     padding = settings.get("pad_token")
     padding = padding.get("content") if isinstance(padding, dict) else padding
     pad = _whole(ids.get(padding)) if isinstance(padding, str) else _whole(model.get("pad_token_id"))
+    pad = _whole(meta.get("pad_id", meta.get("pad_token_id"))) if pad is None else pad
     longest = _whole(settings.get("model_max_length")) or _whole(model.get("max_position_embeddings"))
     longest = longest if longest is not None and 0 < longest < UNSET else None
     return Vocabulary(size, pad, longest, f"by {', '.join(found)} next to the data")

@@ -1,0 +1,101 @@
+"""Streams of token ids in binary files, as language models are trained from: ``train.bin`` beside ``val.bin``; samples are windows.
+
+Ids are little-endian, 16 bits unless a ``meta.json`` beside the files names another ``dtype``, after a header of 1,024 bytes in the
+files of llm.c. Sources: Karpathy, nanoGPT (``data/openwebtext/prepare.py``) and llm.c (``dev/data/data_common.py``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import NothingReadable, Unreadable
+from dataloader_expert.sources.arrays import Header, array_field
+from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.files import Entry
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.magic import LLM_C
+from dataloader_expert.sources.npy import RANGE_BYTES, Npy
+from dataloader_expert.sources.packed import unpacked_name
+
+WINDOW = 1024
+"""Tokens of a sample: the context of GPT-2, in which such files are usually read."""
+DTYPES = {"uint8": "|u1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "int64": "<i8"}
+RECORD = 3074
+"""Bytes of a picture in the binary version of CIFAR-100, whose files have the same names: two labels, then 32 x 32 x 3 pixels."""
+
+
+class TokenBin(Npy):
+    format = "token-bin"
+    kinds = frozenset({"token-bin"})
+
+    def header(self, entry: Entry) -> tuple[Header, bool, int]:
+        """Dtype and shape [windows, tokens]; the last tokens, which fill no window, are left out."""
+        head = self.listing.head(entry.path, 8 * RECORD)
+        if not entry.size:
+            raise Unreadable("empty-file", "0 bytes", file=entry.path)
+        if entry.size % RECORD == 0 and all(
+            r[0] < 20 and r[1] < 100 for r in (head[i : i + 2] for i in range(0, len(head) - 1, RECORD))
+        ):
+            raise Unreadable(
+                "not-the-format", "pictures of CIFAR-100 in its binary version, not tokens", file=entry.path
+            )
+        dtype, at = dtype_of(head)
+        dtype = dtype or self._declared()
+        width = int(dtype[-1])
+        tokens, over = divmod(entry.size - at, width)
+        if over:
+            raise Unreadable(
+                "truncated", f"{entry.size - at} bytes are no whole number of {8 * width}-bit ids", file=entry.path
+            )
+        rows = tokens // WINDOW
+        return (dtype, (rows, WINDOW) if rows else (1, tokens)), False, at
+
+    def _declared(self) -> str:
+        with contextlib.suppress(Unreadable, ValueError, RecursionError):
+            if self.listing.find("meta.json") is not None:
+                said = json.loads(self.listing.read("meta.json", 1 << 20))
+                return DTYPES.get(str(said.get("dtype")), "<u2") if isinstance(said, dict) else "<u2"
+        return "<u2"
+
+    def _side_by_side(self, entries: list[Entry]) -> bool:
+        units: list[Unit] = []
+        headers: list[Header] = []
+        start = 0
+        folders, _, _ = read_folders([e.path for e in entries])
+        for entry, folder in zip(entries, folders, strict=True):
+            try:
+                (dtype, (rows, width)), _, at = self.header(entry)
+            except Unreadable as problem:
+                self.problems.append(problem)
+                continue
+            headers.append((dtype, (rows, width)))
+            split = split_in_name(unpacked_name(entry.path.rsplit("/", 1)[-1]).removesuffix(".bin")) or folder
+            row = width * int(dtype[-1])
+            step = max(1, RANGE_BYTES // row)
+            for lo in range(0, rows, step):
+                hi = min(rows, lo + step)
+                span = ("tokens", entry.path, dtype, (width,), at + lo * row)
+                units.append(Unit(len(units), entry.path, start + lo, hi - lo, (hi - lo) * row, split, None, (span,)))
+            start += rows
+        if not units:
+            why = f"no file of tokens could be read ({self.problems[0].told()})"
+            raise NothingReadable(f"{why}: write them again, or pass another source", self.problems)
+        self.units = tuple(units)
+        self.label, self.label_how = None, "tokens have no label"
+        widths = {width for _, (_, width) in headers}
+        self.fields = (array_field("tokens", headers[0][0], (WINDOW if widths == {WINDOW} else None,)),)
+        self.sharding = f"windows of {WINDOW:,} tokens of {number(len(entries), 'file')}"
+        return True
+
+
+def dtype_of(head: bytes) -> tuple[str, int]:
+    """The dtype that llm.c's header tells, and where the ids begin; empty and 0 without a header."""
+    words = [int.from_bytes(head[i : i + 4], "little") for i in (0, 4)]
+    if words[0] not in LLM_C or len(head) < 1024:
+        return "", 0
+    return ("<u4" if LLM_C[words[0]] == 4 else "<u2"), 1024
+
+
+SOURCE = TokenBin
