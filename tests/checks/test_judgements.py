@@ -288,8 +288,32 @@ def classed(shift_from: int | None = None, by: int = 1, noise: float = 0.2, orde
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
+def streamed(*copies: tuple[int, int, int], into: int = 40) -> Data:
+    """Sequences of tokens in two splits; of each copy ``into`` validation: a row of training, where the passage begins, and its length."""
+    rows = np.random.default_rng(4).integers(0, 5000, (60, 300))
+    for k, (row, begin, n) in enumerate(copies):
+        rows[into + k, 20 : 20 + n] = rows[row, begin : begin + n]
+    return Data(
+        {"input_ids": list(rows)},
+        splits=["train"] * 40 + ["val"] * 20,
+        kinds={"input_ids": "tokens"},
+        context={"near": True},
+    )
+
+
 SILENT = {
     **relations.SILENT,
+    "passages": {
+        "sequences of their own": streamed(),
+        "a short phrase": streamed((3, 100, 60)),
+        "a phrase that training has often": streamed(*[(3, 100, 150)] * 5, into=36),
+        "padding": Data(
+            {"input_ids": [np.r_[np.arange(i, i + 40), np.zeros(200, int)] for i in range(0, 4000, 100)]},
+            splits=["train"] * 20 + ["val"] * 20,
+            kinds={"input_ids": "tokens"},
+            context={"near": True},
+        ),
+    },
     "moved_labels": {
         "labels of their own rows": classed(),
         "stored by class, of which a shift changes next to nothing": classed(150, order="sorted"),
@@ -1201,6 +1225,9 @@ SPEAKS = {
             "warning",
         ),
         "markup as a field": (Data({"<img src=x onerror=alert(1)>": NUMBERS}), "suspicious-text", "warning"),
+    },
+    "passages": {
+        "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
     },
     "moved_labels": {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),

@@ -1,0 +1,180 @@
+"""Passages of training that another split repeats, in sequences of token ids: wherever they begin, and however sequences were cut.
+
+Method: hashes of all runs of ``RUN`` tokens, which a polynomial in them gives at once, and of these the ones that end in so many zero
+bits: a sample that is the same in every file (Manber, "Finding similar files in a large file system", USENIX 1994). Fifty tokens in
+a row are what Lee and others take for a copy ("Deduplicating training data makes language models better", ACL 2022). Runs that
+training has more often than twice are phrases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import mix
+from dataloader_expert.checks.places import Files
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+PASSAGES = Quantity(
+    "repeated_passages", "samples", "sequences of a split of which a part is in training too, with places"
+)
+RUN = 50
+"""Tokens of a run."""
+DISTINCT = RUN // 5
+"""The fewest changes of token within a run that says anything: padding repeats."""
+BITS, KEPT = 4, 2_000_000
+"""Zero bits of the hashes that are kept at first, and the most hashes that are kept: beyond, one bit more must be zero."""
+PHRASE, LEAST, PART = 2, 4, 0.2
+"""How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
+BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(BASE, -1, 1 << 64)
+
+
+class Passages(Check):
+    ids = ("splits-near-overlap",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        fields = [f.name for f in context.fields if f.kind == "tokens" and len(f.shape) == 1]
+        self.field = fields[0] if fields else None
+        self.splits: list[str] = []
+        self.bits = BITS
+        self.parts: list[Any] = []
+        """uint64 [hashes, 3]: hash, sample and the place of its split in ``splits``."""
+        self.many = 0
+        self.files = Files()
+
+    def applies(self) -> bool:
+        return self.context.near and self.context.several_splits and self.field is not None
+
+    def looked(self) -> bool:
+        return bool(self.parts)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        self.files.note(block)
+        if self.field not in block.columns:
+            return
+        names, codes = self.context.splits_of(block)
+        at = [self._split(name) for name in names]
+        for i, value in enumerate(block.columns[self.field].values[: block.samples]):
+            ids = np.asarray(value) if value is not None else np.zeros(0, np.int64)
+            if names[codes[i]] is None or ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) < RUN:
+                continue
+            hashes = self._kept(runs(ids))
+            found = np.empty((len(hashes), 3), np.uint64)
+            found[:, 0], found[:, 1], found[:, 2] = hashes, block.index(i), at[codes[i]]
+            self._add(found)
+
+    def _split(self, name: str | None) -> int:
+        if name is None:
+            return 0
+        if name not in self.splits:
+            self.splits.append(name)
+        return self.splits.index(name)
+
+    def _kept(self, hashes: Any) -> Any:
+        import numpy as np
+
+        return hashes[hashes & np.uint64((1 << self.bits) - 1) == 0]
+
+    def _add(self, found: Any) -> None:
+        import numpy as np
+
+        self.parts.append(found)
+        self.many += len(found)
+        while self.many > KEPT:
+            self.bits += 1
+            whole = np.concatenate(self.parts)
+            self.parts = [whole[whole[:, 0] & np.uint64((1 << self.bits) - 1) == 0]]
+            self.many = len(self.parts[0])
+
+    def merge(self, other: Check) -> None:
+        import numpy as np
+
+        assert isinstance(other, Passages)
+        self.seen += other.seen
+        self.files.merge(other.files)
+        place = np.array([self._split(name) for name in other.splits] or [0], np.uint64)
+        self.bits = max(self.bits, other.bits)
+        theirs = [np.column_stack([part[:, :2], place[part[:, 2].astype(int)]]) for part in other.parts]
+        mine, self.parts, self.many = self.parts, [], 0
+        for part in (*mine, *theirs):
+            self._add(part[part[:, 0] & np.uint64((1 << self.bits) - 1) == 0])
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if "train" not in self.splits or not self.parts:
+            return
+        rows = np.unique(np.concatenate(self.parts), axis=0)  # a run that a sequence repeats counts once
+        train = rows[rows[:, 2] == self.splits.index("train")]
+        known, first, times = np.unique(train[:, 0], return_index=True, return_counts=True)
+        known, first = known[times <= PHRASE], first[times <= PHRASE]
+        for split in sorted(set(self.splits) - {"train"}):
+            own = rows[rows[:, 2] == self.splits.index(split)]
+            samples, of, every = np.unique(own[:, 1], return_inverse=True, return_counts=True)
+            if not len(known) or not len(samples):
+                continue
+            at = np.minimum(np.searchsorted(known, own[:, 0]), len(known) - 1)
+            hit = known[at] == own[:, 0]
+            hits = np.bincount(of[hit], minlength=len(samples))
+            told = np.flatnonzero((hits >= LEAST) & (hits >= PART * every))
+            if not len(told):
+                continue
+            pairs = []
+            for k in told[:MAX_PLACES].tolist():
+                sources, n = np.unique(train[first[at[hit & (of == k)]], 1], return_counts=True)
+                pairs.append([int(samples[k]), int(sources[n.argmax()])])
+            value = {"count": len(told), "of": len(samples), "pairs": pairs}
+            yield Fact(PASSAGES, value, self.evidence(), {"field": self.field, "split": split})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(PASSAGES):
+            v, split = fact.value, str(fact.at["split"])
+            where = [
+                {"sample": at, "split": name, "file": self.files.of(at), "field": self.field}
+                for pair in v["pairs"]
+                for at, name in zip(pair, (split, "train"), strict=True)
+            ]
+            text = f"{number(v['count'], 'sequence')} of {v['of']:,} of {escaped(split)} {verb(v['count'], 'repeat')} passages of train: a fifth or more of"
+            text += f" their runs of {RUN} tokens"
+            fix = "remove these passages from one of both, and split by document before tokens are joined"
+            yield finding("splits-near-overlap", "warning", text, fact, fix, where[:MAX_PLACES], v["count"])
+
+
+def runs(ids: Any) -> Any:
+    """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token.
+
+    Args:
+        ids: [n], integers, n at least ``RUN``.
+    """
+    import numpy as np
+
+    n = len(ids)
+    powers, undone = _powers(n, BASE), _powers(n - RUN + 1, _INVERSE)
+    sums = np.zeros(n + 1, np.uint64)
+    np.cumsum((ids.astype(np.int64).view(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
+    hashes = mix((sums[RUN:] - sums[:-RUN]) * undone)
+    changes = np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])])
+    return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
+
+
+@lru_cache(maxsize=64)
+def _powers(n: int, base: int) -> Any:
+    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [n]."""
+    import numpy as np
+
+    made = np.full(n, base, np.uint64)
+    made[:1] = 1
+    return np.cumprod(made)
+
+
+CHECK = Passages
