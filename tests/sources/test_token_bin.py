@@ -11,8 +11,8 @@ import pytest
 from dataloader_expert.errors import RequestError
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.npy import WINDOW
 from dataloader_expert.sources.registry import open_source
-from dataloader_expert.sources.token_bin import WINDOW
 from tests.making.scanning import scan
 
 DRAW = np.random.default_rng(7)
@@ -84,3 +84,12 @@ def test_ids_are_compared_with_the_vocabulary_beside_them(tmp_path: Path) -> Non
     found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
     assert [place["sample"] for place in found["out-of-range-ids"].where] == [2]
     assert "splits-near-overlap" in found
+
+
+@pytest.mark.parametrize(("dtype", "windows"), [("u2", True), ("i8", False), ("f4", False)])
+def test_an_array_of_16_bit_ids_is_a_stream(tmp_path: Path, dtype: str, windows: bool) -> None:
+    """Our promise: tokens in an .npy file are windows; other arrays of one axis are one number a sample."""
+    for split, n in (("train", 20), ("val", 9)):
+        np.save(tmp_path / f"{split}.npy", ids(n * WINDOW + 5, 500).astype(dtype))
+    source = opened(tmp_path)
+    assert source.splits == ({"train": 20, "val": 9} if windows else {"train": 20 * WINDOW + 5, "val": 9 * WINDOW + 5})

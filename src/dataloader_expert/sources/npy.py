@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
@@ -19,10 +20,16 @@ from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
+WINDOW = 1024
+"""Tokens of a sample of a stream of them: the context of GPT-2, in which such files are usually read."""
 MANY = 8
 """The fewest files of one dtype and shape that are samples, whatever their names: hardly any sample has so many equal fields."""
 Shard = tuple[str | None, str]
 """A split and the number of a shard; no number where there is one for each split."""
+Stream = tuple[str | None, Entry, Header, int]
+"""A split, a file of tokens, its dtype and shape [tokens], and the byte offset of the first."""
+LEAST_WINDOWS = 8
+"""The fewest windows of a stream that nothing but its dtype tells."""
 Span = tuple[str, str, str, tuple[int, ...], int]
 """Field, file, dtype, shape of a row, byte offset of the first row to read."""
 
@@ -83,6 +90,10 @@ class Npy(Source):
                 return False
             groups[split, ""][name] = (entry, header, at)
         sharded = in_shards(groups)
+        streams = [(key[0], *of) for key, group in groups.items() for of in group.values()]
+        if sharded is None and streams and all(map(is_stream, streams)) and len(streams) == len(groups):
+            self.as_windows(streams)
+            return True
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
         ):
@@ -122,6 +133,25 @@ class Npy(Source):
             most = max(part.samples for part in parts.values() if part is not None)
             self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
+
+    def as_windows(self, streams: list[Stream]) -> None:
+        """The windows of streams of tokens; the last tokens, which fill no window, are left out."""
+        units: list[Unit] = []
+        start = 0
+        for split, entry, (dtype, (tokens, *_)), at in streams:
+            rows, width = max(1, tokens // WINDOW), min(tokens, WINDOW)
+            row = _row_bytes((dtype, (1, width)))
+            step = max(1, RANGE_BYTES // max(1, row))
+            for lo in range(0, rows, step):
+                hi = min(rows, lo + step)
+                span = ("tokens", entry.path, dtype, (width,), at + lo * row)
+                units.append(Unit(len(units), entry.path, start + lo, hi - lo, (hi - lo) * row, split, None, (span,)))
+            start += rows
+        self.units = tuple(units)
+        self.label, self.label_how = None, "tokens have no label"
+        whole = all(header[1][0] >= WINDOW for _, _, header, _ in streams)
+        self.fields = (array_field("tokens", streams[0][2][0], (WINDOW if whole else None,)),)
+        self.sharding = f"windows of {WINDOW:,} tokens of {number(len(streams), 'file')}"
 
     def _as_samples(self, entries: list[Entry]) -> None:
         splits, labels, names = read_folders([e.path for e in entries])
@@ -173,6 +203,12 @@ class Npy(Source):
 
 def _native(values: Any) -> Any:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def is_stream(stream: Stream) -> bool:
+    """Whether an array is one stream of token ids: 16 bits wide, as no other data of one axis are, and of many windows."""
+    _, _, (dtype, shape), _ = stream
+    return dtype.lstrip("<|=") == "u2" and len(shape) == 1 and shape[0] >= LEAST_WINDOWS * WINDOW
 
 
 def in_shards(

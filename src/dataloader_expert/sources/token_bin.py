@@ -9,18 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 
-from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
-from dataloader_expert.sources.arrays import Header, array_field
-from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.files import Entry
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.magic import LLM_C
-from dataloader_expert.sources.npy import RANGE_BYTES, Npy
+from dataloader_expert.sources.npy import Npy, Stream
 from dataloader_expert.sources.packed import unpacked_name
 
-WINDOW = 1024
-"""Tokens of a sample: the context of GPT-2, in which such files are usually read."""
 DTYPES = {"uint8": "|u1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "int64": "<i8"}
 RECORD = 3074
 """Bytes of a picture in the binary version of CIFAR-100, whose files have the same names: two labels, then 32 x 32 x 3 pixels."""
@@ -31,7 +27,7 @@ class TokenBin(Npy):
     kinds = frozenset({"token-bin"})
 
     def header(self, entry: Entry) -> tuple[Header, bool, int]:
-        """Dtype and shape [windows, tokens]; the last tokens, which fill no window, are left out."""
+        """Dtype and shape [tokens], never in Fortran's order, and where the ids begin."""
         head = self.listing.head(entry.path, 8 * RECORD)
         if not entry.size:
             raise Unreadable("empty-file", "0 bytes", file=entry.path)
@@ -49,8 +45,7 @@ class TokenBin(Npy):
             raise Unreadable(
                 "truncated", f"{entry.size - at} bytes are no whole number of {8 * width}-bit ids", file=entry.path
             )
-        rows = tokens // WINDOW
-        return (dtype, (rows, WINDOW) if rows else (1, tokens)), False, at
+        return (dtype, (tokens,)), False, at
 
     def _declared(self) -> str:
         with contextlib.suppress(Unreadable, ValueError, RecursionError):
@@ -60,33 +55,20 @@ class TokenBin(Npy):
         return "<u2"
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
-        units: list[Unit] = []
-        headers: list[Header] = []
-        start = 0
+        streams: list[Stream] = []
         folders, _, _ = read_folders([e.path for e in entries])
         for entry, folder in zip(entries, folders, strict=True):
             try:
-                (dtype, (rows, width)), _, at = self.header(entry)
+                header, _, at = self.header(entry)
             except Unreadable as problem:
                 self.problems.append(problem)
                 continue
-            headers.append((dtype, (rows, width)))
-            split = split_in_name(unpacked_name(entry.path.rsplit("/", 1)[-1]).removesuffix(".bin")) or folder
-            row = width * int(dtype[-1])
-            step = max(1, RANGE_BYTES // row)
-            for lo in range(0, rows, step):
-                hi = min(rows, lo + step)
-                span = ("tokens", entry.path, dtype, (width,), at + lo * row)
-                units.append(Unit(len(units), entry.path, start + lo, hi - lo, (hi - lo) * row, split, None, (span,)))
-            start += rows
-        if not units:
+            name = unpacked_name(entry.path.rsplit("/", 1)[-1]).removesuffix(".bin")
+            streams.append((split_in_name(name) or folder, entry, header, at))
+        if not streams:
             why = f"no file of tokens could be read ({self.problems[0].told()})"
             raise NothingReadable(f"{why}: write them again, or pass another source", self.problems)
-        self.units = tuple(units)
-        self.label, self.label_how = None, "tokens have no label"
-        widths = {width for _, (_, width) in headers}
-        self.fields = (array_field("tokens", headers[0][0], (WINDOW if widths == {WINDOW} else None,)),)
-        self.sharding = f"windows of {WINDOW:,} tokens of {number(len(entries), 'file')}"
+        self.as_windows(streams)
         return True
 
 
