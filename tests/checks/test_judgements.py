@@ -278,13 +278,17 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
     return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
 
 
-def classed(shift_from: int | None = None, by: int = 1, noise: float = 0.2, order: str = "mixed") -> Data:
+def classed(
+    shift_from: int | None = None, by: int = 1, noise: float = 0.2, order: str = "mixed", scrambled: bool = False
+) -> Data:
     """Vectors that tell their class; from one row on, labels are those of another row."""
     draw = np.random.default_rng(8)
     label = draw.integers(0, 4, 200) if order == "mixed" else np.sort(draw.integers(0, 4, 200))
     x = np.eye(4)[label] + noise * draw.normal(size=(200, 4))
     if shift_from is not None:
         label[shift_from:] = np.roll(label[shift_from:], by)
+        if scrambled:
+            label[shift_from:] = draw.permutation(label[shift_from:])
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
@@ -318,6 +322,7 @@ SILENT = {
         "labels of their own rows": classed(),
         "stored by class, of which a shift changes next to nothing": classed(150, order="sorted"),
         "vectors that tell no class": classed(150, noise=3.0),
+        "labels of any row in a stretch": classed(150, by=0, scrambled=True),
         "a few rows": classed(196),
     },
     "mixed_units": {
@@ -725,6 +730,13 @@ SILENT = {
         "programs that have HTML": Data(
             {"code": [*[f"x = {i}" for i in range(40)], "def page(x):\n    return x + <p>a</p>"]},
             kinds={"code": "text"},
+        ),
+        "what interfaces say": Data(
+            {"text": [*TEXTS, "File not found", "Page not found", "Todo.", "Service unavailable"]},
+            kinds={"text": "text"},
+        ),
+        "a field of HTML beside one of words": Data(
+            {"body": [f"<p>{t}</p><p>b</p>" for t in TEXTS], "text": TEXTS}, kinds={"body": "text", "text": "text"}
         ),
         "that something is missing, in a sentence": Data(
             {"text": [*TEXTS, "The image was not available in the archive, so we drew it."]}, kinds={"text": "text"}
@@ -1781,7 +1793,7 @@ SPEAKS = {
             "warning",
         ),
         "in place of a missing one": (
-            Data({"text": [*TEXTS * 5, "Image not available."]}, kinds={"text": "text"}),
+            Data({"text": [*TEXTS * 5, "Image not available.", "[removed]"]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),

@@ -93,3 +93,43 @@ def test_an_array_of_16_bit_ids_is_a_stream(tmp_path: Path, dtype: str, windows:
         np.save(tmp_path / f"{split}.npy", ids(n * WINDOW + 5, 500).astype(dtype))
     source = opened(tmp_path)
     assert source.splits == ({"train": 20, "val": 9} if windows else {"train": 20 * WINDOW + 5, "val": 9 * WINDOW + 5})
+
+
+def test_wider_ids_and_numbers_are_told_apart(tmp_path: Path) -> None:
+    """Our promise: 32-bit ids are read as such without being told, and a matrix of floats is not read as ids."""
+    ids(9 * WINDOW, 50_000).astype("<u4").tofile(tmp_path / "train.bin")
+    assert opened(tmp_path).samples == 9
+    DRAW.normal(size=(500, 20)).astype("f4").tofile(tmp_path / "train.bin")
+    with pytest.raises(RequestError, match="floats"):
+        opened(tmp_path)
+
+
+def test_tokens_lie_beside_what_they_were_made_from(tmp_path: Path) -> None:
+    """Our promise: nanoGPT's own folder is read."""
+    for split in ("train", "val"):
+        ids(3 * WINDOW, 60).astype("<u2").tofile(tmp_path / f"{split}.bin")
+    for name in ("input.txt", "prepare.py", "readme.md"):
+        (tmp_path / name).write_text("import os\n\nFirst Citizen:\n", encoding="utf-8")
+    (tmp_path / "meta.pkl").write_bytes(b"\x80\x04\x95 not read")
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("token-bin", 6)
+
+
+@pytest.mark.parametrize("n", [0, 900])
+def test_a_file_that_ends_early_is_cut(tmp_path: Path, n: int) -> None:
+    """Our promise: fewer tokens than llm.c's header tells, or none, are a damaged file and no sample."""
+    (tmp_path / "edu_train_000001.bin").write_bytes(header(20240520, 2000) + ids(2000).astype("<u2").tobytes())
+    (tmp_path / "edu_train_000002.bin").write_bytes(header(20240520, 2000) + ids(n).astype("<u2").tobytes())
+    found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert found["truncated"].where[0]["file"] == "edu_train_000002.bin"
+    assert opened(tmp_path).samples == 1
+
+
+def test_shards_of_16_bit_arrays_are_streams_and_a_signal_is_none(tmp_path: Path) -> None:
+    for name in ("edu_train_000001", "edu_train_000002", "edu_val_000000"):
+        np.save(tmp_path / f"{name}.npy", ids(9 * WINDOW, 50_000).astype("u2"))
+    assert opened(tmp_path).splits == {"train": 18, "val": 9}
+    for path in tmp_path.iterdir():
+        path.unlink()
+    wave = 2000 + 900 * np.sin(np.arange(20 * WINDOW) / 50) + DRAW.normal(0, 30, 20 * WINDOW)
+    np.save(tmp_path / "signal.npy", wave.astype("u2"))
+    assert opened(tmp_path).samples == 20 * WINDOW

@@ -104,7 +104,8 @@ def cores(facts: Facts) -> Iterator[Finding]:
         few, by = _as_fast(kept, many), curve
     if few:
         are = ("is" if few == 1 else "are") if by is tried else "should be"
-        text = f"{number(few, 'worker')} {are} as fast as {many}: the {cpus:g} cores are busy"
+        text = f"{number(few, 'worker')} {are} as fast as {many}"
+        text += f": the {cpus:g} cores are busy" if few >= cpus else ""  # else something that all share is
         fix = "make samples cheaper or add cores; more workers only take memory"
         if current is not None and current.value["num_workers"] == many:
             fix = f"set num_workers={few}: more only take memory, and time to start"

@@ -189,8 +189,9 @@ def startup(facts: Facts) -> Iterator[Finding]:
 def _first_use(used: Fact) -> str:
     """What a worker does before its first sample."""
     imports = used.at["imports"]
-    doing = f"imports `{escaped(imports)}`" if imports else "prepares what its first sample needs"
-    return f"{doing} for {used.value:.1f} s"
+    return f"spends {used.value:.1f} s " + (
+        f"importing `{escaped(imports)}`" if imports else "preparing its first sample"
+    )
 
 
 def _once(used: Fact) -> str:

@@ -306,7 +306,7 @@ class Classes(Check):
                 yield finding(
                     "class-missing-in-split",
                     "info",
-                    f"{split} has samples of class {escaped(next(iter(fact.value)))} alone, as anomaly detection is trained",
+                    f"{split} has only samples of class {escaped(next(iter(fact.value)))}, as is usual for anomaly detection",
                     fact,
                     "if a classifier is to be trained, split again, stratified by class",
                     [{"split": split}],

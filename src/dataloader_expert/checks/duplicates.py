@@ -277,7 +277,7 @@ class Duplicates(Check):
     def _recurs(self, extra: int) -> bool:
         """Whether samples are single values, such as tokens or readings, most of which occur again: none of them is a copy."""
         fields = [f for f in self.context.fields if f.name in self.kept.names]
-        single = len(fields) == 1 and fields[0].kind in ("number", "boolean", "category") and not fields[0].shape
+        single = len(fields) == 1 and fields[0].kind in ("number", "boolean") and not fields[0].shape
         return single and 2 * extra > self.seen
 
     def unknowns(self) -> Iterable[Unknown]:

@@ -27,6 +27,8 @@ KINDS = {"embedding", "array", "sequence", "tokens"}
 SEVERE = 10.0
 FEW = 20
 """Vectors of which at most one in so many has not one label are one-hot."""
+RARE = 100
+"""One in so many with several labels is rather a mistake than meant."""
 DUE = 10
 """Samples with a label that a split should have by its share of all, from which it is no chance that it has none."""
 MOST_LABELS, MOST = 1_000, 2_000_000
@@ -219,8 +221,8 @@ class LabelSets(Check):
             if n:
                 yield finding(
                     code,
-                    "warning",
-                    f"{escaped(self.field)} of {number(n, 'sample')} {verb(n, 'have')} {words_}, and of all others one",
+                    "warning" if kind == "none" or RARE * n <= self.seen else "info",
+                    f"{number(n, 'sample')} {verb(n, 'have')} {words_} in {escaped(self.field)}, and nearly all others exactly one",
                     fact,
                     "correct them, or drop these samples; if samples may have several labels or none, nothing is wrong",
                     fact.value["where"][kind],

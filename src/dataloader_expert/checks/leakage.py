@@ -25,6 +25,8 @@ TIMES = Quantity(
     "",
     "earliest and latest time of a split, and its samples before the end of training, by reading of ambiguous dates",
 )
+MOST_GROUPS = 100_000
+"""The most groups of which the times are kept."""
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
@@ -43,8 +45,8 @@ class Leakage(Check):
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
-        self.spans: dict[str, dict[str, tuple[float, float]]] = {}
-        """The earliest and the latest second of each group by split, as dates are read first."""
+        self.spans: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
+        """The earliest and the latest second of each group by split and reading; none once there are too many groups."""
         self.moments: dict[str, dict[str, list[Any]]] = {}
         """Seconds of every sample by split and reading; for training, only the end counts."""
         self.dated: Counter[tuple[str, str]] = Counter()
@@ -88,21 +90,25 @@ class Leakage(Check):
 
     def _spans(self, split: str, part: Block) -> None:
         groups = self.context.groups_of(part)
-        if all(group is None for group in groups):
+        if self.context.time is not None or len(self.spans) > MOST_GROUPS or all(group is None for group in groups):
             return
         column = part.columns[str(self.time)]
         values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-        plain = [None if value is None or value != value else _plain(value) for value in values]
-        read = {value: read_time(value)[0] for value in {*plain} - {None}}
+        absent = column.nulls
+        plain = [
+            None if value is None or value != value or (absent is not None and absent[i]) else _plain(value)
+            for i, value in enumerate(values)
+        ]
+        read = {value: read_time(value) for value in {*plain} - {None}}
         for group, value in zip(groups, plain, strict=False):
-            moment = None if group is None else read.get(value)
-            if moment is not None:
-                self._span(group_name(group), split, (moment, moment))
+            for reading, moment in zip(READINGS, read.get(value, ()) if group is not None else (), strict=False):
+                if moment is not None:
+                    self._span(group_name(group), (split, reading), (moment, moment))
 
-    def _span(self, group: str, split: str, span: tuple[float, float]) -> None:
+    def _span(self, group: str, of: tuple[str, str], span: tuple[float, float]) -> None:
         known = self.spans.setdefault(group, {})
-        low, high = known.get(split, span)
-        known[split] = min(low, span[0]), max(high, span[1])
+        low, high = known.get(of, span)
+        known[of] = min(low, span[0]), max(high, span[1])
 
     def _range(self, split: str, reading: str, low: Moment, high: Moment) -> None:
         ranges = self.times.setdefault(split, {})
@@ -124,8 +130,8 @@ class Leakage(Check):
                 found = other.moments.get(split, {}).get(reading, [])
                 self.moments.setdefault(split, {}).setdefault(reading, []).extend(found)
         for group, spans in other.spans.items():
-            for split, span in spans.items():
-                self._span(group, split, span)
+            for of, span in spans.items():
+                self._span(group, of, span)
         self.dated += other.dated
         self.unreadable |= other.unreadable
         self.no_time = other.no_time if self.no_time is None else self.no_time
@@ -155,14 +161,19 @@ class Leakage(Check):
                 first, last = self._told(low), self._told(high)
                 value = {"earliest": first, "latest": last, "early": early, "samples": self.dated[split, reading]}
                 value.update(
-                    since=low[0], until=high[0], each_later=self._each_later(split), **_taken(self.context.timed)
+                    since=low[0],
+                    until=high[0],
+                    each_later=self._each_later(split, reading),
+                    **_taken(self.context.timed),
                 )
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
 
-    def _each_later(self, split: str) -> bool:
+    def _each_later(self, split: str, reading: str) -> bool:
         """Whether the samples of each group of a split are later than those that training has of it, and it has some of each."""
-        here = [spans for spans in self.spans.values() if split in spans]
-        return bool(here) and all("train" in of and of["train"][1] <= of[split][0] for of in here)
+        own, train = (split, reading), ("train", reading)
+        here = [spans for spans in self.spans.values() if own in spans]
+        few = len(self.spans) <= MOST_GROUPS
+        return few and bool(here) and all(train in of and of[train][1] <= of[own][0] for of in here)
 
     def _sizes(self) -> dict[str, Any]:
         """Samples by split now, and with each group whole: in the split that has most of it, or, if that would take half of a split,
@@ -253,7 +264,7 @@ class Leakage(Check):
                     "time-leakage",
                     "info",
                     f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample,"
-                    f" but later than all that training has of their {escaped(groups.value['field'])}",
+                    f" but later than every training sample with the same {escaped(groups.value['field'])}",
                     [train, other],
                     "nothing to do, unless the model is to predict what comes after all of training: then split by one time",
                     [{"field": self.time, "split": split}],

@@ -2,8 +2,9 @@
 
 Method: classes are told by the nearest mean of their standardised vectors (Tibshirani and others, "Diagnosis of multiple cancer types
 by shrunken centroids of gene expression", PNAS 99(10), 2002, without shrinking). A stretch is the run of rows in which the class so
-told fits a neighbour's label more often than the row's own by the most (the maximum subarray); it is reported where chance would not
-make as long a one in a million such data sets.
+told fits a neighbour's label more often than the row's own by the most (the maximum subarray). It is reported where chance would hardly
+make as long a one, and where the neighbour's label is told in it nearly as often as the own label is elsewhere: in a stretch of wrong
+labels, or of vectors that tell nothing, neither is.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ MOST, WIDEST, LEAST, CLASSES = 20_000, 128, 60, 50
 TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
 CHANCE = 1e-6
+AS_OFTEN, SELDOM = 0.8, 0.5
+"""Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, of the share that does
+elsewhere."""
 
 
 class MovedLabels(Check):
@@ -51,7 +55,7 @@ class MovedLabels(Check):
 
         self.seen += block.samples
         label = block.columns.get(self.context.label or "")
-        if label is None or block.rows is not None or max(self.seen, self.context.samples or 0) > MOST:
+        if label is None or block.rows is not None or self.context.samples is None or self.context.samples > MOST:
             return
         x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
@@ -94,8 +98,8 @@ class MovedLabels(Check):
         files = [(start, file) for start, file, _, _ in sorted(self.parts, key=lambda part: part[0])]
         for fact in facts.all(MOVED):
             v = fact.value
-            text = f"{escaped(self.context.label)} seems to be shifted by a row in samples {v['first']:,} to about {v['last']:,}: there "
-            text += f"it fits the {'next' if v['by'] > 0 else 'previous'} sample"
+            text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in samples {v['first']:,} to about "
+            text += f"{v['last']:,}: there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
             where = [
                 {"sample": at, "file": next((f for start, f in reversed(files) if start <= at), None) or None}
                 for at in (v["first"], v["last"])
@@ -137,6 +141,9 @@ def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
         rest = np.concatenate([gain[:begin], gain[end:]])
         up, down = ((rest == step).sum() + 1 for step in (1, -1))
         if most <= 0 or up >= down:
+            continue
+        elsewhere = float(np.concatenate([own[:begin], own[end:]]).mean()) if len(rest) else 0.0
+        if other[begin:end].mean() < AS_OFTEN * elsewhere or own[begin:end].mean() > SELDOM * elsewhere:
             continue
         luck = math.log(len(gain)) + most * math.log(up / down)
         if luck < math.log(CHANCE) and (best is None or luck < best[0]):

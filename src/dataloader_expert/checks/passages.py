@@ -8,8 +8,9 @@ training has more often than twice are phrases.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
@@ -17,7 +18,7 @@ from dataloader_expert.checks.fingerprint import mix
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 
 PASSAGES = Quantity(
@@ -31,6 +32,8 @@ BITS, KEPT = 4, 2_000_000
 """Zero bits of the hashes that are kept at first, and the most hashes that are kept: beyond, one bit more must be zero."""
 PHRASE, LEAST, PART = 2, 4, 0.2
 """How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
+AT_ONCE, MOST_BITS = 1 << 16, 6
+"""Runs of a long sequence that are hashed at once; and the zero bits beyond which passages of a few hundred tokens are missed."""
 BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(BASE, -1, 1 << 64)
 
@@ -47,6 +50,8 @@ class Passages(Check):
         self.parts: list[Any] = []
         """uint64 [hashes, 3]: hash, sample and the place of its split in ``splits``."""
         self.many = 0
+        self.counts: Counter[str] = Counter()
+        """Sequences by split that are long enough."""
         self.files = Files()
 
     def applies(self) -> bool:
@@ -64,14 +69,20 @@ class Passages(Check):
             return
         names, codes = self.context.splits_of(block)
         at = [self._split(name) for name in names]
+        several: list[Any] = []
         for i, value in enumerate(block.columns[self.field].values[: block.samples]):
             ids = np.asarray(value) if value is not None else np.zeros(0, np.int64)
             if names[codes[i]] is None or ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) < RUN:
                 continue
-            hashes = self._kept(runs(ids))
+            self.counts[self.splits[at[codes[i]]]] += 1
+            hashes = np.concatenate(
+                [self._kept(runs(ids[k : k + AT_ONCE + RUN - 1])) for k in range(0, len(ids) - RUN + 1, AT_ONCE)]
+            )
             found = np.empty((len(hashes), 3), np.uint64)
             found[:, 0], found[:, 1], found[:, 2] = hashes, block.index(i), at[codes[i]]
-            self._add(found)
+            several.append(found)
+        if sum(map(len, several)):
+            self._add(np.concatenate(several))
 
     def _split(self, name: str | None) -> int:
         if name is None:
@@ -102,6 +113,7 @@ class Passages(Check):
         assert isinstance(other, Passages)
         self.seen += other.seen
         self.files.merge(other.files)
+        self.counts += other.counts
         place = np.array([self._split(name) for name in other.splits] or [0], np.uint64)
         self.bits = max(self.bits, other.bits)
         theirs = [np.column_stack([part[:, :2], place[part[:, 2].astype(int)]]) for part in other.parts]
@@ -133,8 +145,13 @@ class Passages(Check):
             for k in told[:MAX_PLACES].tolist():
                 sources, n = np.unique(train[first[at[hit & (of == k)]], 1], return_counts=True)
                 pairs.append([int(samples[k]), int(sources[n.argmax()])])
-            value = {"count": len(told), "of": len(samples), "pairs": pairs}
+            value = {"count": len(told), "of": self.counts[split], "pairs": pairs}
             yield Fact(PASSAGES, value, self.evidence(), {"field": self.field, "split": split})
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if self.bits > MOST_BITS:
+            text = f"of so many tokens one run in {1 << self.bits:,} was compared: passages shorter than some {LEAST << self.bits:,} tokens are missed"
+            yield Unknown("repeated passages", text)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(PASSAGES):
@@ -154,7 +171,7 @@ def runs(ids: Any) -> Any:
     """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token.
 
     Args:
-        ids: [n], integers, n at least ``RUN``.
+        ids: [n], integers, n at least ``RUN`` and less than ``AT_ONCE`` + ``RUN``.
     """
     import numpy as np
 
@@ -167,13 +184,17 @@ def runs(ids: Any) -> Any:
     return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
 
 
-@lru_cache(maxsize=64)
 def _powers(n: int, base: int) -> Any:
-    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [n]."""
+    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [n], n at most ``AT_ONCE`` + ``RUN``."""
+    return _all_powers(base)[:n]
+
+
+@cache
+def _all_powers(base: int) -> Any:
     import numpy as np
 
-    made = np.full(n, base, np.uint64)
-    made[:1] = 1
+    made = np.full(AT_ONCE + RUN, base, np.uint64)
+    made[0] = 1
     return np.cumprod(made)
 
 

@@ -149,7 +149,8 @@ class Records(Check):
             for value, n in sorted(counts.items()):
                 total = whole if value == NOTHING else there
                 least = 2 if what == "text" and value != "blank" else FEW  # what most texts are, they mean to be
-                if value not in ("all", "some") and total >= LEAST and n * least <= total:
+                once = value == "placeholder" and n == 1  # which may be what it says
+                if value not in ("all", "some") and total >= LEAST and n * least <= total and not once:
                     yield self._odd(path, what, value, n, total, [(path, what, value)])
 
     def _keys(self, path: str, counts: dict[str, int]) -> Iterable[Fact]:

@@ -133,7 +133,7 @@ def _length(value: Any) -> float:
     """Of an image its width."""
     if hasattr(value, "getbands"):
         return float(value.size[0])
-    if getattr(value, "ndim", 0) > 1 and value.dtype.kind == "u":
+    if getattr(value, "ndim", 0) > 1 and value.shape[1] > 8:  # of a recording the channels
         return float(value.shape[1])
     return float(len(value)) if hasattr(value, "__len__") else 0.0
 

@@ -23,6 +23,8 @@ SOUND_WORDS = {
 }
 """Words of the names by which such data sets call what is not faulty."""
 
+NEGATED = {"not", "non", "no", "un", "ab"}
+
 
 def sound_only(facts: Facts) -> Fact | None:
     """The class counts of a training split that has sound samples alone, where another split has them and others."""
@@ -32,4 +34,5 @@ def sound_only(facts: Facts) -> Fact | None:
         return None
     (name,) = train.value
     tested = any(name in f.value and len(f.value) > 1 for f in found.values())
-    return train if tested and set(words(str(name))) & SOUND_WORDS else None
+    said = set(words(str(name)))
+    return train if tested and said & SOUND_WORDS and not said & NEGATED else None

@@ -1,4 +1,5 @@
-"""Texts: blank ones, and the few that contain markup, tokens of a template or invisible characters, or were encoded twice."""
+"""Texts: blank ones, and those that, unlike most of their field, contain markup, tokens of a template or invisible characters, stand
+for a missing one, or were encoded twice."""
 
 from __future__ import annotations
 
@@ -6,15 +7,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Places, sample_of
 from dataloader_expert.checks.wording import FEW, KINDS, indented, kinds_of
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
+AGAIN = 2
+"""The fewest placeholders of a field."""
 FEW_LABELS = 1_000
 """Labels that are told apart."""
 NEEDED = {
@@ -30,15 +33,15 @@ class Texts(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """Strange texts by kind and field."""
         self.blank: Counter[str] = Counter()
         """Blank texts by field, of which so many hold ``each`` field."""
         self.labels: dict[tuple[str, bool], set[str]] = {}
         """Labels of a field's blank texts, and of its others; of each the first few."""
         self.each: Counter[str] = Counter()
-        self.blocks = 0
-        """Texts that are programs with blocks."""
-        self.texts = 0
+        self.blocks: Counter[str] = Counter()
+        """Texts by field that are programs with blocks."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -58,15 +61,14 @@ class Texts(Check):
                     and len(known := self.labels.setdefault((field.name, not value.strip()), set())) < FEW_LABELS
                 ):
                     known.add(str(label.values[i]))
-                self.texts += 1
                 self.each[field.name] += 1
                 program = False
                 if ":" in value and (deeper := indented(value)) is not None:
-                    self.blocks += 1
+                    self.blocks[field.name] += 1
                     program = True
                     if not deeper:
-                        self.counts["flat"] += 1
-                        self.where.add("flat", block, i, field.name)
+                        self.counts["flat", field.name] += 1
+                        self.where.add(("flat", field.name), block, i, field.name)
                 for kind in kinds_of(value):
                     if kind == "blank":
                         self.blank[field.name] += 1
@@ -74,13 +76,12 @@ class Texts(Check):
                         continue
                     if kind == "markup" and program:
                         continue  # what it writes
-                    self.counts[kind] += 1
-                    self.where.add(kind, block, i, field.name)
+                    self.counts[kind, field.name] += 1
+                    self.where.add((kind, field.name), block, i, field.name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Texts)
         self.seen += other.seen
-        self.texts += other.texts
         self.blocks += other.blocks
         self.counts += other.counts
         self.blank += other.blank
@@ -98,15 +99,20 @@ class Texts(Check):
                 min(own) if len(own) == 1 and others and len(others) < FEW_LABELS and not own & others else None
             )
             yield Fact(BLANK, value, self.evidence(), {"field": name})
-        for kind in ("hidden", "markup", "template", "placeholder", "encoded twice"):
-            some = self.counts[kind] * (1 if kind == "encoded twice" else 2)  # what most texts are, they mean to be
-            if 0 < some <= self.texts:
-                strange = {"count": self.counts[kind], "where": self.where.of(kind)}
-                yield Fact(STRANGE, strange, self.evidence(), {"kind": kind})
+        for kind in KINDS:
+            if kind == "blank":
+                continue
+            told = [name for name in sorted(self.each) if self._odd(kind, name)]
+            if told:
+                places = sorted((place for name in told for place in self.where.of((kind, name))), key=sample_of)
+                value = {"count": sum(self.counts[kind, name] for name in told), "where": places[:MAX_PLACES]}
+                yield Fact(STRANGE, value, self.evidence(), {"kind": kind})
 
-        if 0 < 2 * self.counts["flat"] <= self.blocks:
-            flat = {"count": self.counts["flat"], "where": self.where.of("flat")}
-            yield Fact(STRANGE, flat, self.evidence(), {"kind": "flat"})
+    def _odd(self, kind: str, name: str) -> bool:
+        """Whether so few texts of a field are of a kind that they do not mean to be: what most of them are, they mean to be."""
+        n, of = self.counts[kind, name], self.blocks[name] if kind == "flat" else self.each[name]
+        least = AGAIN if kind == "placeholder" else 1  # what occurs once may be what it says
+        return n >= least and n * (1 if kind == "encoded twice" else 2) <= of
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BLANK):

@@ -22,9 +22,9 @@ TEMPLATE = re.compile(
 )
 """Tokens that the templates of chat models put between turns."""
 PLACEHOLDER = re.compile(
-    r"\W*(?:(?:\w+ ){0,3}(?:not available|unavailable|not found|to be added|goes here)"
-    r"|no (?:\w+ )?(?:caption|description|text|image|content|title|transcript|transcription|summary)(?: (?:available|provided|found|yet))?"
-    r"|lorem ipsum\b.*|[\[<(](?:removed|deleted|redacted|placeholder|untitled|inaudible|unintelligible)[\])>]|placeholder|todo|tbd)\W*",
+    r"\W*(?:(?:no )?(?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:not |un|is not )available"
+    r"|no (?:caption|description|transcript|transcription|summary|abstract|review) (?:available|provided|found|yet)"
+    r"|lorem ipsum\b.*|[\[<(](?:removed|deleted|placeholder|inaudible|unintelligible)[\])>])\W*",
     re.I | re.S,
 )
 """A whole text that stands for one that is missing."""
@@ -52,7 +52,7 @@ WORSE = {"rejected", "negative", "negatives", "neg", "dispreferred", "worse", "l
 """Words in the names of fields of which one is meant to be the better."""
 LONGEST_PLACEHOLDER = 200
 FEW = 20
-"""At most one text in this many is odd; if there are more, the data set consists of such texts."""
+"""Of many values at most one in this many is odd by chance or mistake; if there are more, the data set consists of such."""
 BLOCK = re.compile(
     r"^(?P<before>[ \t]*)(?:def|class|if|for|while|else|elif|try|except|with|async def)\b[^\n]*:[ \t]*\n+(?P<after>[ \t]*)\S",
     re.M,

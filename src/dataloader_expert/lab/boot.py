@@ -87,12 +87,14 @@ def main() -> None:
             os._exit(1)
         from dataloader_expert.lab.host import serve
 
+        status = 1
         try:
             serve(control, package, warden)
+            status = 0
         finally:
             await_children(GONE_S if os.getppid() == warden else ALONE_S)
             remove_package_dir(package)
-            os._exit(0)
+            os._exit(status)
     prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped warden wakes when the server dies, and looks
     signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
     watch(control, host)

@@ -37,6 +37,8 @@ CONSTANTS = (
     "CLASS_NAMES",
     "KEY_POINTS",
     "DEPTH",
+    "IDS",
+    "HEADER",
 )
 """What readers look up."""
 
@@ -84,6 +86,8 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
     known["KEY_POINTS"] = source.notes.key_points if isinstance(source, FileSamples) else 0
     known["DEPTH"] = getattr(source, "depth", 0)
+    if source.format == "token-bin":
+        ((known["IDS"], known["HEADER"]),) = streams_of(source)
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     known["BESIDE"] = {
@@ -92,6 +96,15 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     }
     known["BEFORE"] = dialects[0].remarks if dialects else 0
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
+
+
+def streams_of(source: Source) -> set[tuple[str, int]]:
+    """The dtypes of files of tokens, and the bytes before the first."""
+    found: dict[str, tuple[str, int]] = {}
+    for unit in source.units:
+        _, file, dtype, _, at = unit.at[0]
+        found.setdefault(file, (dtype, at))
+    return set(found.values())
 
 
 def _uses(reader: Reader, helper: Any) -> bool:
@@ -124,6 +137,8 @@ def unread(source: Source) -> str | None:
         return "tables whose headers repeat a name"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"
+    if source.format == "token-bin" and len(streams_of(source)) > 1:
+        return "tokens of several widths"
     beside = getattr(source, "column_files", {})
     if getattr(source, "aligned", ()) and len({os.path.basename(table) for table in beside}) < max(1, len(beside)):
         return "fields in files of their own"

@@ -28,6 +28,9 @@ Shard = tuple[str | None, str]
 """A split and the number of a shard; no number where there is one for each split."""
 Stream = tuple[str | None, Entry, Header, int]
 """A split, a file of tokens, its dtype and shape [tokens], and the byte offset of the first."""
+LOOKED_AT, SMOOTH = 8192, 0.5
+"""Values of a stream that are looked at; and the mean step from one to the next over their mean distance from the median, below which
+they are a signal. Of values in any order it is about 1.4."""
 LEAST_WINDOWS = 8
 """The fewest windows of a stream that nothing but its dtype tells."""
 Span = tuple[str, str, str, tuple[int, ...], int]
@@ -71,6 +74,8 @@ class Npy(Source):
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
         """Whether the files are the fields of the same rows; if so, makes the units."""
+        if self._streams(entries):
+            return True
         if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
@@ -90,10 +95,6 @@ class Npy(Source):
                 return False
             groups[split, ""][name] = (entry, header, at)
         sharded = in_shards(groups)
-        streams = [(key[0], *of) for key, group in groups.items() for of in group.values()]
-        if sharded is None and streams and all(map(is_stream, streams)) and len(streams) == len(groups):
-            self.as_windows(streams)
-            return True
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
         ):
@@ -134,12 +135,44 @@ class Npy(Source):
             self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
 
+    def _streams(self, entries: list[Entry]) -> bool:
+        """Whether the files are streams of tokens, each or a shard of one; if so, makes the units."""
+        folders, labels, _ = read_folders([e.path for e in entries])
+        streams: list[Stream] = []
+        problems: list[Unreadable] = []
+        for entry, folder in zip(entries, folders, strict=True):
+            stem = self.stem(unpacked_name(entry.path.rsplit("/", 1)[-1]))
+            if label_by_name([without_split(stem)])[0] is not None:
+                return False
+            try:
+                header, _, at = self.header(entry)
+            except Unreadable as problem:
+                problems.append(problem)
+                continue
+            streams.append((split_in_name(stem) or folder, entry, header, at))
+            if not is_stream(streams[-1]) or self._is_signal(streams[-1]):
+                return False
+        if not streams or any(label is not None for label in labels):
+            return False
+        self.problems += problems
+        self.as_windows(streams)
+        return True
+
+    def _is_signal(self, stream: Stream) -> bool:
+        """Whether each value is near the one before, as those of a measurement are, and not those of tokens."""
+        import numpy as np
+
+        _, entry, (dtype, _), at = stream
+        values = np.frombuffer(self.listing.span(entry.path, at, at + 2 * LOOKED_AT), dtype).astype(np.int64)
+        return float(np.abs(np.diff(values)).mean()) < SMOOTH * float(np.abs(values - np.median(values)).mean())
+
     def as_windows(self, streams: list[Stream]) -> None:
         """The windows of streams of tokens; the last tokens, which fill no window, are left out."""
         units: list[Unit] = []
         start = 0
+        whole = any(header[1][0] >= WINDOW for _, _, header, _ in streams)  # beside these a shorter one fills no window
         for split, entry, (dtype, (tokens, *_)), at in streams:
-            rows, width = max(1, tokens // WINDOW), min(tokens, WINDOW)
+            rows, width = (tokens // WINDOW, WINDOW) if whole else (1, tokens)
             row = _row_bytes((dtype, (1, width)))
             step = max(1, RANGE_BYTES // max(1, row))
             for lo in range(0, rows, step):
@@ -149,7 +182,6 @@ class Npy(Source):
             start += rows
         self.units = tuple(units)
         self.label, self.label_how = None, "tokens have no label"
-        whole = all(header[1][0] >= WINDOW for _, _, header, _ in streams)
         self.fields = (array_field("tokens", streams[0][2][0], (WINDOW if whole else None,)),)
         self.sharding = f"windows of {WINDOW:,} tokens of {number(len(streams), 'file')}"
 
@@ -206,7 +238,7 @@ def _native(values: Any) -> Any:
 
 
 def is_stream(stream: Stream) -> bool:
-    """Whether an array is one stream of token ids: 16 bits wide, as no other data of one axis are, and of many windows."""
+    """Whether an array may be one stream of token ids: one axis, 16 bits wide, and many windows long."""
     _, _, (dtype, shape), _ = stream
     return dtype.lstrip("<|=") == "u2" and len(shape) == 1 and shape[0] >= LEAST_WINDOWS * WINDOW
 
@@ -216,8 +248,8 @@ def in_shards(
 ) -> dict[Shard, dict[str, tuple[Entry, Header, int]]] | None:
     """The groups by shard, where several fields each have files of the same numbers, as ``emb_00.npy`` and ``labels_00.npy``; else None.
 
-    ``x1``, ``x2``, ``y1`` and ``y2`` of one length may as well be four fields: there must be more numbers than two, or numbers with
-    zeros before them, or files of other lengths.
+    ``x1``, ``x2``, ``y1`` and ``y2`` of one length may as well be four fields: there must be numbers with zeros before them, files of
+    other lengths, or labels in three files or more.
     """
     found: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
     for (split, _), group in groups.items():
@@ -225,7 +257,10 @@ def in_shards(
             numbered = re.fullmatch(r"(.*?[^\d_-])[_-]?(\d+)", name)
             if numbered is None:
                 return None
-            found.setdefault((split, numbered[2]), {})[numbered[1]] = of
+            shard = found.setdefault((split, numbered[2]), {})
+            if numbered[1] in shard:
+                return None
+            shard[numbered[1]] = of
     fields = {tuple(sorted(shard)) for shard in found.values()}
     if len(fields) != 1 or len(*fields) < 2 or len(found) < 2:
         return None
@@ -234,7 +269,9 @@ def in_shards(
     if len(rows) != len(*fields) or any(len(shard) != 1 for shard in lengths):
         return None
     numbers, told = {number for _, number in found}, {n for shard in lengths for n in shard}
-    sure = len(numbers) > 2 or len(told) > 1 or any(n.startswith("0") and len(n) > 1 for n in numbers)
+    labelled = any(label_by_name([name])[0] is not None for name in next(iter(found.values())))
+    padded = any(n.startswith("0") and len(n) > 1 for n in numbers)
+    sure = padded or len(told) > 1 or (len(numbers) > 2 and labelled)
     return dict(sorted(found.items(), key=lambda item: (item[0][0] or "", int(item[0][1])))) if sure else None
 
 

@@ -36,6 +36,8 @@ CLASS_NAMES: tuple[str, ...] = ()
 """What the numbers of Pascal VOC's classes stand for."""
 KEY_POINTS = 0
 """How many numbers of key points follow each box of YOLO."""
+IDS, HEADER = "<u2", 0
+"""The dtype of the ids in files of tokens, and the bytes before them."""
 DEPTH = 0
 """How deep in an HDF5 file the groups are that are a sample each; 0: none are."""
 PATHS: tuple[str, ...] = ()
@@ -309,20 +311,13 @@ def read_idx(path: Path) -> Iterator[Sample]:
 
 
 def read_token_bin(path: Path) -> Iterator[Sample]:
-    """Windows of 1,024 token ids; a header of llm.c is skipped."""
-    import json
-
+    """Windows of 1,024 token ids."""
     import numpy as np
 
-    with path.open("rb") as file:
-        first = int.from_bytes(file.read(4), "little")
-    dtype = {20240520: "<u2", 20240801: "<u4"}.get(first)
-    beside = path.with_name("meta.json")
-    said = json.loads(beside.read_text(encoding="utf-8")).get("dtype", "uint16") if beside.exists() else "uint16"
-    ids = np.fromfile(path, dtype or said, offset=0 if dtype is None else 1024)
+    ids = np.memmap(path, IDS, "r", HEADER)
     width = min(1024, len(ids))
     for start in range(0, len(ids) - width + 1, width or 1):
-        yield {"tokens": ids[start : start + width]}
+        yield {"tokens": np.array(ids[start : start + width])}
 
 
 def read_pt(path: Path) -> Iterator[Sample]:

@@ -182,7 +182,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if not total:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
         raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
-    kind = counts.most_common(1)[0][0]
+    # files of tokens lie beside the text and the script that they were made from
+    kind = "token-bin" if counts["token-bin"] else counts.most_common(1)[0][0]
     # a file named like the others with other content is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]
@@ -190,7 +191,11 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     notes: set[str | None] = {"text"}
     if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
         notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
-        few = max(few, min(STRAYS, most // 2)) if set(counts) <= {kind, *notes} else few
+        few = (
+            max(few, STRAYS if kind == "token-bin" else min(STRAYS, most // 2))
+            if set(counts) <= {kind, *notes}
+            else few
+        )
     plain = total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes))
     strays = sum(n for k, n in counts.items() if k in readable and k != kind)
     if kind in readable and (plain or (total - most <= total // 100 and strays <= 1)):

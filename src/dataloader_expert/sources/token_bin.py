@@ -1,7 +1,7 @@
 """Streams of token ids in binary files, as language models are trained from: ``train.bin`` beside ``val.bin``; samples are windows.
 
-Ids are little-endian, 16 bits unless a ``meta.json`` beside the files names another ``dtype``, after a header of 1,024 bytes in the
-files of llm.c. Sources: Karpathy, nanoGPT (``data/openwebtext/prepare.py``) and llm.c (``dev/data/data_common.py``).
+Ids are little-endian, 16 bits unless a ``meta.json`` in the folder names another ``dtype`` or every second word is zero, after a header
+of 1,024 bytes in the files of llm.c. Sources: Karpathy, nanoGPT (``data/openwebtext/prepare.py``) and llm.c (``dev/data/data_common.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from dataloader_expert.sources.npy import Npy, Stream
 from dataloader_expert.sources.packed import unpacked_name
 
 DTYPES = {"uint8": "|u1", "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "int64": "<i8"}
+LEAST, ORDINARY = 256, 0.9
+"""The fewest words that tell anything, and the share of them that has the exponents of numbers between 1e-10 and 1e10."""
 RECORD = 3074
 """Bytes of a picture in the binary version of CIFAR-100, whose files have the same names: two labels, then 32 x 32 x 3 pixels."""
 
@@ -38,21 +40,26 @@ class TokenBin(Npy):
                 "not-the-format", "pictures of CIFAR-100 in its binary version, not tokens", file=entry.path
             )
         dtype, at = dtype_of(head)
-        dtype = dtype or self._declared()
+        told = int.from_bytes(head[8:12], "little") if at else None
+        dtype = dtype or self._declared() or guessed(head, entry)
         width = int(dtype[-1])
         tokens, over = divmod(entry.size - at, width)
+        if not tokens:
+            raise Unreadable("truncated", "a header and no tokens", file=entry.path)
         if over:
             raise Unreadable(
                 "truncated", f"{entry.size - at} bytes are no whole number of {8 * width}-bit ids", file=entry.path
             )
+        if told is not None and told > tokens:
+            raise Unreadable("truncated", f"the header tells {told:,} tokens, there are {tokens:,}", file=entry.path)
         return (dtype, (tokens,)), False, at
 
     def _declared(self) -> str:
         with contextlib.suppress(Unreadable, ValueError, RecursionError):
             if self.listing.find("meta.json") is not None:
                 said = json.loads(self.listing.read("meta.json", 1 << 20))
-                return DTYPES.get(str(said.get("dtype")), "<u2") if isinstance(said, dict) else "<u2"
-        return "<u2"
+                return DTYPES.get(str(said.get("dtype")), "") if isinstance(said, dict) else ""
+        return ""
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
         streams: list[Stream] = []
@@ -70,6 +77,26 @@ class TokenBin(Npy):
             raise NothingReadable(f"{why}: write them again, or pass another source", self.problems)
         self.as_windows(streams)
         return True
+
+
+def guessed(head: bytes, entry: Entry) -> str:
+    """16 bits, or 32 where each second word is zero.
+
+    Raises:
+        Unreadable: if the second words are the upper halves of ordinary 32-bit floats.
+    """
+    import numpy as np
+
+    words = np.frombuffer(head[: len(head) // 4 * 4], "<u2")
+    low, high = words[::2], words[1::2]
+    if len(high) < LEAST or entry.size % 4:
+        return "<u2"
+    if not high.any() and low.any():
+        return "<u4"
+    powers = (high >> 7) & 0xFF  # the exponents of floats
+    if np.isin(powers, range(95, 160)).mean() > ORDINARY:
+        raise Unreadable("not-the-format", "32-bit floats rather than tokens: store them as .npy", file=entry.path)
+    return "<u2"
 
 
 def dtype_of(head: bytes) -> tuple[str, int]:

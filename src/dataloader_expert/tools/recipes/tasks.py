@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dataloader_expert.checks.wording import BETTER, WORSE
 from dataloader_expert.errors import escaped
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import ROW_WORDS, words
 from dataloader_expert.tools.characterize_dataset import Task
 
 SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sentence", "utterance", "normalized"}
 """Words in the names of what a recording or an image says."""
+PREFERRED, REFUSED = {"chosen", "accepted", "preferred", "winner"}, {"rejected", "dispreferred", "loser"}
+POSITIVE, NEGATIVE = {"positive", "positives", "pos"}, {"negative", "negatives", "neg"}
 SHOWN = {"caption", "captions", "description", "descriptions", "alt"}
 """Words in the names of what an image shows."""
 TAGS = {"tags", "tag", "ner", "pos", "chunk", "bio", "iob"}
@@ -35,7 +36,8 @@ LANGUAGES = {
 def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     """The task by fields, each with its name, kind, dtype and shape."""
     kinds = {f["kind"]: f["name"] for f in fields}
-    texts = {f["name"]: set(words(f["name"])) for f in fields if f["dtype"] == "str" and not f["shape"]}
+    plain = [f["name"] for f in fields if f["dtype"] == "str" and not f["shape"]]
+    texts = {name: set(words(name)) for name in plain if not set(words(name)) & ROW_WORDS}
     others = {f["name"]: set(words(f["name"])) for f in fields if f["kind"] in ("other", "sequence", "tokens")}
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
@@ -55,9 +57,12 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
 
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
     every = {**texts, **others}
-    better, worse = _named(every, BETTER), _named(every, WORSE)
+    better, worse = _named(every, PREFERRED), _named(every, REFUSED)
     if better and worse:
         return Task(name="preference tuning", how=f"{_quoted(better, worse)} are answers of which one is preferred")
+    near, far = _named(every, POSITIVE), _named(every, NEGATIVE)
+    if near and far:
+        return Task(name="contrastive learning", how=f"by the names of {_quoted(near, far)}")
     if tags := _named(others, TAGS):
         return Task(name="token classification", how=f"each token has a tag in {_quoted(tags)}")
     if talks := _named(others, TALKS):
