@@ -42,6 +42,9 @@ class SampleScales(Check):
         self.parts: dict[str, list[tuple[int, str, Any]]] = {}
         """By field, of each block: its first sample, the file, and the length and the root mean square of each sample [n, 2]."""
 
+        self.scaled: set[str] = set()
+        """Fields that hold more than 0 and 1: labels and marks have no scale."""
+
     def applies(self) -> bool:
         return bool(self.fields)
 
@@ -57,10 +60,11 @@ class SampleScales(Check):
                 continue
             if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
                 flat = values.reshape(len(values), -1).astype(np.float64)
-                if ((flat == 0) | (flat == 1)).all():
-                    continue  # labels or marks, which have no scale
+                if not ((flat == 0) | (flat == 1)).all():
+                    self.scaled.add(name)
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
             else:
+                self.scaled.add(name)
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
@@ -70,14 +74,15 @@ class SampleScales(Check):
     def merge(self, other: Check) -> None:
         assert isinstance(other, SampleScales)
         self.seen += other.seen
+        self.scaled |= other.scaled
         for name, parts in other.parts.items():
             self.parts.setdefault(name, []).extend(parts)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        for name, parts in self.parts.items():
-            parts = sorted(parts, key=lambda part: part[0])
+        for name in [name for name in self.parts if name in self.scaled]:
+            parts = sorted(self.parts[name], key=lambda part: part[0])
             sizes = np.concatenate([p for _, _, p in parts])
             found = _odd(sizes[:, 0], sizes[:, 1])
             if found is None:
