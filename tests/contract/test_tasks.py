@@ -29,6 +29,7 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     "translation": ("text", [("de", "text", "str", []), ("en", "text", "str", [])]),
     "summarization": ("text", [("article", "text", "str", []), ("highlights", "text", "str", [])]),
     "question answering": ("text", [(n, "text", "str", []) for n in ("context", "question", "answers")]),
+    "contrastive learning": ("text", [(n, "text", "str", []) for n in ("anchor", "positive", "negative")]),
     "language modelling": ("text", [("text", "text", "str", []), ("id", "number", "int64", [])]),
     "audio data without labels": ("audio", [AUDIO, ("speaker", "category", "str", [])]),
     "tabular data without labels": ("tabular", [("de", "number", "float64", []), ("en", "number", "float64", [])]),
