@@ -30,6 +30,11 @@ PILED, HIGHER, BESIDE, PILED_FROM = 0.03, 10, 10, 50
 of so many values below it; and of how many distinct values at least."""
 
 
+def known(moment: float) -> float | None:
+    """None where powers of the values are beyond what a float holds."""
+    return moment if math.isfinite(moment) else None
+
+
 class Numbers:
     """What was seen of one field's (or channel's) values."""
 
@@ -86,12 +91,15 @@ class Numbers:
             wide = flat[at : at + PIECE].astype(np.float64, copy=False)
             if self.whole and flat.dtype.kind == "f":
                 self.whole = bool((wide == np.rint(wide)).all())
-            off = wide - self.pivot
-            square = off * off
-            sums[0] += float(off.sum())
-            sums[1] += float(square.sum())
-            sums[2] += float(np.dot(square, off))
-            sums[3] += float(np.dot(square, square))
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # the fourth power of 1e80 is infinite: then kurtosis is unknown
+                off = wide - self.pivot
+                square = off * off
+                sums[0] += float(off.sum())
+                sums[1] += float(square.sum())
+                sums[2] += float(np.dot(square, off))
+                sums[3] += float(np.dot(square, square))
         self.sums = [a + b for a, b in zip(self.sums, sums, strict=True)]
         self._count(flat)
 
@@ -193,6 +201,12 @@ class Numbers:
         """
         import numpy as np
 
+        with np.errstate(over="ignore", invalid="ignore"):  # of values beyond 1e77 some moments are unknown
+            return self._summary(bins, treated)
+
+    def _summary(self, bins: bool, treated: bool) -> dict[str, Any]:
+        import numpy as np
+
         if self.bucketed:
             self._to_buckets()
         if self.counts is not None and not self.bucketed and not self.folded:
@@ -222,8 +236,8 @@ class Numbers:
         m3 = self.sums[2] / n - 3 * m1 * self.sums[1] / n + 2 * m1 * m1 * m1
         m4 = self.sums[3] / n - 4 * m1 * self.sums[2] / n + 6 * m1 * m1 * self.sums[1] / n - 3 * m1 * m1 * m1 * m1
         flat = constant or m2 * m2 <= 0  # or so little that its square is nothing
-        skew = None if flat else m3 / (m2 * math.sqrt(m2))
-        kurt = None if flat else m4 / (m2 * m2) - 3
+        skew = None if flat else known(m3 / (m2 * math.sqrt(m2)))
+        kurt = None if flat else known(m4 / (m2 * m2) - 3)
         levels, weights = self._levels()
         quantiles = quantile(levels, weights, [p / 100 for p in LEVELS])
         if self.bucketed:

@@ -110,7 +110,8 @@ def written(bench: Bench) -> str:
     context = Context.of(source, 0)
     taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
-    own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if kind == "text"} - {""}
+    named_so = kind in ("text", "token-bin")  # kinds that a suffix does not tell
+    own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if named_so} - {""}
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
         "SAMPLES": source.samples,
