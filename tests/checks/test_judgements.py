@@ -279,11 +279,16 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
 
 
 def classed(
-    shift_from: int | None = None, by: int = 1, noise: float = 0.2, order: str = "mixed", scrambled: bool = False
+    shift_from: int | None = None,
+    by: int = 1,
+    noise: float = 0.2,
+    order: str = "mixed",
+    scrambled: bool = False,
+    k: int = 4,
 ) -> Data:
     """Vectors that tell their class; from one row on, labels are those of another row."""
     draw = np.random.default_rng(8)
-    label = draw.integers(0, 4, 200) if order == "mixed" else np.sort(draw.integers(0, 4, 200))
+    label = draw.integers(0, k, 200) if order == "mixed" else np.sort(draw.integers(0, k, 200))
     x = np.eye(4)[label] + noise * draw.normal(size=(200, 4))
     if shift_from is not None:
         label[shift_from:] = np.roll(label[shift_from:], by)
@@ -1244,6 +1249,7 @@ SPEAKS = {
     "moved_labels": {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
         "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
+        "of two classes": (classed(130, k=2), "rows-shifted", "warning"),
     },
     "label_sets": {
         "a place that is never 1": (

@@ -54,7 +54,7 @@ def test_every_whole_window_is_read(tmp_path: Path, dtype: str, said: str | None
 def test_a_short_stream_is_one_sample(tmp_path: Path) -> None:
     ids(100).astype("<u2").tofile(tmp_path / "train.bin")
     source = opened(tmp_path)
-    assert (source.samples, source.fields[0].shape) == (1, (None,))
+    assert (source.samples, source.fields[0].shape) == (1, (100,))
 
 
 def test_half_an_id_is_a_cut_file(tmp_path: Path) -> None:
@@ -133,3 +133,30 @@ def test_shards_of_16_bit_arrays_are_streams_and_a_signal_is_none(tmp_path: Path
     wave = 2000 + 900 * np.sin(np.arange(20 * WINDOW) / 50) + DRAW.normal(0, 30, 20 * WINDOW)
     np.save(tmp_path / "signal.npy", wave.astype("u2"))
     assert opened(tmp_path).samples == 20 * WINDOW
+
+
+@pytest.mark.parametrize("names", [("user", "item"), ("rec_0", "rec_1", "rec_2", "rec_3")], ids=["columns", "samples"])
+def test_other_arrays_of_16_bits_are_no_streams(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Our promise: two columns of codes, or a recording a file, are not joined into one stream."""
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", ids(9 * WINDOW, 50_000).astype("u2"))
+    assert {f.name for f in opened(tmp_path).fields} != {"tokens"}
+
+
+def test_a_file_of_such_a_name_among_others_is_foreign(tmp_path: Path) -> None:
+    """Our promise: images stay images beside one."""
+    from PIL import Image
+
+    for i in range(120):
+        Image.fromarray(DRAW.integers(0, 256, (8, 8, 3), np.uint8)).save(tmp_path / f"{i}.png")
+    ids(3000).astype("<u2").tofile(tmp_path / "train.bin")
+    assert opened(tmp_path).format == "image-folder"
+
+
+def test_a_short_split_is_kept(tmp_path: Path) -> None:
+    """Our promise: windows are no longer than a short validation split, so that it has one."""
+    ids(20 * WINDOW).astype("<u2").tofile(tmp_path / "train.bin")
+    ids(900).astype("<u2").tofile(tmp_path / "val.bin")
+    source = opened(tmp_path)
+    assert (source.splits, source.fields[0].shape) == ({"train": 20 * WINDOW // 900, "val": 1}, (900,))
+    assert not [f for f in scan(tmp_path, tmp_path).findings if f.severity != "info"]

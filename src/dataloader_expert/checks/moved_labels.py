@@ -27,8 +27,8 @@ TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
 CHANCE = 1e-6
 AS_OFTEN, SELDOM = 0.8, 0.5
-"""Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, of the share that does
-elsewhere."""
+"""Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, on the way from chance to
+the share that does elsewhere."""
 
 
 class MovedLabels(Check):
@@ -129,6 +129,7 @@ def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
     usual = float(np.bincount(label).max()) / len(label)
     if own.mean() < usual + TELLING * (1 - usual):
         return None
+    chance = float((np.bincount(label) / len(label)) @ (np.bincount(label) / len(label)))
     best: tuple[float, tuple[int, int, int]] | None = None
     for by in (1, -1):
         other = told[1 + by : len(told) - 1 + by] == label[1:-1]
@@ -143,7 +144,9 @@ def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
         if most <= 0 or up >= down:
             continue
         elsewhere = float(np.concatenate([own[:begin], own[end:]]).mean()) if len(rest) else 0.0
-        if other[begin:end].mean() < AS_OFTEN * elsewhere or own[begin:end].mean() > SELDOM * elsewhere:
+        beyond = max(0.0, elsewhere - chance)
+        fits, stays = (float(part[begin:end].mean()) for part in (other, own))
+        if fits < chance + AS_OFTEN * beyond or stays > chance + SELDOM * beyond:
             continue
         luck = math.log(len(gain)) + most * math.log(up / down)
         if luck < math.log(CHANCE) and (best is None or luck < best[0]):

@@ -58,7 +58,7 @@ class Passages(Check):
         return self.context.near and self.context.several_splits and self.field is not None
 
     def looked(self) -> bool:
-        return bool(self.parts)
+        return bool(self.counts)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -149,7 +149,7 @@ class Passages(Check):
             yield Fact(PASSAGES, value, self.evidence(), {"field": self.field, "split": split})
 
     def unknowns(self) -> Iterable[Unknown]:
-        if self.bits > MOST_BITS:
+        if self.bits > MOST_BITS and "train" in self.splits:
             text = f"of so many tokens one run in {1 << self.bits:,} was compared: passages shorter than some {LEAST << self.bits:,} tokens are missed"
             yield Unknown("repeated passages", text)
 

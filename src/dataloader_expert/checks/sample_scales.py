@@ -64,8 +64,9 @@ class SampleScales(Check):
                     self.scaled.add(name)
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
             else:
-                self.scaled.add(name)
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
+                if not all(((r == 0) | (r == 1)).all() for r in rows):
+                    self.scaled.add(name)
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
             sizes = np.sqrt(np.stack([square, square / count], 1))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places, sample_of
+from dataloader_expert.checks.places import Places, dealt, sample_of
 from dataloader_expert.checks.wording import FEW, KINDS, indented, kinds_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -104,7 +104,7 @@ class Texts(Check):
                 continue
             told = [name for name in sorted(self.each) if self._odd(kind, name)]
             if told:
-                places = sorted((place for name in told for place in self.where.of((kind, name))), key=sample_of)
+                places = sorted(dealt(self.where.of((kind, name)) for name in told), key=sample_of)
                 value = {"count": sum(self.counts[kind, name] for name in told), "where": places[:MAX_PLACES]}
                 yield Fact(STRANGE, value, self.evidence(), {"kind": kind})
 

@@ -22,8 +22,8 @@ TEMPLATE = re.compile(
 )
 """Tokens that the templates of chat models put between turns."""
 PLACEHOLDER = re.compile(
-    r"\W*(?:(?:no )?(?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:not |un|is not )available"
-    r"|no (?:caption|description|transcript|transcription|summary|abstract|review) (?:available|provided|found|yet)"
+    r"\W*(?:(?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:not |un|is not )available"
+    r"|no (?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:available|provided|found|yet)"
     r"|lorem ipsum\b.*|[\[<(](?:removed|deleted|placeholder|inaudible|unintelligible)[\])>])\W*",
     re.I | re.S,
 )

@@ -39,6 +39,7 @@ CONSTANTS = (
     "DEPTH",
     "IDS",
     "HEADER",
+    "WINDOW",
 )
 """What readers look up."""
 
@@ -88,6 +89,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DEPTH"] = getattr(source, "depth", 0)
     if source.format == "token-bin":
         ((known["IDS"], known["HEADER"]),) = streams_of(source)
+        known["WINDOW"] = source.fields[0].shape[0]
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     known["BESIDE"] = {

@@ -31,6 +31,8 @@ Stream = tuple[str | None, Entry, Header, int]
 LOOKED_AT, SMOOTH = 8192, 0.5
 """Values of a stream that are looked at; and the mean step from one to the next over their mean distance from the median, below which
 they are a signal. Of values in any order it is about 1.4."""
+SHORTEST = 64
+"""The fewest tokens of a stream that decides how long windows are: a shorter one is cut."""
 LEAST_WINDOWS = 8
 """The fewest windows of a stream that nothing but its dtype tells."""
 Span = tuple[str, str, str, tuple[int, ...], int]
@@ -136,23 +138,24 @@ class Npy(Source):
         return True
 
     def _streams(self, entries: list[Entry]) -> bool:
-        """Whether the files are streams of tokens, each or a shard of one; if so, makes the units."""
+        """Whether the files are streams of tokens, one for each split or shards of it; if so, makes the units."""
         folders, labels, _ = read_folders([e.path for e in entries])
+        stems = [self.stem(unpacked_name(e.path.rsplit("/", 1)[-1])) for e in entries]
+        splits = [split_in_name(stem) or folder for stem, folder in zip(stems, folders, strict=True)]
+        if any(label is not None for label in labels) or not of_one_stream(stems, splits):
+            return False
         streams: list[Stream] = []
         problems: list[Unreadable] = []
-        for entry, folder in zip(entries, folders, strict=True):
-            stem = self.stem(unpacked_name(entry.path.rsplit("/", 1)[-1]))
-            if label_by_name([without_split(stem)])[0] is not None:
-                return False
+        for entry, split in zip(entries, splits, strict=True):
             try:
                 header, _, at = self.header(entry)
             except Unreadable as problem:
                 problems.append(problem)
                 continue
-            streams.append((split_in_name(stem) or folder, entry, header, at))
+            streams.append((split, entry, header, at))
             if not is_stream(streams[-1]) or self._is_signal(streams[-1]):
                 return False
-        if not streams or any(label is not None for label in labels):
+        if not streams:
             return False
         self.problems += problems
         self.as_windows(streams)
@@ -167,12 +170,16 @@ class Npy(Source):
         return float(np.abs(np.diff(values)).mean()) < SMOOTH * float(np.abs(values - np.median(values)).mean())
 
     def as_windows(self, streams: list[Stream]) -> None:
-        """The windows of streams of tokens; the last tokens, which fill no window, are left out."""
+        """The windows of streams of tokens, as long as the shortest stream at the most; tokens that fill none are left out."""
         units: list[Unit] = []
         start = 0
-        whole = any(header[1][0] >= WINDOW for _, _, header, _ in streams)  # beside these a shorter one fills no window
+        lengths = [header[1][0] for _, _, header, _ in streams]
+        width = min(WINDOW, min((n for n in lengths if n >= SHORTEST), default=max(lengths)))
         for split, entry, (dtype, (tokens, *_)), at in streams:
-            rows, width = (tokens // WINDOW, WINDOW) if whole else (1, tokens)
+            rows = tokens // width
+            if not rows:
+                text = f"{number(tokens, 'token')}, which fill no window of {width:,}"
+                self.problems.append(Unreadable("truncated", text, file=entry.path))
             row = _row_bytes((dtype, (1, width)))
             step = max(1, RANGE_BYTES // max(1, row))
             for lo in range(0, rows, step):
@@ -182,8 +189,8 @@ class Npy(Source):
             start += rows
         self.units = tuple(units)
         self.label, self.label_how = None, "tokens have no label"
-        self.fields = (array_field("tokens", streams[0][2][0], (WINDOW if whole else None,)),)
-        self.sharding = f"windows of {WINDOW:,} tokens of {number(len(streams), 'file')}"
+        self.fields = (array_field("tokens", streams[0][2][0], (width,)),)
+        self.sharding = f"windows of {width:,} tokens of {number(len(streams), 'file')}"
 
     def _as_samples(self, entries: list[Entry]) -> None:
         splits, labels, names = read_folders([e.path for e in entries])
@@ -235,6 +242,22 @@ class Npy(Source):
 
 def _native(values: Any) -> Any:
     return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def of_one_stream(stems: list[str], splits: list[str | None]) -> bool:
+    """Whether names of files may be those of one stream: one file for each split, or shards, which have a number with zeros before it,
+    or one beside a split or the word tokens."""
+    names = [without_split(stem) for stem in stems]
+    if any(label_by_name([name])[0] is not None for name in names):
+        return False
+    if len(set(splits)) == len(splits):
+        return len(set(names)) == 1
+    bare = {re.sub(r"\d+", "", name) for name in names}
+    numbers = [re.findall(r"\d+", name)[-1:] for name in names]
+    if len(bare) != 1 or not all(numbers):
+        return False
+    padded = any(len(n) > 1 and n.startswith("0") for (n,) in numbers)
+    return padded or None not in splits or "token" in bare.pop().lower()
 
 
 def is_stream(stream: Stream) -> bool:

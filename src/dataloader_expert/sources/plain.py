@@ -36,8 +36,8 @@ CLASS_NAMES: tuple[str, ...] = ()
 """What the numbers of Pascal VOC's classes stand for."""
 KEY_POINTS = 0
 """How many numbers of key points follow each box of YOLO."""
-IDS, HEADER = "<u2", 0
-"""The dtype of the ids in files of tokens, and the bytes before them."""
+IDS, HEADER, WINDOW = "<u2", 0, 1024
+"""The dtype of the ids in files of tokens, the bytes before them, and how many make a sample."""
 DEPTH = 0
 """How deep in an HDF5 file the groups are that are a sample each; 0: none are."""
 PATHS: tuple[str, ...] = ()
@@ -311,13 +311,12 @@ def read_idx(path: Path) -> Iterator[Sample]:
 
 
 def read_token_bin(path: Path) -> Iterator[Sample]:
-    """Windows of 1,024 token ids."""
+    """Windows of token ids."""
     import numpy as np
 
     ids = np.memmap(path, IDS, "r", HEADER)
-    width = min(1024, len(ids))
-    for start in range(0, len(ids) - width + 1, width or 1):
-        yield {"tokens": np.array(ids[start : start + width])}
+    for start in range(0, len(ids) - WINDOW + 1, WINDOW):
+        yield {"tokens": np.array(ids[start : start + WINDOW])}
 
 
 def read_pt(path: Path) -> Iterator[Sample]:

@@ -182,8 +182,9 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if not total:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
         raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
-    # files of tokens lie beside the text and the script that they were made from
-    kind = "token-bin" if counts["token-bin"] else counts.most_common(1)[0][0]
+    kind = counts.most_common(1)[0][0]
+    if counts["token-bin"] and not any(k in readable for k in counts if k not in ("token-bin", "text", "json")):
+        kind = "token-bin"  # beside the text and the script that they were made from
     # a file named like the others with other content is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]

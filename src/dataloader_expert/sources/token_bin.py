@@ -1,6 +1,6 @@
 """Streams of token ids in binary files, as language models are trained from: ``train.bin`` beside ``val.bin``; samples are windows.
 
-Ids are little-endian, 16 bits unless a ``meta.json`` in the folder names another ``dtype`` or every second word is zero, after a header
+Ids are little-endian, 16 bits unless a ``meta.json`` in the folder names another ``dtype`` or every second word is zero or little, after a header
 of 1,024 bytes in the files of llm.c. Sources: Karpathy, nanoGPT (``data/openwebtext/prepare.py``) and llm.c (``dev/data/data_common.py``).
 """
 
@@ -80,7 +80,7 @@ class TokenBin(Npy):
 
 
 def guessed(head: bytes, entry: Entry) -> str:
-    """16 bits, or 32 where each second word is zero.
+    """16 bits, or 32 where each second word is that of a number below a million.
 
     Raises:
         Unreadable: if the second words are the upper halves of ordinary 32-bit floats.
@@ -91,7 +91,7 @@ def guessed(head: bytes, entry: Entry) -> str:
     low, high = words[::2], words[1::2]
     if len(high) < LEAST or entry.size % 4:
         return "<u2"
-    if not high.any() and low.any():
+    if (high <= 15).all() and low.max() > 255:  # no vocabulary has a million ids
         return "<u4"
     powers = (high >> 7) & 0xFF  # the exponents of floats
     if np.isin(powers, range(95, 160)).mean() > ORDINARY:
