@@ -91,7 +91,10 @@ def shift_of(ids: Any, labels: Any) -> int | None:
 
     if ids is None or labels is None:
         return None
-    ids, labels = np.asarray(ids), np.asarray(labels)
+    try:
+        ids, labels = np.asarray(ids), np.asarray(labels)
+    except ValueError:  # nested lists
+        return None
     if (
         ids.ndim != 1
         or ids.shape != labels.shape
