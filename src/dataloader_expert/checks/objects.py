@@ -13,7 +13,7 @@ from dataloader_expert.checks.renumbered import renumbered
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrays import array_of, has_boxes
 from dataloader_expert.sources.base import Block, Objects
 
 UNDECLARED = Quantity("objects_undeclared", "objects", "objects of classes that are not declared, and where")
@@ -61,7 +61,7 @@ class ObjectClasses(Check):
         counts = self.counts.setdefault(split, Counter())
         boxes = block.columns[self.boxes].values if self.boxes in block.columns else ()
         for i, value in enumerate(column.values[: block.samples]):
-            if value is None or (classes := np.asarray(value)).dtype.kind not in "iu" or classes.ndim != 1:
+            if value is None or (classes := array_of(value)).dtype.kind not in "iu" or classes.ndim != 1:
                 continue
             own = classes.tolist()
             wrong = [one for one in own if names and one not in names]
@@ -71,7 +71,7 @@ class ObjectClasses(Check):
             if wrong:
                 self.undeclared.update(wrong[:MAX_PLACES])
                 self.where.add("undeclared", block, i, self.objects.field)
-            box = np.asarray(boxes[i]) if i < len(boxes) and boxes[i] is not None else None
+            box = array_of(boxes[i]) if i < len(boxes) and boxes[i] is not None else None
             if box is not None and box.shape == (len(own), 4) and len(own) > 1:
                 again = len(own) - len(np.unique(np.column_stack([classes, box]), axis=0))
                 if again:

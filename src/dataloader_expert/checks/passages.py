@@ -19,6 +19,7 @@ from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
+from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
 PASSAGES = Quantity(
@@ -71,7 +72,7 @@ class Passages(Check):
         at = [self._split(name) for name in names]
         several: list[Any] = []
         for i, value in enumerate(block.columns[self.field].values[: block.samples]):
-            ids = np.asarray(value) if value is not None else np.zeros(0, np.int64)
+            ids = array_of(value)
             if names[codes[i]] is None or ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) < RUN:
                 continue
             self.counts[self.splits[at[codes[i]]]] += 1

@@ -13,6 +13,7 @@ from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
 SHIFTS = Quantity(
@@ -87,14 +88,9 @@ class ShiftedLabels(Check):
 
 def shift_of(ids: Any, labels: Any) -> int | None:
     """By how many places labels come before the tokens that they equal: 0, 1 or -1; None if by none of these, or by several."""
-    import numpy as np
-
     if ids is None or labels is None:
         return None
-    try:
-        ids, labels = np.asarray(ids), np.asarray(labels)
-    except ValueError:  # nested lists
-        return None
+    ids, labels = array_of(ids), array_of(labels)
     if (
         ids.ndim != 1
         or ids.shape != labels.shape

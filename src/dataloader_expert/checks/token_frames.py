@@ -12,6 +12,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number, ve
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import TOKENS as NAMED
+from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
 MASKED = Quantity(
@@ -65,16 +66,12 @@ class TokenFrames(Check):
         ids = block.columns.get(self.ids_ or "")
         masks = block.columns.get(self.mask or "")
         for i, row in enumerate(() if ids is None else ids.values[: block.samples]):
-            row = np.asarray(row) if row is not None else np.zeros(0)
+            row = array_of(row)
             if row.ndim != 1 or row.dtype.kind not in "iu" or len(row) < PADDED:
                 continue
             self.of += 1
             counted = row
-            if (
-                masks is not None
-                and masks.values[i] is not None
-                and len(mask := np.asarray(masks.values[i])) == len(row)
-            ):
+            if masks is not None and (mask := array_of(masks.values[i])).shape == row.shape:
                 self.padding.update(np.unique(row[mask == 0]).tolist())
                 counted = row[mask != 0]
                 if row[-1] == row[-PADDED]:

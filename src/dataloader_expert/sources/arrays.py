@@ -132,6 +132,16 @@ def _bytes(header: Header) -> int:
     return int(np.prod(header[1], dtype=np.float64) * np.dtype(header[0]).itemsize)
 
 
+def array_of(value: Any) -> Any:
+    """A value as an array; one without values for None, and for lists within which lists differ in length."""
+    import numpy as np
+
+    try:
+        return np.zeros(0) if value is None else np.asarray(value)
+    except ValueError:
+        return np.zeros(0)
+
+
 def array_field(name: str, dtype: str, shape: tuple[int | None, ...], label: bool = False) -> Field:
     """The field for per-sample values of this dtype and shape."""
     return Field(name, _kind(name, dtype, shape, label), plain_dtype(dtype), shape)
