@@ -395,7 +395,7 @@ def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[by
     else:
         for name in who.split():
             if name == "pause":
-                time.sleep(PAUSE_S)
+                time.sleep(PAUSE_S)  # the race is between two deaths: nothing can be waited for
             else:
                 os.kill(pids[name], signum)
     stays = set() if "server" in who else {server.pid}

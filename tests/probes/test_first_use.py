@@ -45,7 +45,7 @@ class Connects(Plain):
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if "client" not in MADE:
-            time.sleep(TAKES_S)
+            time.sleep(TAKES_S)  # what the probe is to find
             MADE["client"] = True
         return torch.zeros(2)
 
@@ -64,7 +64,7 @@ class Indexes(Plain):
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if self.index is None:
-            time.sleep(TAKES_S)
+            time.sleep(TAKES_S)  # what the probe is to find
             self.index = [0]
         return torch.zeros(2)
 
@@ -73,7 +73,7 @@ class Sleeps(Plain):
     """Each sample is as slow as the first."""
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        time.sleep(0.3)
+        time.sleep(0.3)  # longer than what is told
         return torch.zeros(2)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import content_fields, digest64, vectors
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -26,6 +27,7 @@ MOST, WIDEST, LEAST, CLASSES = 20_000, 128, 60, 50
 TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
 CHANCE = 1e-6
+"""How unlikely so long a stretch must be by chance."""
 AS_OFTEN, SELDOM = 0.8, 0.5
 """Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, on the way from chance to
 the share that does elsewhere."""
@@ -41,8 +43,9 @@ class MovedLabels(Check):
         rich = [n for n in names if kinds[n].kind in ("embedding", "array", "image")]
         self.names = (rich[:1] or [n for n in names if kinds[n].kind == "number" and not kinds[n].shape])[:WIDEST]
         self.whole = bool(rich) and kinds[rich[0]].kind != "image" and None not in kinds[rich[0]].shape
-        self.parts: list[tuple[int, str, Any, Any]] = []
-        """Of each block: its first sample, the file, vectors [n, d] and digests of labels [n], 0 for a missing one."""
+        self.parts: list[tuple[int, Any, Any]] = []
+        """Of each block: its first sample, vectors [n, d] and digests of labels [n], 0 for a missing one."""
+        self.files = Files()
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names) and not self.context.guessed
@@ -54,6 +57,7 @@ class MovedLabels(Check):
         import numpy as np
 
         self.seen += block.samples
+        self.files.note(block)
         label = block.columns.get(self.context.label or "")
         if label is None or block.rows is not None or self.context.samples is None or self.context.samples > MOST:
             return
@@ -65,21 +69,22 @@ class MovedLabels(Check):
             if value is not None and (label.nulls is None or not label.nulls[i]):
                 text = str(value)
                 codes[i] = known[text] = known.get(text) or digest64(text.encode("utf-8", "surrogatepass"))
-        self.parts.append((block.unit.start, block.unit.file, x, codes))
+        self.parts.append((block.unit.start, x, codes))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedLabels)
         self.seen += other.seen
         self.parts += other.parts
+        self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
         parts = sorted(self.parts, key=lambda part: part[0])
-        if sum(len(x) for _, _, x, _ in parts) < LEAST or len({x.shape[1] for _, _, x, _ in parts}) != 1:
+        if sum(len(x) for _, x, _ in parts) < LEAST or len({x.shape[1] for _, x, _ in parts}) != 1:
             return
-        index = np.concatenate([start + np.arange(len(x)) for start, _, x, _ in parts])
-        x, codes = (np.concatenate([part[k] for part in parts]) for k in (2, 3))
+        index = np.concatenate([start + np.arange(len(x)) for start, x, _ in parts])
+        x, codes = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
         kept = np.isfinite(x).all(1) & (codes != 0)
         x, codes, index = x[kept], codes[kept], index[kept]
         names, label = np.unique(codes, return_inverse=True)
@@ -95,15 +100,11 @@ class MovedLabels(Check):
             yield Fact(MOVED, value, self.evidence(), {"field": self.context.label})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        files = [(start, file) for start, file, _, _ in sorted(self.parts, key=lambda part: part[0])]
         for fact in facts.all(MOVED):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in samples {v['first']:,} to about "
             text += f"{v['last']:,}: there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
-            where = [
-                {"sample": at, "file": next((f for start, f in reversed(files) if start <= at), None) or None}
-                for at in (v["first"], v["last"])
-            ]
+            where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 

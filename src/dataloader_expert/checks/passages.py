@@ -77,8 +77,9 @@ class Passages(Check):
                 continue
             self.counts[self.splits[at[codes[i]]]] += 1
             hashes = np.concatenate(
-                [self._kept(runs(ids[k : k + AT_ONCE + RUN - 1])) for k in range(0, len(ids) - RUN + 1, AT_ONCE)]
+                [runs(ids[k : k + AT_ONCE + RUN - 1]) for k in range(0, len(ids) - RUN + 1, AT_ONCE)]
             )
+            hashes = hashes[self._chosen(hashes)]
             found = np.empty((len(hashes), 3), np.uint64)
             found[:, 0], found[:, 1], found[:, 2] = hashes, block.index(i), at[codes[i]]
             several.append(found)
@@ -92,10 +93,11 @@ class Passages(Check):
             self.splits.append(name)
         return self.splits.index(name)
 
-    def _kept(self, hashes: Any) -> Any:
+    def _chosen(self, hashes: Any) -> Any:
+        """Which hashes are kept; bool."""
         import numpy as np
 
-        return hashes[hashes & np.uint64((1 << self.bits) - 1) == 0]
+        return hashes & np.uint64((1 << self.bits) - 1) == 0
 
     def _add(self, found: Any) -> None:
         import numpy as np
@@ -105,7 +107,7 @@ class Passages(Check):
         while self.many > KEPT:
             self.bits += 1
             whole = np.concatenate(self.parts)
-            self.parts = [whole[whole[:, 0] & np.uint64((1 << self.bits) - 1) == 0]]
+            self.parts = [whole[self._chosen(whole[:, 0])]]
             self.many = len(self.parts[0])
 
     def merge(self, other: Check) -> None:
@@ -120,7 +122,7 @@ class Passages(Check):
         theirs = [np.column_stack([part[:, :2], place[part[:, 2].astype(int)]]) for part in other.parts]
         mine, self.parts, self.many = self.parts, [], 0
         for part in (*mine, *theirs):
-            self._add(part[part[:, 0] & np.uint64((1 << self.bits) - 1) == 0])
+            self._add(part[self._chosen(part[:, 0])])
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -177,7 +179,7 @@ def runs(ids: Any) -> Any:
     import numpy as np
 
     n = len(ids)
-    powers, undone = _powers(n, BASE), _powers(n - RUN + 1, _INVERSE)
+    powers, undone = _powers(BASE)[:n], _powers(_INVERSE)[: n - RUN + 1]
     sums = np.zeros(n + 1, np.uint64)
     np.cumsum((ids.astype(np.int64).view(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
     hashes = mix((sums[RUN:] - sums[:-RUN]) * undone)
@@ -185,13 +187,9 @@ def runs(ids: Any) -> Any:
     return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
 
 
-def _powers(n: int, base: int) -> Any:
-    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [n], n at most ``AT_ONCE`` + ``RUN``."""
-    return _all_powers(base)[:n]
-
-
 @cache
-def _all_powers(base: int) -> Any:
+def _powers(base: int) -> Any:
+    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [``AT_ONCE`` + ``RUN``]."""
     import numpy as np
 
     made = np.full(AT_ONCE + RUN, base, np.uint64)

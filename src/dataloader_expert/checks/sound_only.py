@@ -24,6 +24,7 @@ SOUND_WORDS = {
 """Words of the names by which such data sets call what is not faulty."""
 
 NEGATED = {"not", "non", "no", "un", "ab"}
+"""Words that make of such a name its opposite."""
 
 
 def sound_only(facts: Facts) -> Fact | None:

@@ -152,7 +152,7 @@ class HostClient:
             self.process.wait(patience_s)
         # whose warden was killed cleans up by itself: killed in the midst of it, its folder would stay if we were killed next
         while time.monotonic() < until and any(_is_child_of(pid, self.folder) for pid in self.hosts):
-            time.sleep(0.01)
+            time.sleep(0.01)  # it is no child of ours, whose end could be waited for
         left = [pid for pid in (self.process.pid, *self.hosts) if _is_child_of(pid, self.folder)]
         if left:
             group = [p for pid in left for p in (pid, *descendants_of(pid))]

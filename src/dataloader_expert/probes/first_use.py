@@ -22,8 +22,8 @@ from dataloader_expert.sources.reference import Reference, emptied
 FIRST_USE = Quantity(
     "first_use", "s", "time that the first sample takes each process beyond what its dataset makes and later ones"
 )
-LEAST_S = 0.2
-"""The least that is told, and the least share of the first sample."""
+LEAST_S, LEAST = 0.2, 0.5
+"""The least seconds that are told, and the least share of the first sample's."""
 DEAR = 0.02
 """Samples that take a larger share of the time left are not read again for this."""
 
@@ -56,7 +56,7 @@ class FirstUse(Probe):
         if usual is None:
             return
         cpu, waits = (max(0.0, told[name] - usual[name]) for name in ("cpu", "waits"))
-        if cpu + waits >= max(LEAST_S, 0.5 * (told["cpu"] + told["waits"])):
+        if cpu + waits >= max(LEAST_S, LEAST * (told["cpu"] + told["waits"])):
             at = {"cpu": cpu, "waits": waits, "imports": told["imports"]}
             yield Fact(FIRST_USE, cpu + waits, evidence("timed", "first_use", seen=1), at)
 
@@ -87,7 +87,7 @@ def first_use(bench: Bench) -> tuple[float, float]:
 
 def spend(cpu: float, waits: float) -> None:
     """Takes as long as the first use did."""
-    time.sleep(waits)
+    time.sleep(waits)  # as long as a connection or a disk was waited for: workers that are measured must take as long
     until = time.thread_time() + cpu
     while time.thread_time() < until:
         pass
