@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.checks.base import Check, Context, all_checks
+from dataloader_expert.checks.base import Check, Context, new_checks
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Field, Unit
@@ -33,11 +33,11 @@ class Data:
 def judged(name: str, data: Data) -> dict[str, Finding]:
     """A check's findings by code: the same however the samples were dealt out."""
     context, blocks = context_of(data), blocks_of(data)
-    together = new(context)
-    parts = [new(context) for _ in blocks]
+    together = new_checks(context)
+    parts = [new_checks(context) for _ in blocks]
     for part, block in zip(parts, blocks, strict=True):
         for check in (*together.values(), *part.values()):
-            check.see(block)
+            check.see(check.view(block))
     for part in parts[1:]:
         for each, check in parts[0].items():
             check.merge(part[each])
@@ -48,15 +48,11 @@ def judged(name: str, data: Data) -> dict[str, Finding]:
 
 def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:
     """The checks that apply, each having seen these blocks."""
-    checks = {name: check for name, check in new(context).items() if check.applies()}
+    checks = {name: check for name, check in new_checks(context).items() if check.applies()}
     for block in blocks:
         for check in checks.values():
-            check.see(block)
+            check.see(check.view(block))
     return checks
-
-
-def new(context: Context) -> dict[str, Check]:
-    return {name: check(context) for name, check in all_checks().items()}
 
 
 def findings(name: str, checks: dict[str, Check]) -> dict[str, Finding]:

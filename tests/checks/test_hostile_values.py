@@ -9,13 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.base import Context, new_checks
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.roles import find_roles
 from dataloader_expert.sources.tables import field_of
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks.looking import new
 
 PLAIN = st.one_of(
     st.none(),
@@ -70,7 +69,7 @@ def test_no_values_make_a_check_fail(data: st.DataObject) -> None:
     roles = find_roles(blocks[:1], fields, label, any(b.unit.split for b in blocks))
     splits = tuple(dict.fromkeys(b.unit.split for b in blocks if b.unit.split))
     context = Context(fields, label, None, "tabular", splits, None, 0, roles=roles, vocabulary=Vocabulary(50, 0, 8))
-    parts = [new(context) for _ in blocks]
+    parts = [new_checks(context) for _ in blocks]
     for checks, block in zip(parts, blocks, strict=True):
         for check in checks.values():
             if check.applies():

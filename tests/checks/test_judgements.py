@@ -26,6 +26,13 @@ def picture(seed: int, low: int = 0, high: int = 256, mode: str = "RGB", size: i
     return Image.fromarray(coarse.repeat(size // 6, 0).repeat(size // 6, 1)).convert(mode)
 
 
+def with_channel(k: int, values: Any) -> Any:
+    """Windows, 100 of 40 steps, in which one of three channels has these values."""
+    made = WINDOWS.copy()
+    made[..., k] = values
+    return made
+
+
 def held(values: Any, n: int) -> Any:
     """The same, at one value for so many rows."""
     made = values.copy()
@@ -111,6 +118,8 @@ SHARP = [picture(i, size=48) for i in range(12)]
 PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8))
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
+WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
+BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -483,6 +492,18 @@ SILENT = {
         "arrays that vary": Data({"x": NOISE.reshape(-1, 20)}, kinds={"x": "array"}),
         "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
         "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
+    },
+    "flat_components": {
+        "features that vary": Data({"x": NOISE.reshape(-1, 4)}),
+        "every sample the same": Data({"x": np.ones((12, 20))}),
+        "all but one sample the same": Data({"x": np.r_[np.ones((100, 20)), np.zeros((1, 20))]}),
+        "a whole sample of one value": Data({"x": np.r_[WINDOWS, np.zeros((1, 40, 3))]}),
+        "a channel that often rests": Data({"x": with_channel(2, np.repeat(NOISE, 10).reshape(100, 40))}),
+        "a channel of steps": Data({"x": with_channel(2, (WINDOWS[..., 0] > 2.2).astype(float))}),
+        "channels of images of bytes": Data(
+            {"x": np.stack(PIXELS) * np.array([1, 1, 0], np.uint8)}, kinds={"x": "image"}
+        ),
+        "labels never given": Data({"label": np.c_[NOISE.reshape(-1, 4) > 0, NOISE[:100] > 9].astype(int)}, "label"),
     },
     "odd_labels": {
         "classes apart": Data({"a": CLASS * 6 + NOISE, "b": NOISE[::-1].copy(), "label": CLASS}, "label"),
@@ -1362,6 +1383,33 @@ SPEAKS = {
             "warning",
         ),
     },
+    "flat_components": {
+        "a feature that is always one value": (
+            Data({"x": np.insert(NOISE.reshape(-1, 4), 2, 1.5, axis=1)}),
+            "constant-field",
+            "warning",
+        ),
+        "a word that never occurs": (
+            Data({"x": np.insert((NOISE.reshape(-1, 4) > 1).astype(int), 2, 0, axis=1)}, kinds={"x": "array"}),
+            "constant-field",
+            "info",
+        ),
+        "a band of images that was never recorded": (
+            Data({"x": np.stack([BANDS, 0 * BANDS, BANDS + 1])[None].repeat(9, 0)}, kinds={"x": "array"}),
+            "constant-field",
+            "warning",
+        ),
+        "a channel of windows that came off in some": (
+            Data({"x": with_channel(1, np.where(np.arange(100)[:, None] < 5, 7.0, WINDOWS[..., 1]))}),
+            "constant-samples",
+            "warning",
+        ),
+        "of clips of many lengths": (
+            Data({"x": [w[: 20 + i % 9] for i, w in enumerate(with_channel(0, np.zeros((100, 40))))]}),
+            "constant-field",
+            "warning",
+        ),
+    },
     "integrity": {
         "one shape unlike the others": (ragged(*[(3, 4)] * 30, (5, 4, 1)), "shape-drift", "error"),
         "one width unlike the others": (
@@ -1507,6 +1555,11 @@ SPEAKS = {
         ),
     },
     "stuck": {
+        "a feature of a matrix": (
+            Data({"x": np.c_[held(NOISE, 101), NOISE, NOISE[::-1]]}, kinds={"x": "array"}),
+            "stuck-values",
+            "warning",
+        ),
         "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
         "a sensor for a hundred rows": (Data({"x": held(NOISE, 101)}), "stuck-values", "warning"),
         "a saturated one": (Data({"x": np.minimum(held(NOISE, 101), NOISE[200])}), "stuck-values", "info"),

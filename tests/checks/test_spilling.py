@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataloader_expert.checks import duplicates, near_rows
+from dataloader_expert.checks.base import new_checks
 from dataloader_expert.checks.pairs import DUPLICATES
 from dataloader_expert.checks.spilling import PARTS, Rows, Spill
 from dataloader_expert.facts import Facts
-from tests.checks.looking import Data, blocks_of, context_of, new
+from tests.checks.looking import Data, blocks_of, context_of
 
 
 def found(data: Data, held: int, hands: int) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def found(data: Data, held: int, hands: int) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (duplicates, near_rows):
             patch.setattr(module, "HELD", held)
-        parts = [new(context_of(data)) for _ in range(hands)]
+        parts = [new_checks(context_of(data)) for _ in range(hands)]
         for i, block in enumerate(blocks_of(data)):
             for name in ("duplicates", "near_rows"):
                 parts[i % hands][name].see(block)
@@ -98,7 +99,7 @@ def test_counts_are_those_of_a_dictionary() -> None:
 
 
 def _facts(data: Data) -> Any:
-    checks = new(context_of(data))
+    checks = new_checks(context_of(data))
     for block in blocks_of(data):
         checks["duplicates"].see(block)
     return checks["duplicates"].facts()

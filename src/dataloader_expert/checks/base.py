@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from dataloader_expert.checks.features import features_of, with_features
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
@@ -103,6 +104,8 @@ class Context:
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
     pivots: dict[str, float] = field(default_factory=dict)
+    features: dict[str, Field] = field(default_factory=dict)
+    """Those fields that are components of others; see ``with_features``."""
 
     @staticmethod
     def of(source: Source, seed: int, near: bool = True) -> Context:
@@ -131,6 +134,11 @@ class Context:
             folders=_in_folders(source),
             collates=bool(getattr(source, "collates", False)),
         )
+
+    def with_features(self) -> Context:
+        """This context with each feature of a feature matrix as a field of its own."""
+        features = features_of(self.fields, self.label)
+        return replace(self, fields=(*self.fields, *features.values()), features=features) if features else self
 
     @property
     def aside(self) -> str | None:
@@ -242,6 +250,8 @@ class Check(ABC):
     """``ids`` are the codes that this check may report; each becomes an entry of ``checks`` in the result."""
 
     ids: ClassVar[tuple[str, ...]] = ()
+    of_features: ClassVar[bool] = False
+    """Whether it looks at each feature of a feature matrix as at a column of a table."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -254,7 +264,11 @@ class Check(ABC):
         """``see``, guarded: data come from outside, and an error in one check must not end the others."""
         if self.error is None:
             with self.held():
-                self.see(block)
+                self.see(self.view(block))
+
+    def view(self, block: Block) -> Block:
+        """The block as it looks at it: with a column for each feature, if it looks at features."""
+        return with_features(block, self.context.features) if self.context.features else block
 
     def join(self, other: Check) -> None:
         """``merge``, guarded likewise."""
@@ -326,6 +340,12 @@ def _in_folders(source: Source) -> dict[str | None, Counter[str]]:
         for unit in source.units:
             found.setdefault(unit.split, Counter())[str(unit.label)] += 1
     return found
+
+
+def new_checks(context: Context) -> dict[str, Check]:
+    """One of each check, by name."""
+    of_features = context.with_features()
+    return {name: cls(of_features if cls.of_features else context) for name, cls in all_checks().items()}
 
 
 def all_checks() -> dict[str, type[Check]]:

@@ -77,6 +77,7 @@ SECOND_LABELS = {"label", "labels", "class", "classes", "cls", "category", "targ
 
 class Giveaway(Check):
     ids = ("label-leaked-by-field",)
+    of_features = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

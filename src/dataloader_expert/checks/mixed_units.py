@@ -57,6 +57,7 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
 
 class MixedUnits(Check):
     ids = ("scale-drift",)
+    of_features = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

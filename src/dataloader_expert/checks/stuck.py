@@ -44,6 +44,7 @@ Order = tuple[str, str]
 
 class Stuck(Check):
     ids = ("stuck-values",)
+    of_features = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

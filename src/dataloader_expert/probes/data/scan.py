@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, all_checks
+from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_checks
 from dataloader_expert.checks.integrity import Integrity
 from dataloader_expert.checks.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
@@ -203,9 +203,6 @@ class Scan(Probe):
                 )
         return context
 
-    def _new(self, context: Context) -> dict[str, Check]:
-        return {name: cls(context) for name, cls in all_checks().items()}
-
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
         """Checks over a built-in source, in as many processes as pay off."""
         from dataloader_expert.engines.pool import fold
@@ -225,7 +222,7 @@ class Scan(Probe):
         alone = False  # whether each unit is looked at by itself, so that one on which a check dies is known
 
         def work(hand: list[int], at: Callable[[int], None], until: float | None) -> dict[str, Check]:
-            checks = self._new(context)
+            checks = new_checks(context)
             look(source, hand, checks, at, until, alone)
             return checks
 
@@ -403,7 +400,7 @@ class Scan(Probe):
             if not is_plain(source.loader):
                 context.handled = f"the loader's own {sampler_name(source.loader)}"
         context.pivots = pivots_from(merged)
-        checks = self._new(context)
+        checks = new_checks(context)
         for block in waiting:
             for check in checks.values():
                 check.watch(block)

@@ -1,0 +1,210 @@
+"""Components of arrays that never change: a feature of a matrix, a channel of windows or images; and channels that stay at one value
+throughout some samples, such as those of an electrode that came off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+ALWAYS = Quantity(
+    "flat_components", "components", "components of an array that hold one value in every sample, and which"
+)
+AT_TIMES = Quantity("flat_channels", "samples", "samples in which a channel holds one value throughout, with places")
+KINDS = ("array", "embedding", "sequence", "image")
+WIDE, CHANNELS = 4096, 64
+"""The most components of a vector, and channels of other arrays, that are looked at."""
+LEAST = 8
+"""The fewest steps of a channel, and the fewest samples, from which it is judged."""
+VARIES, OFTEN, LOOKED = 0.9, 0.9, 16
+"""The least share of a channel's steps that change it: a measurement; the least share of samples in which it varies; and the samples of
+each block whose steps are counted."""
+USUAL = 0.05
+"""The share of zeros in the other components from which a component of zeros is no surprise: counts of rare words, the margin of an image."""
+TOLD = 8
+
+
+@dataclass
+class _Seen:
+    low: Any = None
+    high: Any = None
+    """The least and largest value of each component."""
+    samples: int = 0
+    zeros: Any = 0
+    values: int = 0
+    """Zeros of each component, among so many values of each that were counted."""
+    steps: Any = 0
+    changes: Any = 0
+    """Of each channel: pairs of neighbours, where it is not flat, and how many of them differ."""
+    flat: dict[int, int] = field(default_factory=dict)
+    """Samples in which a channel holds one value."""
+
+
+class FlatComponents(Check):
+    ids = ("constant-field", "constant-samples")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        aside = (context.label, context.classes_of_objects)
+        self.axes = {
+            f.name: axis
+            for f in context.fields
+            if f.kind in KINDS and f.dtype.startswith(("float", "int", "uint")) and f.name not in aside
+            and (axis := channel_axis(f.shape)) is not None and not (f.kind == "image" and f.dtype == "uint8")
+        }  # fmt: skip
+        self.found = {name: _Seen() for name in self.axes}
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.axes)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for name, axis in self.axes.items():
+            column = block.columns.get(name)
+            if column is None:
+                continue
+            values = column.values if hasattr(column.values, "dtype") else column.stacked
+            if values is not None:
+                if values.size and values.dtype.kind in "iuf":
+                    self._look(block, name, values, axis, range(len(values)))
+                continue
+            for i, value in enumerate(column.values):
+                if hasattr(value, "dtype") and value.size and value.dtype.kind in "iuf":
+                    self._look(block, name, value[None], axis, (i,))
+
+    def _look(self, block: Block, name: str, values: Any, axis: int, rows: Iterable[int]) -> None:
+        import numpy as np
+
+        seen, apart = self.found[name], values.ndim > 2
+        if values.ndim <= (axis if axis > 0 else 1):
+            return
+        values = np.moveaxis(values, axis, 1).reshape(len(values), values.shape[axis], -1)  # sample, component, step
+        if seen.low is not None and len(seen.low) != values.shape[1]:
+            return
+        lows, highs = values.min(2), values.max(2)
+        low, high = lows.min(0), highs.max(0)
+        seen.low = low if seen.low is None else np.fmin(seen.low, low)
+        seen.high = high if seen.high is None else np.fmax(seen.high, high)
+        seen.samples += len(values)
+        some = values[:LOOKED]
+        seen.zeros += (some == 0).sum((0, 2))
+        seen.values += len(some) * values.shape[2]
+        if not apart or values.shape[2] < LEAST:
+            return
+        flat = lows == highs
+        seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
+        seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
+        flat[flat.all(1)] = False  # the whole sample: told as such
+        at = list(rows)
+        for i, k in np.argwhere(flat).tolist():
+            seen.flat[k] = seen.flat.get(k, 0) + 1
+            self.where.add((name, k), block, at[i], name)
+
+    def merge(self, other: Check) -> None:
+        import numpy as np
+
+        assert isinstance(other, FlatComponents)
+        self.seen += other.seen
+        for name, theirs in other.found.items():
+            mine = self.found[name]
+            if mine.low is None:
+                self.found[name] = theirs
+                continue
+            if theirs.low is None or len(mine.low) != len(theirs.low):
+                continue
+            mine.low, mine.high = np.fmin(mine.low, theirs.low), np.fmax(mine.high, theirs.high)
+            for count in ("samples", "zeros", "values", "steps", "changes"):
+                setattr(mine, count, getattr(mine, count) + getattr(theirs, count))
+            for k, n in theirs.flat.items():
+                mine.flat[k] = mine.flat.get(k, 0) + n
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        for name, seen in self.found.items():
+            if seen.samples < LEAST or seen.low is None:
+                continue
+            always = np.flatnonzero(seen.low == seen.high).tolist()
+            if always and len(always) < len(seen.low):
+                value = {
+                    "components": [{"component": k, "value": float(seen.low[k])} for k in always[:TOLD]],
+                    "count": len(always),
+                    "of": len(seen.low),
+                    "zeros": round(float(np.delete(seen.zeros, always).mean() / seen.values), 4),
+                    "axis": self.axes[name],
+                }
+                yield Fact(ALWAYS, value, self.evidence(n=seen.samples), {"field": name})
+            for k, n in sorted(seen.flat.items()):
+                measured = seen.changes[k] >= VARIES * max(1, seen.steps[k])
+                if k not in always and measured and n <= (1 - OFTEN) * seen.samples:
+                    value = {"count": n, "of": seen.samples, "where": self.where.of((name, k)), "axis": self.axes[name]}
+                    yield Fact(AT_TIMES, value, self.evidence(n=seen.samples), {"field": name, "component": k})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        shapes = {f.name: f.shape for f in self.context.fields}
+        for fact in facts.all(ALWAYS):
+            v, name = fact.value, str(fact.at["field"])
+            told = [
+                f"{_called(name, shapes.get(name, ()), v['axis'], c['component'])} is {c['value']:g}"
+                for c in v["components"]
+            ]
+            more = "" if v["count"] <= len(told) else f", and {v['count'] - len(told)} more"
+            natural = v["zeros"] >= USUAL and all(c["value"] == 0 for c in v["components"])
+            yield finding(
+                "constant-field",
+                "info" if natural else "warning",
+                f"{number(v['count'], 'component')} of {v['of']} of {escaped(name)} {verb(v['count'], 'hold')} one value in every "
+                f"sample: {', '.join(told)}{more}",
+                fact,
+                "leave them out of the model's inputs, or find out why they were not measured",
+                [{"field": name}],
+                v["count"],
+            )
+        for fact in facts.all(AT_TIMES):
+            v, name = fact.value, str(fact.at["field"])
+            called = _called(name, shapes.get(name, ()), v["axis"], int(str(fact.at["component"])))
+            yield finding(
+                "constant-samples",
+                "warning",
+                f"{called} holds one value throughout {v['count']:,} of {v['of']:,} samples, while it changes from step to step in "
+                "the others",
+                fact,
+                "find out whether it was measured there; if not, mark these samples' channel as missing, or drop them",
+                v["where"],
+                v["count"],
+            )
+
+
+def channel_axis(shape: tuple[int | None, ...]) -> int | None:
+    """The axis of the components, the samples' own being 0: that of a vector; of other arrays, the shorter of the first and the last.
+    None if there are too many."""
+    if not shape:
+        return None
+    if len(shape) == 1:
+        return 1 if shape[0] is not None and 2 <= shape[0] <= WIDE else None
+    first, last = shape[0], shape[-1]
+    axis = 1 if first is not None and (last is None or first < last) else len(shape)
+    width = shape[axis - 1]
+    return axis if width is not None and 2 <= width <= CHANNELS and first != last else None
+
+
+def _called(name: str, shape: tuple[int | None, ...], axis: int, k: int) -> str:
+    """As numpy would select it from a sample: ``x[3]``, ``x[:, 3]``."""
+    at = [":"] * len(shape)
+    if axis <= len(at):
+        at[axis - 1] = str(k)
+    while at and at[-1] == ":":
+        at.pop()
+    return f"{escaped(name)}[{', '.join(at)}]"
+
+
+CHECK = FlatComponents
