@@ -503,6 +503,9 @@ SILENT = {
         "channels of images of bytes": Data(
             {"x": np.stack(PIXELS) * np.array([1, 1, 0], np.uint8)}, kinds={"x": "image"}
         ),
+        "marks of tokens": Data({"mask": np.arange(9) < 2 + np.arange(100)[:, None] % 7}),
+        "ids of tokens": Data({"x": np.c_[np.full(400, 101), NOISE.argsort(), NOISE[::-1].argsort()]}),
+        "boxes": Data({"boxes": [np.c_[NOISE[:9], NOISE[9:18], NOISE[:9] + 9, np.full(9, 11.0)]] * 20}),
         "labels never given": Data({"label": np.c_[NOISE.reshape(-1, 4) > 0, NOISE[:100] > 9].astype(int)}, "label"),
     },
     "odd_labels": {
@@ -1113,6 +1116,16 @@ SPEAKS = {
         "one in colour": (some_coloured(), "shape-drift", "error"),
     },
     "drift": {
+        "a feature of a matrix in another unit in one split": (
+            Data({"x": np.c_[NOISE, NOISE + 8, np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 1000]]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
+        "a whole matrix": (
+            Data({"x": np.r_[NOISE[:200, None] + [8, 9], (NOISE[200:, None] + [8, 9]) * 1000]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
         "two fields exchanged in one split": (
             Data(
                 {
@@ -1390,7 +1403,7 @@ SPEAKS = {
             "warning",
         ),
         "a word that never occurs": (
-            Data({"x": np.insert((NOISE.reshape(-1, 4) > 1).astype(int), 2, 0, axis=1)}, kinds={"x": "array"}),
+            Data({"x": np.insert((NOISE.reshape(-1, 4) > 1).astype(float), 2, 0, axis=1)}),
             "constant-field",
             "info",
         ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import LABELS_EACH, STATISTICS
-from dataloader_expert.checks.statistics import TRAIN_MOMENTS
+from dataloader_expert.checks.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
@@ -16,6 +17,9 @@ NO_MEASURE = {"id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts"
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
+
+UNLIKE = 4.0
+"""How many times as wide as usual the range of a feature is if it is no measure of the same kind."""
 
 
 def normalization(facts: Facts) -> dict[str, Any] | None:
@@ -70,13 +74,29 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     if not found:
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     method = _method([s for s, _ in found.values()])
-    mean = {n: m["mean"] for n, (_, m) in found.items()}
-    std = {n: m["std"] for n, (_, m) in found.items()}
+    each = {n: f.value for f in facts.all(FEATURE_MOMENTS) if (n := f.at["field"]) in found and unlike(f.value)}
+    mean = {n: each[n]["mean"] if n in each else m["mean"] for n, (_, m) in found.items()}
+    std = {n: [s or 1.0 for s in each[n]["std"]] if n in each else m["std"] for n, (_, m) in found.items()}
+    if each:  # a feature that never changes is divided by one
+        on += f", for each feature of {', '.join(each)} by itself"
     applied = all(_standard(s) or (method == "min-max" and _unit(s)) for s, _ in found.values())
     if len(found) == 1:
         only = next(iter(found))
         return {"method": method, "mean": mean[only], "std": std[only], "computed_on": on, "applied": applied}
     return {"method": method, "mean": mean, "std": std, "computed_on": on, "applied": applied}
+
+
+def unlike(moments: Mapping[str, list[float | None]]) -> bool:
+    """Whether the features of a matrix, from the moments of each, differ so in range or place that one mean and std for all serve none:
+    those of pixels and of embeddings do not."""
+    import numpy as np
+
+    low, high, mean = (np.array([v for v in moments[k] if v is not None], float) for k in ("min", "max", "mean"))
+    ranges = (high - low)[high > low]
+    if not len(ranges):
+        return False
+    smaller, usual = np.quantile(ranges, [0.25, 0.5])
+    return bool(max(ranges.max(), mean.max() - mean.min()) > UNLIKE * usual or usual > UNLIKE * smaller)
 
 
 def _method(statistics: list[Fact]) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.features import vector_of
 from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import Finding, finding
@@ -62,6 +63,7 @@ LOOKED = 64
 
 class Drift(Check):
     ids = ("label-drift", "feature-drift", "preprocessing-differs")
+    of_features = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -78,7 +80,11 @@ class Drift(Check):
         }
         self.aside = aside | {context.label}
         """Fields that differ between splits by nature."""
-        kinds = {f.name: f.kind for f in context.fields if f.kind in OWN_MEASURES and f.name not in self.aside}
+        kinds = {
+            f.name: f.kind
+            for f in context.fields
+            if f.kind in OWN_MEASURES and f.name not in self.aside and f.name not in context.features
+        }
         self.shaped = dict(itertools.islice(kinds.items(), OF_FIELDS))
         self.images = {f.name for f in context.fields if f.kind == "image"}
         self.counted = [
@@ -101,6 +107,8 @@ class Drift(Check):
                 if name in part.columns:
                     keep(self.own.setdefault((split, name), Drawn(KEPT)), part, part.columns[name].values)
             for name, column in part.columns.items():
+                if name in self.context.features:
+                    continue  # whose dtype is that of the vector
                 self._form(split, name, column.values)
                 counts = self.values.setdefault((split, name), Counter())
                 if name in self.counted and len(counts) <= MOST:
@@ -172,7 +180,9 @@ class Drift(Check):
         yield from swapped
         exchanged = {str(place["field"]) for found in swapped for place in found.where}
         prepared = dict(_prepared(facts, arrays, numbers - self.aside - exchanged))
-        yield from prepared.values()
+        whole = {name for name, _ in prepared} & {vector_of(f) for f in self.context.features}
+        exchanged |= {f for f in self.context.features if vector_of(f) in whole}  # told of the vector
+        yield from (found for (name, _), found in prepared.items() if name not in exchanged)
         done = {name for name, _ in prepared} | exchanged
         unlike = dict(_unlike(facts, done))
         yield from unlike.values()

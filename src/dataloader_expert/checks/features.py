@@ -26,9 +26,14 @@ def with_features(block: Block, features: Mapping[str, Field]) -> Block:
     """The block, with a column for each of these features where their vectors are there as one array."""
     columns = dict(block.columns)
     for name in features:
-        of, _, at = name.removesuffix("]").rpartition("[")
+        of, at = vector_of(name), name[name.rindex("[") + 1 : -1]
         column = block.columns.get(of)
         values = None if column is None else column.values if hasattr(column.values, "dtype") else column.stacked
         if column is not None and values is not None and values.ndim == 2 and values.shape[1] > int(at):
             columns[name] = Column(values[:, int(at)], column.nulls)
     return replace(block, columns=columns) if len(columns) > len(block.columns) else block
+
+
+def vector_of(feature: str) -> str:
+    """The field that a feature is a component of."""
+    return feature[: feature.rindex("[")]

@@ -12,7 +12,9 @@ from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.roles import words
 
 ALWAYS = Quantity(
     "flat_components", "components", "components of an array that hold one value in every sample, and which"
@@ -28,6 +30,8 @@ VARIES, OFTEN, LOOKED = 0.9, 0.9, 16
 each block whose steps are counted."""
 USUAL = 0.05
 """The share of zeros in the other components from which a component of zeros is no surprise: counts of rare words, the margin of an image."""
+POINTS = {"keypoints", "landmarks"}
+"""Words in the names of points with a mark each of whether they are seen: all may be."""
 TOLD = 8
 
 
@@ -52,12 +56,11 @@ class FlatComponents(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        aside = (context.label, context.classes_of_objects)
         self.axes = {
             f.name: axis
             for f in context.fields
-            if f.kind in KINDS and f.dtype.startswith(("float", "int", "uint")) and f.name not in aside
-            and (axis := channel_axis(f.shape)) is not None and not (f.kind == "image" and f.dtype == "uint8")
+            if f.kind in KINDS and f.name != context.label and not (context.objects is not None and f.shape[:1] == (None,))
+            and not has_boxes(f) and not set(words(f.name)) & POINTS and (axis := channel_axis(f)) is not None
         }  # fmt: skip
         self.found = {name: _Seen() for name in self.axes}
         self.where = Places()
@@ -184,13 +187,18 @@ class FlatComponents(Check):
             )
 
 
-def channel_axis(shape: tuple[int | None, ...]) -> int | None:
-    """The axis of the components, the samples' own being 0: that of a vector; of other arrays, the shorter of the first and the last.
-    None if there are too many."""
-    if not shape:
+def channel_axis(field: Field) -> int | None:
+    """The axis of the components, the samples' own being 0: that of a vector of floats; of other arrays, the shorter of the first and the
+    last. None if there are too many, if whole numbers are ids or marks, and of images of bytes, whose channels have statistics."""
+    shape = field.shape
+    if (
+        not shape
+        or not field.dtype.startswith(("float", "int", "uint"))
+        or (field.kind == "image" and field.dtype == "uint8")
+    ):
         return None
     if len(shape) == 1:
-        return 1 if shape[0] is not None and 2 <= shape[0] <= WIDE else None
+        return 1 if shape[0] is not None and 2 <= shape[0] <= WIDE and field.dtype.startswith("float") else None
     first, last = shape[0], shape[-1]
     axis = 1 if first is not None and (last is None or first < last) else len(shape)
     width = shape[axis - 1]

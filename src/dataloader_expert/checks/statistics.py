@@ -18,6 +18,7 @@ from dataloader_expert.checks.base import (
     Check,
     Context,
 )
+from dataloader_expert.checks.features import vector_of
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
@@ -34,6 +35,11 @@ PILED = Quantity(
     "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
 )
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
+FEATURE_MOMENTS = Quantity(
+    "feature_moments",
+    "stored units",
+    "mean, std, least and largest value of each feature of a matrix, over the training split if there is one",
+)
 MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
@@ -48,14 +54,16 @@ BINNED = 24
 
 class Statistics(Check):
     ids = ("nan", "inf", "missing-values", "constant-field", "outliers", "already-normalized", "suspicious-text")
+    of_features = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.numbers: dict[tuple[str, str | None, str | None], Numbers] = {}
         """By field, channel and split."""
         self.split: str | None = None
-        self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
-        self.present: dict[str, int] = {f.name: 0 for f in context.fields}
+        stored = [f.name for f in context.fields if f.name not in context.features]
+        self.missing: dict[str, int] = dict.fromkeys(stored, 0)
+        self.present: dict[str, int] = dict.fromkeys(stored, 0)
         self.words: dict[str, Counter[str]] = {}
         """How often each text of a field occurs; of one with many or long texts, two of them."""
         self.many: set[str] = set()
@@ -87,7 +95,10 @@ class Statistics(Check):
         for split, part in self.context.by_split(block):
             self.split = split
             for name, column in part.columns.items():
-                if column.nulls is None or not column.nulls.all():
+                if name in self.context.features:
+                    there = np.arange(len(column)) if column.nulls is None else np.flatnonzero(~column.nulls)
+                    self._at(name).see(column.values[there])
+                elif column.nulls is None or not column.nulls.all():
                     self._look(name, column, part)
 
     def _at(self, field: str, channel: str | None = None) -> Numbers:
@@ -264,7 +275,12 @@ class Statistics(Check):
         treated = {f.name for f in self.context.fields if f.kind in MEASURED and f.name != self.context.label}
         dtypes = {f.name: f.dtype for f in self.context.fields}
         scalars = {f.name for f in self.context.fields if not f.shape and f.kind not in ("image", "audio", "mask")}
-        names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
+        yield from self._of_features()
+        names = [
+            at
+            for at in dict.fromkeys((field, channel) for field, channel, _ in self.numbers)
+            if at[0] not in self.context.features
+        ]
         categories = {
             f.name for f in self.context.fields if f.kind == "category"
         }  # how long their names are says nothing
@@ -278,9 +294,7 @@ class Statistics(Check):
                 if split == "train":
                     yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
                 if len(parts) > 1 and split is not None:
-                    summary = copy.copy(part).summary()
-                    kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "commonest", "n")}
-                    yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
+                    yield Fact(SPLIT_STATISTICS, _of_split(part), self.evidence(n=part.total), {**at, "split": split})
             summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
@@ -306,6 +320,24 @@ class Statistics(Check):
         for kind in self.where.found:
             code, field = cast(tuple[str, str], kind)
             yield Fact(NAN_PLACES, self.where.of(kind), evidence, {"field": field, "code": code})
+
+    def _of_features(self) -> Iterable[Fact]:
+        """The moments of each feature of a matrix, over the training split if there is one, and its statistics in each split."""
+        by_field: dict[str, list[dict[str, float | None]]] = {}
+        for name in self.context.features:
+            parts = {split: part for (field, _, split), part in self.numbers.items() if field == name}
+            if len(parts) > 1:
+                for split, part in sorted((s, p) for s, p in parts.items() if s is not None):
+                    yield Fact(
+                        SPLIT_STATISTICS, _of_split(part), self.evidence(n=part.total), {"field": name, "split": split}
+                    )
+            whole = Numbers(self.context.pivots.get(name, 0.0), self.cap)
+            for of in ["train"] if "train" in parts else sorted(parts, key=str):
+                whole.merge(parts[of])
+            by_field.setdefault(vector_of(name), []).append(_moments(whole))
+        for field, moments in by_field.items():
+            value = {k: [m[k] for m in moments] for k in ("mean", "std", "min", "max")}
+            yield Fact(FEATURE_MOMENTS, value, self.evidence(), {"field": field})
 
     def _placed(self, where: dict[str, Json]) -> dict[str, Json]:
         """A place with its file."""
@@ -357,6 +389,11 @@ SIZE_WORDS = {"width", "height", "w", "h"}
 def _is_number(value: Any) -> bool:
     """Whether it is one that a float can hold."""
     return isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 1024)
+
+
+def _of_split(numbers: Numbers) -> dict[str, Json]:
+    summary = copy.copy(numbers).summary()
+    return {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "commonest", "n")}
 
 
 def _moments(numbers: Numbers) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_checks
+from dataloader_expert.checks.features import with_features
 from dataloader_expert.checks.integrity import Integrity
 from dataloader_expert.checks.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
@@ -211,7 +212,7 @@ class Scan(Probe):
         if source.roles is None:
             source.roles = find_roles(blocks, source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
-        context.pivots = pivots_from(blocks[0]) if blocks else {}
+        context.pivots = _pivots(blocks[0], context) if blocks else {}
         if source.nullable:  # a table
             listing, whole = getattr(source, "listing", None), bench.ref.split is None
             context.references = find_references(listing, blocks, source.fields, source.label, whole)
@@ -399,7 +400,7 @@ class Scan(Probe):
 
             if not is_plain(source.loader):
                 context.handled = f"the loader's own {sampler_name(source.loader)}"
-        context.pivots = pivots_from(merged)
+        context.pivots = _pivots(merged, context)
         checks = new_checks(context)
         for block in waiting:
             for check in checks.values():
@@ -493,6 +494,10 @@ def first_blocks(source: Source) -> list[Block]:
         if sum(b.samples for b in blocks) >= most:
             break
     return blocks
+
+
+def _pivots(block: Block, context: Context) -> dict[str, float]:
+    return pivots_from(with_features(block, context.with_features().features))
 
 
 def pivots_from(block: Block) -> dict[str, float]:

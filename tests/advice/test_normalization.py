@@ -1,0 +1,43 @@
+"""How rows of a matrix are normalised: each feature by itself where they are not of one kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataloader_expert.advice.normalization import normalization
+from dataloader_expert.facts import Fact, Facts
+from tests.making.scanning import scan
+
+
+def _made(root: Path, scales: list[float]) -> Any:
+    seed = int(np.random.default_rng().integers(2**32))
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 1, (600, len(scales))) * scales
+    x[:, 1] = 7 * scales[1]
+    y = rng.integers(0, 3, 600)
+    np.savez(root / "data.npz", x_train=x[:500], y_train=y[:500], x_test=x[500:], y_test=y[500:])
+    return x[:500]
+
+
+def test_features_of_unlike_scales_are_normalised_one_by_one(tmp_path: Path) -> None:
+    """Our promise: one mean and std for a matrix of ages and incomes is not advised."""
+    x = _made(tmp_path, [1.0, 2.0, 5e4, 0.01])
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None
+    assert found["mean"] == pytest.approx(x.mean(0).tolist(), rel=1e-9)
+    assert found["std"] == pytest.approx([s or 1.0 for s in x.std(0).round(12)], rel=1e-9)
+    assert "each feature of x by itself" in found["computed_on"]
+
+
+def test_features_of_one_scale_share_their_constants(tmp_path: Path) -> None:
+    """Our promise: components of one kind, such as those of an embedding, keep their proportions."""
+    x = _made(tmp_path, [1.0, 1.0, 1.3, 0.8])
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None
+    assert found["mean"] == pytest.approx(x.mean(), rel=1e-9)
+    assert found["std"] == pytest.approx(x.std(), rel=1e-9)
