@@ -33,6 +33,21 @@ def with_channel(k: int, values: Any) -> Any:
     return made
 
 
+def stretched(convert: Any, values: Any = None, first: int = 250, last: int = 350, label: Any = None) -> Data:
+    """Rows of which some that follow each other are converted."""
+    x = (NOISE + 9 if values is None else values).copy()
+    x[first:last] = convert(x[first:last])
+    return Data({"x": x} | ({} if label is None else {"label": label}), None if label is None else "label")
+
+
+def devices() -> Data:
+    """Hourly rows of three devices, one of which counts in thousandths later on."""
+    n = np.arange(1200)
+    x = 5 + np.random.default_rng(12).normal(0, 0.5, 1200)
+    x[(n % 3 == 1) & (n >= 800)] *= 1000
+    return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
+
+
 def held(values: Any, n: int) -> Any:
     """The same, at one value for so many rows."""
     made = values.copy()
@@ -340,6 +355,12 @@ SILENT = {
         "a few rows": classed(196),
     },
     "mixed_units": {
+        "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
+        "a stretch that no conversion explains": stretched(lambda x: 7 * x + 55),
+        "a class of large things, of which the rows are sorted": stretched(
+            lambda x: x * 1000, label=["small"] * 250 + ["large"] * 100 + ["small"] * 50
+        ),
+        "a few rows of a stretch": stretched(lambda x: x * 1000, first=330, last=350),
         "one unit at each site": sites(),
         "kinds with sizes of their own": Data(
             {
@@ -813,6 +834,15 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "mixed_units": {
+        "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
+        "degrees Fahrenheit for some days": (stretched(lambda x: x * 1.8 + 32, NOISE + 10), "scale-drift", "warning"),
+        "numbers of both signs": (stretched(lambda x: x * 1000, NOISE.copy()), "scale-drift", "warning"),
+        "one of three devices from a day on": (devices(), "scale-drift", "warning"),
+        "a feature of a matrix": (
+            Data({"x": np.c_[NOISE, stretched(lambda x: x * 1000).columns["x"]]}, kinds={"x": "array"}),
+            "scale-drift",
+            "warning",
+        ),
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {

@@ -7,7 +7,7 @@ Ground files, which any member of a family may import:
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares), plain (readers handed over).
 - checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
   alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways),
-  binned (counts in bins).
+  binned (counts in bins), features (of a matrix), units (conversions).
 
 A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
 """
@@ -51,6 +51,8 @@ GROUND = {
     },
     "checks": {
         "base",
+        "features",
+        "units",
         "fingerprint",
         "numbers",
         "pairs",

@@ -1,58 +1,34 @@
-"""Numbers in another unit in the rows of one site, device or file: degrees Fahrenheit among degrees Celsius.
+"""Numbers in another unit in the rows of one site, device or file, or from one row to another: degrees Fahrenheit among Celsius.
 
 The rows in which a field has one value, or those of one file, are such a group if hardly any of their numbers lies where those of the
 other rows do, and nearly all would after a usual conversion. The other rows must agree among themselves: where each kind of thing
-has a size of its own, these are no units.
+has a size of its own, these are no units. A stretch of rows is judged likewise, of all rows and of those of one group: a device that
+was set to another unit one day.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from operator import mul
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.fingerprint import digest64
-from dataloader_expert.checks.rows_kept import numbers_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
+from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, odd_groups, odd_stretch, tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
-LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
-"""The fewest rows of a group, and the fewest and most groups of a field."""
+CHANGED = Quantity(
+    "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
+)
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
-INSIDE = 0.02
-"""The share of rows at either end that is left out where two groups are compared."""
-CLOSE = 0.25
-"""Interquartile ranges by which quantiles may differ after the conversion, for about the same distribution."""
 FILE = "the file"
 """Stands for the field whose values are the names of files."""
-FACTORS: dict[str, float] = {
-    "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
-    "m/s to km/h": 3.6, "mmol/l to mg/dl (glucose)": 18.016, "a thousandth to one": 1000.0, "a hundredth to one": 100.0,
-    "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
-    "ounces to grams": 28.3495, "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
-}  # fmt: skip
-
-
-def _conversions() -> dict[str, Callable[[Any], Any]]:
-    """By what they do: functions of arrays of numbers."""
-    found: dict[str, Callable[[Any], Any]] = {
-        "°F to °C": lambda x: (x - 32) / 1.8,
-        "°C to °F": lambda x: x * 1.8 + 32,
-        "K to °C": lambda x: x - 273.15,
-        "°C to K": lambda x: x + 273.15,
-    }
-    for name, factor in FACTORS.items():
-        source, target = name.split(" to ", 1)
-        found[name], found[f"{target} to {source}"] = partial(mul, factor), partial(mul, 1 / factor)
-    return found
 
 
 class MixedUnits(Check):
@@ -65,47 +41,42 @@ class MixedUnits(Check):
         aside = {r.field for r in (roles.split, roles.time, *roles.keys) if r is not None}
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number"]
-        self.groups = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
-        self.called: dict[str, dict[int, str]] = {name: {} for name in (*self.groups, FILE)}
-        """By field the values by their digests; without those of a field that has too many to be one of groups."""
-        width = len(self.numbers) + len(self.groups) + 1
+        named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
+        self.groups = list(dict.fromkeys([*named, *context.series_fields]))
+        self.called = {name: Named(MOST_GROUPS) for name in (*self.groups, FILE)}
+        split = roles.split.field if roles.split is not None else None
+        self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
+        """Fields whose values may have sizes of their own, and by which rows may be sorted."""
+        width = len(self.numbers) + len(self.groups) + len(self.kinds) + 2
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
 
     def applies(self) -> bool:
         return bool(self.numbers)
 
     def see(self, block: Block) -> None:
+        import numpy as np
+
         self.seen += block.samples
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
             return
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         for name in self.groups:
-            kept[f"group {name}"] = self._named(name, texts_of(block.columns.get(name), rows, 80))
-        kept[f"group {FILE}"] = self._named(FILE, [block.file(int(i)) for i in rows])
+            kept[f"group {name}"] = self.called[name].digests(texts_of(block.columns.get(name), rows, 80))
+        kept[f"group {FILE}"] = self.called[FILE].digests([block.file(int(i)) for i in rows])
+        for name in self.kinds:
+            kept[f"kind {name}"] = np.array(
+                [digest_of(t) for t in texts_of(block.columns.get(name), rows, 80)], np.uint64
+            )
+        kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
         self.drawn.keep(block, rows, kept)
-
-    def _named(self, group: str, texts: list[str]) -> Any:
-        import numpy as np
-
-        known: dict[str, int] = {text: digest64(text.encode("utf-8", "surrogatepass")) for text in set(texts)}
-        self._note(group, {digest: text for text, digest in known.items()})
-        return np.array([known[text] for text in texts], np.uint64)
-
-    def _note(self, group: str, names: dict[int, str]) -> None:
-        if group in self.called:
-            self.called[group].update(names)
-            if len(self.called[group]) > MOST_GROUPS:
-                del self.called[group]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MixedUnits)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        for group in [g for g in self.called if g not in other.called]:
-            del self.called[group]
         for group, names in other.called.items():
-            self._note(group, names)
+            self.called[group].merge(names)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -113,78 +84,97 @@ class MixedUnits(Check):
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        for group in self.called:
+        order = np.argsort(rows["sample"])
+        rows = {name: values[order] for name, values in rows.items()}
+        groups = {}
+        for group, named in self.called.items():
             values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
-            if not GROUPS <= len(values) <= MOST_GROUPS:
-                continue
-            for name in self.numbers:
-                numbers = rows[f"number {name}"]
-                there = np.isfinite(numbers)
-                for k, how, own, others in odd_groups(numbers[there], whose[there], len(values)):
-                    value = {
-                        "of": self.called[group].get(int(values[k]), ""),
-                        "rows": int((whose[there] == k).sum()),
-                        "how": how,
-                        "median": own,
-                        "others": others,
-                    }
-                    yield Fact(
-                        UNITS,
-                        value,
-                        self.evidence("sampled", int(there.sum())),
-                        {"field": name, "group": group, "of": k},
-                    )
-
-    def judge(self, facts: Facts) -> Iterable[Finding]:
-        told: dict[str, str] = {}
-        for fact in facts.all(UNITS):
-            v, name, group = fact.value, str(fact.at["field"]), str(fact.at["group"])
-            if told.setdefault(name, group) != group:
-                continue  # by the first field that tells the rows
-            where = f"in {escaped(v['of'])}" if group == FILE else f"in which {escaped(group)} is {escaped(v['of'])}"
-            yield finding(
-                "scale-drift",
-                "warning",
-                f"{escaped(name)} seems to be in another unit in the samples {where}: its median is {v['median']:.4g} there and "
-                f"{v['others']:.4g} in the others, and converted ({v['how']}) the values are distributed like those",
-                fact,
-                "convert these values, if that is so",
-                [{"field": name}] if group != FILE else [{"field": name, "file": v["of"]}],
-                v["rows"],
+            if not named.many and len(values) <= MOST_GROUPS:
+                groups[group] = [named.texts.get(int(v), "") for v in values], whose
+        for name in self.numbers:
+            numbers = rows[f"number {name}"]
+            there = np.isfinite(numbers)
+            here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
+            kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
+            kinds += [whose for group, (_, whose) in here.items() if group != FILE]
+            yield from self._of(name, numbers[there], here) or self._from_row_on(
+                name, numbers[there], rows["sample"][there], here, kinds
             )
 
+    def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
+        """The groups of the first field some of whose groups are in another unit."""
+        for group, (texts, whose) in groups.items():
+            found = odd_groups(numbers, whose, len(texts)) if len(texts) >= GROUPS else ()
+            facts = [
+                Fact(
+                    UNITS,
+                    {"of": texts[k], "rows": int((whose == k).sum()), "how": how, "median": own, "others": others},
+                    self.evidence("sampled", len(numbers)),
+                    {"field": name, "group": group, "of": k},
+                )
+                for k, how, own, others in found
+            ]
+            if facts:
+                return facts
+        return []
 
-def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, float, float]]:
-    """The groups whose numbers lie apart from all others and among them once converted, how, and the medians of both."""
-    import numpy as np
+    def _from_row_on(
+        self, name: str, numbers: Any, samples: Any, groups: dict[str, tuple[list[str], Any]], kinds: list[Any]
+    ) -> Iterable[Fact]:
+        """A stretch of rows in another unit; else those of single groups of the first field that has some."""
+        import numpy as np
 
-    sizes = np.bincount(whose, minlength=n)
-    large = [k for k in range(n) if sizes[k] >= LEAST]
-    if len(large) < GROUPS:
-        return
-    reach = {k: np.quantile(numbers[whose == k], [INSIDE, 0.5, 1 - INSIDE]) for k in large}
-    for k in large:
-        low, _, high = reach[k]
-        lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
-        apart = bool(((high < lows) | (low > highs)).all())
-        alike = (
-            lows.max() <= middles.min() and middles.max() <= highs.min()
-        )  # each has its middle within the reach of all
-        if not apart or not alike or 2 * sizes[k] > len(numbers):
-            continue
-        own, rest = numbers[whose == k], numbers[whose != k]
-        fits = sorted((_distance(convert(own), rest), how) for how, convert in _conversions().items())
-        if fits[0][0] <= CLOSE:
-            yield k, fits[0][1], float(np.median(own)), float(np.median(rest))
+        for group, (texts, whose) in {"": ([""], np.zeros(len(numbers), np.int64)), **groups}.items():
+            several = False
+            for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
+                at = np.flatnonzero(whose == k)
+                found = odd_stretch(numbers[at])
+                if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
+                    continue
+                several = True
+                value = asdict(found) | {
+                    "of": text,
+                    "first": int(samples[at[found.first]]),
+                    "last": int(samples[at[found.last]]),
+                    "rows": found.last - found.first + 1,
+                }
+                yield Fact(
+                    CHANGED,
+                    value,
+                    self.evidence("sampled", len(at)),
+                    {"field": name, "group": group or None, "of": k},
+                )
+            if several:
+                return
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(UNITS):
+            where = _in_group(fact)
+            place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
+            yield _told(fact, where, fact.value["median"], place)
+        for fact in facts.all(CHANGED):
+            v = fact.value
+            where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
+            yield _told(fact, where, v["own"], {"sample": v["first"]})
 
 
-def _distance(one: Any, two: Any) -> float:
-    """The largest difference of five quantiles, in interquartile ranges of the narrower."""
-    import numpy as np
+def _in_group(fact: Fact) -> str:
+    of, group = escaped(fact.value["of"]), str(fact.at["group"])
+    return f"in {of}" if group == FILE else f"in which {escaped(group)} is {of}"
 
-    a, b = (np.quantile(x, [0.1, 0.25, 0.5, 0.75, 0.9]) for x in (one, two))
-    spread = min(a[3] - a[1], b[3] - b[1])
-    return float(np.abs(a - b).max() / spread) if spread > 0 else math.inf
+
+def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
+    v, name = fact.value, escaped(str(fact.at["field"]))
+    return finding(
+        "scale-drift",
+        "warning",
+        f"{name} seems to be in another unit in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the "
+        f"others, and converted ({v['how']}) the values are distributed like those",
+        fact,
+        "convert these values, if that is so",
+        [{"field": fact.at["field"], **place}],
+        v["rows"],
+    )
 
 
 CHECK = MixedUnits

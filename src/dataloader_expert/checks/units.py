@@ -1,0 +1,163 @@
+"""Numbers in another unit: groups and stretches of rows whose numbers lie apart from the others, and among them once converted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from operator import mul
+from typing import Any
+
+LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
+"""The fewest rows of a group, and the fewest and most groups of a field."""
+INSIDE = 0.02
+"""The share of rows at either end that is left out where two groups are compared."""
+CLOSE = 0.25
+"""Interquartile ranges by which quantiles may differ after the conversion, for about the same distribution."""
+ONE_KIND = 0.9
+"""The share of a stretch that is of one kind, and of the other rows that are not, if the stretch is that kind."""
+SIGNS = 0.2
+"""The least share of numbers below zero, and above, of a measure that swings around it."""
+RUNS, FEWEST = 24, 6
+"""The most runs of rows, and the fewest, in which a change from one row on is looked for."""
+PURE = 0.95
+"""The share of the rows of a stretch that lie on its side, and of the others that lie on theirs."""
+FACTORS: dict[str, float] = {
+    "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
+    "m/s to km/h": 3.6, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
+    "ounces to grams": 28.3495, "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
+}  # fmt: skip
+
+
+def _conversions() -> dict[str, Callable[[Any], Any]]:
+    """By what they do: functions of arrays of numbers."""
+    found: dict[str, Callable[[Any], Any]] = {
+        "°F to °C": lambda x: (x - 32) / 1.8,
+        "°C to °F": lambda x: x * 1.8 + 32,
+        "K to °C": lambda x: x - 273.15,
+        "°C to K": lambda x: x + 273.15,
+    }
+    for name, factor in FACTORS.items():
+        source, target = name.split(" to ", 1)
+        found[name], found[f"{target} to {source}"] = partial(mul, factor), partial(mul, 1 / factor)
+    for factor in (100, 1000):  # percent, milli, kilo
+        found[f"times {factor:,}"], found[f"divided by {factor:,}"] = partial(mul, factor), partial(mul, 1 / factor)
+    return found
+
+
+def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, float, float]]:
+    """The groups whose numbers lie apart from all others and among them once converted, how, and the medians of both."""
+    import numpy as np
+
+    sizes, placed = np.bincount(whose, minlength=n), _placed(numbers)
+    large = [k for k in range(n) if sizes[k] >= LEAST]
+    if len(large) < GROUPS:
+        return
+    reach = {k: np.quantile(placed[whose == k], [INSIDE, 0.5, 1 - INSIDE]) for k in large}
+    for k in large:
+        low, _, high = reach[k]
+        lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
+        apart = bool(((high < lows) | (low > highs)).all())
+        alike = (
+            lows.max() <= middles.min() and middles.max() <= highs.min()
+        )  # each has its middle within the reach of all
+        if not apart or not alike or 2 * sizes[k] > len(numbers):
+            continue
+        own, rest = numbers[whose == k], numbers[whose != k]
+        how = _conversion(own, rest)
+        if how is not None:
+            yield k, how, float(np.median(placed[whose == k])), float(np.median(placed[whose != k]))
+
+
+def _distance(one: Any, two: Any) -> float:
+    """The largest difference of five quantiles, in interquartile ranges of the narrower."""
+    import numpy as np
+
+    a, b = (np.quantile(x, [0.1, 0.25, 0.5, 0.75, 0.9]) for x in (one, two))
+    spread = min(a[3] - a[1], b[3] - b[1])
+    return float(np.abs(a - b).max() / spread) if spread > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows ``first`` to ``last`` whose numbers fit the others' once converted, and the medians of both (of sizes, if they have both signs)."""
+
+    first: int
+    last: int
+    how: str
+    own: float
+    others: float
+
+
+def odd_stretch(numbers: Any) -> Stretch | None:
+    """The stretch of rows, in the order of which ``numbers`` are given, that is in another unit; None if there is none.
+
+    The other rows must agree among themselves from the first to the last: a trend has no unit, nor have rows sorted by a class.
+    """
+    import numpy as np
+
+    n, placed = len(numbers), _placed(numbers)
+    runs = min(RUNS, n // LEAST)
+    if runs < FEWEST:
+        return None
+    whose = np.arange(n) * runs // n
+    middles = np.sort([np.median(placed[whose == k]) for k in range(runs)])
+    widest = int(np.diff(middles).argmax())
+    low, high = middles[widest], middles[widest + 1]
+    above = placed > (math.sqrt(low * high) if low > 0 else (low + high) / 2)
+    odd = above if 2 * above.sum() < n else ~above
+    first, end = _densest(odd)
+    inside = np.zeros(n, bool)
+    inside[first:end] = True
+    if end - first < LEAST or 2 * (end - first) > n or odd[inside].mean() < PURE or odd[~inside].mean() > 1 - PURE:
+        return None
+    own, rest = numbers[inside], numbers[~inside]
+    reach = [
+        np.quantile(part, [INSIDE, 0.5, 1 - INSIDE])
+        for part in np.array_split(placed[~inside], runs - runs * (end - first) // n)
+    ]
+    lows, centres, highs = np.array(reach).T
+    if not lows.max() <= centres.min() or not centres.max() <= highs.min():
+        return None
+    how = _conversion(own, rest)
+    return (
+        None
+        if how is None
+        else Stretch(first, end - 1, how, float(np.median(placed[inside])), float(np.median(placed[~inside])))
+    )
+
+
+def tells(kinds: Any, first: int, last: int) -> bool:
+    """Whether the rows from ``first`` to ``last`` are those of one kind, which may have a size of its own."""
+    import numpy as np
+
+    inside = np.zeros(len(kinds), bool)
+    inside[first : last + 1] = True
+    values, counts = np.unique(kinds[inside], return_counts=True)
+    usual = kinds == values[counts.argmax()]
+    return bool(usual[inside].mean() >= ONE_KIND and usual[~inside].mean() <= 1 - ONE_KIND)
+
+
+def _placed(numbers: Any) -> Any:
+    """Where numbers lie: those of both signs by their size, since another unit leaves them around zero."""
+    import numpy as np
+
+    negative = (numbers < 0).mean() if len(numbers) else 0.0
+    return np.abs(numbers) if SIGNS <= negative <= 1 - SIGNS else numbers
+
+
+def _densest(marks: Any) -> tuple[int, int]:
+    """The run of rows with the most marks over those without: its first row, and the one after its last."""
+    import numpy as np
+
+    total = np.concatenate([[0], np.cumsum(np.where(marks, 1, -1))])
+    lowest = np.minimum.accumulate(total)
+    end = int((total - lowest).argmax())
+    return int(total[: end + 1].argmin()), end
+
+
+def _conversion(own: Any, rest: Any) -> str | None:
+    """The conversion after which the numbers are distributed like the others; None if there is none."""
+    distance, how = min((_distance(convert(own), rest), how) for how, convert in _conversions().items())
+    return how if distance <= CLOSE else None
