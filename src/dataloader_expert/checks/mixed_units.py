@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
-from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, odd_groups, odd_stretch, tells
+from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, middle, odd_groups, odd_stretch, tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -128,7 +128,7 @@ class MixedUnits(Check):
             several = False
             for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
                 at = np.flatnonzero(whose == k)
-                found = odd_stretch(numbers[at])
+                found = odd_stretch(numbers[at], middle(np.delete(numbers, at)) if group else None)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
                 several = True

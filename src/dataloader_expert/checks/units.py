@@ -19,8 +19,12 @@ ONE_KIND = 0.9
 """The share of a stretch that is of one kind, and of the other rows that are not, if the stretch is that kind."""
 SIGNS = 0.2
 """The least share of numbers below zero, and above, of a measure that swings around it."""
+OVERLAP, FROM_FAR = 1.0, 100
+"""Interquartile ranges by which they may differ if before they differed by so many times as many: a factor of a thousand leaves no doubt."""
 RUNS, FEWEST = 24, 6
 """The most runs of rows, and the fewest, in which a change from one row on is looked for."""
+TAIL = 0.1
+"""The share of the other rows' numbers at either end in which no run of them has its middle: they do not drift."""
 PURE = 0.95
 """The share of the rows of a stretch that lie on its side, and of the others that lie on theirs."""
 FACTORS: dict[str, float] = {
@@ -90,8 +94,10 @@ class Stretch:
     others: float
 
 
-def odd_stretch(numbers: Any) -> Stretch | None:
+def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     """The stretch of rows, in the order of which ``numbers`` are given, that is in another unit; None if there is none.
+
+    ``usual``: the median of other rows' numbers, which tells which side is odd; else it is the smaller one.
 
     The other rows must agree among themselves from the first to the last: a trend has no unit, nor have rows sorted by a class.
     """
@@ -106,19 +112,21 @@ def odd_stretch(numbers: Any) -> Stretch | None:
     widest = int(np.diff(middles).argmax())
     low, high = middles[widest], middles[widest + 1]
     above = placed > (math.sqrt(low * high) if low > 0 else (low + high) / 2)
-    odd = above if 2 * above.sum() < n else ~above
+    few = above.sum() * 2 < n if usual is None else abs(usual - high) > abs(usual - low)
+    odd = above if few else ~above
     first, end = _densest(odd)
     inside = np.zeros(n, bool)
     inside[first:end] = True
-    if end - first < LEAST or 2 * (end - first) > n or odd[inside].mean() < PURE or odd[~inside].mean() > 1 - PURE:
+    if (
+        not LEAST <= end - first <= n - LEAST * FEWEST // 2
+        or odd[inside].mean() < PURE
+        or odd[~inside].mean() > 1 - PURE
+    ):
         return None
     own, rest = numbers[inside], numbers[~inside]
-    reach = [
-        np.quantile(part, [INSIDE, 0.5, 1 - INSIDE])
-        for part in np.array_split(placed[~inside], runs - runs * (end - first) // n)
-    ]
-    lows, centres, highs = np.array(reach).T
-    if not lows.max() <= centres.min() or not centres.max() <= highs.min():
+    pieces = np.array_split(placed[~inside], runs - runs * (end - first) // n)
+    least, most = np.quantile(placed[~inside], [TAIL, 1 - TAIL])
+    if not all(least <= np.median(piece) <= most for piece in pieces):
         return None
     how = _conversion(own, rest)
     return (
@@ -137,6 +145,13 @@ def tells(kinds: Any, first: int, last: int) -> bool:
     values, counts = np.unique(kinds[inside], return_counts=True)
     usual = kinds == values[counts.argmax()]
     return bool(usual[inside].mean() >= ONE_KIND and usual[~inside].mean() <= 1 - ONE_KIND)
+
+
+def middle(numbers: Any) -> float:
+    """The median of where numbers lie."""
+    import numpy as np
+
+    return float(np.median(_placed(numbers)))
 
 
 def _placed(numbers: Any) -> Any:
@@ -159,5 +174,6 @@ def _densest(marks: Any) -> tuple[int, int]:
 
 def _conversion(own: Any, rest: Any) -> str | None:
     """The conversion after which the numbers are distributed like the others; None if there is none."""
+    before = _distance(own, rest)
     distance, how = min((_distance(convert(own), rest), how) for how, convert in _conversions().items())
-    return how if distance <= CLOSE else None
+    return how if distance <= CLOSE or (distance <= OVERLAP and distance * FROM_FAR <= before) else None
