@@ -48,6 +48,21 @@ def devices() -> Data:
     return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
 
 
+def prompted(shared: int, of: int = 10_000, answered: bool = True) -> Data:
+    """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same."""
+    drawn = np.random.default_rng(21).permutation(max(of, 400))[:400] % of
+    prompts = [f"please explain number {n} in a few words" for n in drawn]
+    answers = [f"it is what comes before {n * 7 + i} or so, they say" for i, n in enumerate(drawn)]
+    for i in range(shared):
+        prompts[300 + i] = prompts[i]
+        answers[300 + i] = answers[300 + i] if answered else answers[i]
+    return Data(
+        {"prompt": prompts, "answer": answers},
+        splits=["train"] * 300 + ["test"] * 100,
+        kinds={"prompt": "text", "answer": "text"},
+    )
+
+
 def held(values: Any, n: int) -> Any:
     """The same, at one value for so many rows."""
     made = values.copy()
@@ -796,6 +811,16 @@ SILENT = {
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
+    },
+    "folds": {
+        "folds by group": Data({"patient": [f"P{i // 4}" for i in range(80)], "fold": [i // 4 % 5 for i in range(80)]}),
+        "folds without groups": Data({"x": NOISE[:80], "fold": [i % 5 for i in range(80)]}),
+        "one fold": Data({"patient": [f"P{i // 4}" for i in range(80)], "fold": [1] * 80}),
+    },
+    "shared_texts": {
+        "prompts of their own": prompted(shared=0),
+        "questions that are asked of many texts": prompted(shared=0, of=30),
+        "whole samples that are in both": prompted(shared=20, answered=False),
     },
     "leakage": {
         "splits that count from one, in tens, and one number far away": Data(
@@ -1948,6 +1973,16 @@ SPEAKS = {
             "suspicious-text",
             "warning",
         ),
+    },
+    "folds": {
+        "folds by row": (
+            Data({"patient": [f"P{i // 4}" for i in range(80)], "fold": [i % 5 for i in range(80)]}),
+            "group-leakage",
+            "warning",
+        ),
+    },
+    "shared_texts": {
+        "prompts of training that are answered anew": (prompted(shared=20), "group-leakage", "warning"),
     },
     "leakage": {
         "the last of each user": (

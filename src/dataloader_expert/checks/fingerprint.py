@@ -52,11 +52,12 @@ HASHED_FROM = 24
 
 
 def content_fields(context: Context) -> list[str]:
-    """The fields that make a sample what it is: the image or recording that others describe; else rich ones if there are any and
-    they do not repeat from row to row (a table's names and titles are none), else all but the label, the split and keys."""
+    """The fields that make a sample what it is: the image or recording that others describe; else rich ones and conversations if there
+    are any and they do not repeat from row to row (a table's names and titles are none), else all but the label, the split and keys."""
     if context.media is not None and any(f.name == context.media for f in context.fields):
         return [context.media]
-    rich = [f for f in context.fields if f.kind in RICH and f.name != context.aside]
+    talks = context.conversations
+    rich = [f for f in context.fields if (f.kind in RICH or f.name in talks) and f.name != context.aside]
     if context.short_texts:
         rich = [f for f in rich if f.kind != "text"]
     repeated = context.roles.repeats and all(f.kind in LISTED for f in rich)

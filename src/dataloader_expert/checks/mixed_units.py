@@ -14,6 +14,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
 from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, middle, odd_groups, odd_stretch, tells
 from dataloader_expert.conclusions import Finding, finding
@@ -49,6 +50,7 @@ class MixedUnits(Check):
         """Fields whose values may have sizes of their own, and by which rows may be sorted."""
         width = len(self.numbers) + len(self.groups) + len(self.kinds) + 2
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
+        self.files = Files()
 
     def applies(self) -> bool:
         return bool(self.numbers)
@@ -70,11 +72,13 @@ class MixedUnits(Check):
             )
         kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
         self.drawn.keep(block, rows, kept)
+        self.files.note(block)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MixedUnits)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
+        self.files.merge(other.files)
         for group, names in other.called.items():
             self.called[group].merge(names)
 
@@ -128,7 +132,8 @@ class MixedUnits(Check):
             several = False
             for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
                 at = np.flatnonzero(whose == k)
-                found = odd_stretch(numbers[at], middle(np.delete(numbers, at)) if group else None)
+                others = np.delete(numbers, at)
+                found = odd_stretch(numbers[at], middle(others) if len(others) else None)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
                 several = True
@@ -155,7 +160,7 @@ class MixedUnits(Check):
         for fact in facts.all(CHANGED):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
-            yield _told(fact, where, v["own"], {"sample": v["first"]})
+            yield _told(fact, where, v["own"], {"sample": v["first"], "file": self.files.of(v["first"])})
 
 
 def _in_group(fact: Fact) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import content_fields, digest64, vectors
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -48,6 +49,7 @@ class OddLabels(Check):
         self.whole = fixed
         """Whether an array's own components are used, not a summary."""
         self.drawn = Drawn(KEPT)
+        self.files = Files()
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names) and not self.context.guessed
@@ -68,13 +70,19 @@ class OddLabels(Check):
         x = vectors(block if len(rows) == n else block.take(rows), self.names, self.whole)[:, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = [digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()]
-        kept = {"x": x.astype(np.float32), "label": np.array(codes, np.uint64), "index": block.unit.start + rows}
+        kept = {
+            "x": x.astype(np.float32),
+            "label": np.array(codes, np.uint64),
+            "index": np.array([block.index(i) for i in rows.tolist()]),
+        }
+        self.files.note(block)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, OddLabels)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
+        self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -116,7 +124,7 @@ class OddLabels(Check):
             f"predict for {v['telling']:.0%} of the samples)",
             fact,
             "check their labels",
-            [{"sample": i} for i in v["samples"]],
+            [{"sample": i, "file": self.files.of(i)} for i in v["samples"]],
             v["odd"],
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -39,8 +39,9 @@ class SampleScales(Check):
             for f in context.fields
             if f.kind in KINDS and f.shape and "float" in f.dtype and f.name != context.label
         ]
-        self.parts: dict[str, list[tuple[int, str, Any]]] = {}
-        """By field, of each block: its first sample, the file, and the length and the root mean square of each sample [n, 2]."""
+        self.files = Files()
+        self.parts: dict[str, list[tuple[int, Any]]] = {}
+        """By field, of each block: its first sample, and the length and the root mean square of each sample [n, 2]."""
 
         self.scaled: set[str] = set()
         """Fields that hold more than 0 and 1: labels and marks have no scale."""
@@ -54,6 +55,7 @@ class SampleScales(Check):
         self.seen += block.samples
         if max(self.seen, self.context.samples or 0) > MOST or block.rows is not None:
             return
+        self.files.note(block)
         for name in self.fields:
             values = block.columns[name].values if name in block.columns else ()
             if not len(values):
@@ -70,12 +72,13 @@ class SampleScales(Check):
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
             sizes = np.sqrt(np.stack([square, square / count], 1))
-            self.parts.setdefault(name, []).append((block.unit.start, block.unit.file, sizes))
+            self.parts.setdefault(name, []).append((block.unit.start, sizes))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, SampleScales)
         self.seen += other.seen
         self.scaled |= other.scaled
+        self.files.merge(other.files)
         for name, parts in other.parts.items():
             self.parts.setdefault(name, []).extend(parts)
 
@@ -84,16 +87,15 @@ class SampleScales(Check):
 
         for name in [name for name in self.parts if name in self.scaled]:
             parts = sorted(self.parts[name], key=lambda part: part[0])
-            sizes = np.concatenate([p for _, _, p in parts])
+            sizes = np.concatenate([p for _, p in parts])
             found = _odd(sizes[:, 0], sizes[:, 1])
             if found is None:
                 continue
             odd, unit, times = found
-            places, at = Places(), 0
-            for start, file, part in parts:
-                for i in np.flatnonzero(odd[at : at + len(part)])[: places.room("odd", file)].tolist():
-                    places.at("odd", start + i, file, name)
-                at += len(part)
+            places = Places()
+            index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
+            for sample in index[odd].tolist():
+                places.at("odd", sample, self.files.of(sample) or "", name)
             value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": places.of("odd")}
             yield Fact(ODD_SCALES, value, self.evidence(), {"field": name})
 

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -37,7 +38,8 @@ class ShiftedRows(Check):
         fields = [f.name for f in context.fields if has_length(f) and f.name != context.label][:MOST_FIELDS]
         self.pairs = list(combinations(fields, 2))
         self.names = fields if self.pairs else []
-        self.parts: list[tuple[int, str, dict[str, Any]]] = []
+        self.files = Files()
+        self.parts: list[tuple[int, dict[str, Any]]] = []
 
     def applies(self) -> bool:
         return bool(self.pairs)
@@ -56,37 +58,35 @@ class ShiftedRows(Check):
             name: np.array([_length(v) for v in block.columns[name].values[: block.samples]], np.float64)
             for name in self.names
         }
-        self.parts.append((block.unit.start, block.unit.file, lengths))
+        self.files.note(block)
+        self.parts.append((block.unit.start, lengths))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, ShiftedRows)
         self.seen += other.seen
         self.parts += other.parts
+        self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
         parts = sorted(self.parts, key=lambda part: part[0])
-        if not parts or sum(len(next(iter(p.values()))) for _, _, p in parts) < 3 * WINDOW:
+        if not parts or sum(len(next(iter(p.values()))) for _, p in parts) < 3 * WINDOW:
             return
-        index = np.concatenate([start + np.arange(len(next(iter(p.values())))) for start, _, p in parts])
+        index = np.concatenate([start + np.arange(len(next(iter(p.values())))) for start, p in parts])
         for a, b in self.pairs:
-            x, y = (np.concatenate([p[name] for _, _, p in parts]) for name in (a, b))
+            x, y = (np.concatenate([p[name] for _, p in parts]) for name in (a, b))
             for first, last, by in stretches(x, y):
                 value = {"first": int(index[first]), "last": int(index[last]), "by": by}
                 yield Fact(SHIFTED, value, self.evidence(), {"fields": [a, b], "first": int(index[first])})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        files = [(start, file) for start, file, _ in sorted(self.parts, key=lambda part: part[0])]
         for fact in facts.all(SHIFTED):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
             text = f"{b} seems to be shifted by a row against {a} in samples {v['first']:,} to about {v['last']:,}: its lengths fit those of the "
             text += f"{'next' if v['by'] > 0 else 'previous'} {a}"
             fix = "look at these rows and at where the stretch begins: a line was lost or added there; shift them back"
-            where = [
-                {"sample": at, "file": next((f for start, f in reversed(files) if start <= at), None) or None}
-                for at in (v["first"], v["last"])
-            ]
+            where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 
