@@ -556,20 +556,63 @@ def test_ranks_share_a_stream(replicas: int, workers: int) -> None:
     assert list(ShardedStream(Shards(5), replicas, 0)) == list(range(5))
 
 
-def test_a_stream_that_knows_its_workers_may_not_know_its_ranks(caplog: pytest.LogCaptureFixture) -> None:
-    """That is said where two ranks read it, in the worker's log; each still reads all of it."""
+def test_a_stream_that_knows_its_workers_is_sharded_across_ranks() -> None:
+    """Each worker's own elements are sharded; those of one that knows neither are sharded across all workers of all ranks."""
     import torch.utils.data._utils.worker as torch_worker
 
     kept = torch_worker._worker_info
     torch_worker._worker_info = torch_worker.WorkerInfo(id=1, num_workers=2, seed=0, dataset=Numbers(0))
     try:
-        assert list(ShardedStream(OwnShards(6), 2, 0)) == [1, 3, 5]
+        assert list(ShardedStream(OwnShards(12), 2, 0)) == [1, 5, 9]
+        assert list(ShardedStream(OwnShards(12), 2, 1)) == [3, 7, 11]
         assert list(ShardedStream(Stream(9), 2, 1)) == [3, 7]
         assert list(ShardedStream(OwnShards(0), 2, 0)) == []
         assert type(torch_worker._worker_info).__name__ == "WorkerInfo"
     finally:
         torch_worker._worker_info = kept
-    assert "OwnShards shards itself across workers, so it must shard itself across ranks too" in caplog.text
+
+
+class AsksItsRank(Stream):
+    """Sharded across ranks and workers, as a plain DataLoader needs it."""
+
+    def __iter__(self) -> Iterator[int]:
+        info = get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+        return iter(range(rank * workers + worker, self.n, world * workers))
+
+
+class GivenItsRank(Stream):
+    """Sharded across ranks alone, by what it was made with."""
+
+    def __init__(self, n: int, rank: int, world_size: int) -> None:
+        super().__init__(n)
+        self.rank, self.world_size = rank, world_size
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.rank, self.n, self.world_size))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["asks", "given", "split by node"])
+def test_what_shards_itself_across_ranks_is_not_sharded_again(
+    monkeypatch: pytest.MonkeyPatch, workers: int, kind: str
+) -> None:
+    """All samples, once, whatever the number of workers."""
+    from datasets.distributed import split_dataset_by_node
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    read: list[int] = []
+    for rank in (0, 1):
+        monkeypatch.setenv("RANK", str(rank))
+        whole = datasets.Dataset.from_dict({"i": list(range(24))}).to_iterable_dataset(num_shards=4)
+        stream: Any = {
+            "asks": AsksItsRank(24),
+            "given": GivenItsRank(24, rank, 2),
+            "split by node": split_dataset_by_node(whole, rank=rank, world_size=2),
+        }[kind]
+        read += flat(EpochLoader(ShardedStream(stream, 2, rank), batch_size=2, num_workers=workers))
+    assert sorted(read) == list(range(24))
 
 
 class Sized(Stream):

@@ -1,4 +1,4 @@
-"""Whether reading a sample may draw random numbers, by the code that would run."""
+"""Whether reading a sample may draw random numbers, or depends on the rank, by the code that would run."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ NAMES = (
     | {"betavariate", "dropout"}
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
+RANKS = frozenset(("get_rank", "get_world_size", "RANK", "WORLD_SIZE", "process_index", "num_processes"))
+"""Names under which torch, its launcher and Accelerate tell a process its rank."""
+RANK_ATTRIBUTES = ("rank", "world_size", "num_replicas")
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 MOST = 500
 """Functions and objects that are inspected; a dataset with more may draw."""
@@ -33,6 +36,28 @@ def may_draw(dataset: Any) -> bool:
     Methods are looked up in its class and parents, in its attributes, and in classes and modules of the user that its
     code names. Compiled code is not inspected; a generator of the dataset is taken for a global one.
     """
+    for function in _functions(dataset):
+        if function is None:
+            return True
+        names = _names(function.__code__)
+        if NAMES & names or any(
+            map(_gives, [*_cells(function), *(function.__globals__[n] for n in names & function.__globals__.keys())])
+        ):
+            return True
+    return False
+
+
+def knows_rank(dataset: Any) -> bool:
+    """Whether a stream shards itself across ranks: it was given its rank, as by ``split_dataset_by_node``, or its code asks for it."""
+    held = vars(dataset) if hasattr(dataset, "__dict__") else {}
+    if held.get("_distributed") is not None or any(isinstance(held.get(name), int) for name in RANK_ATTRIBUTES):
+        return True
+    functions = (function for function in _functions(dataset) if function is not None)
+    return any(RANKS & (_names(f.__code__) | _constants(f.__code__)) for f in functions)
+
+
+def _functions(dataset: Any) -> Iterator[types.FunctionType | None]:
+    """The functions that run when a sample is read, as far as they can be found; None if there are too many."""
     seen: set[tuple[int, int]] = set()
     open_ones: list[tuple[Any, Any]] = [(dataset, None)]  # with the object or class whose method it is
     while open_ones:
@@ -41,17 +66,13 @@ def may_draw(dataset: Any) -> bool:
             continue
         seen.add((id(one), id(owner)))
         if len(seen) > MOST:
-            return True
+            yield None
+            return
         if not isinstance(one, types.FunctionType):
             open_ones += [*_methods(one), *_held(one)]
             continue
-        names = _names(one.__code__)
-        if NAMES & names or any(
-            map(_gives, [*_cells(one), *(one.__globals__[n] for n in names & one.__globals__.keys())])
-        ):
-            return True
-        open_ones += _called(one, names, owner)
-    return False
+        yield one
+        open_ones += _called(one, _names(one.__code__), owner)
 
 
 def _methods(one: Any) -> Iterator[tuple[Any, Any]]:
@@ -66,6 +87,12 @@ def _names(code: types.CodeType) -> set[str]:
     """The names that ``code`` uses, those of functions within it too."""
     inner = (_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
     return set(code.co_names).union(*inner)
+
+
+def _constants(code: types.CodeType) -> set[str]:
+    """The texts in ``code``, such as names of environment variables."""
+    inner = (_constants(c) for c in code.co_consts if isinstance(c, types.CodeType))
+    return {c for c in code.co_consts if isinstance(c, str)}.union(*inner)
 
 
 def _called(function: types.FunctionType, names: set[str], owner: Any) -> Iterator[tuple[Any, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -11,19 +10,18 @@ from typing import Any
 import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
 
-from dataloader_expert.loaders.drawing import may_draw
+from dataloader_expert.loaders.drawing import knows_rank, may_draw
 from dataloader_expert.loaders.seeding import FollowsEpoch, kept_states, mixed, put_back, set_states, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
-
-logger = logging.getLogger(__name__)
 
 
 class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     """An iterable dataset that is sharded element by element across the workers of all ranks.
 
-    A dataset that asks for its worker (``get_worker_info().id``), or has ``shards_itself``, shards itself across workers
-    and ranks and is unchanged; with ``shards_to_workers`` it leaves ranks to this class. Random choices depend on seed
+    A dataset that has ``shards_itself`` is unchanged. One that asks for its worker (``get_worker_info().id``), or has
+    ``shards_to_workers``, shards itself across workers; one that asks for its rank or was given it (:func:`knows_rank`)
+    shards itself across ranks, and across workers if it asks for them. Random choices depend on seed
     and epoch; those of a stream that all processes share are the same in each, so that the shards fit together. Without
     ``across_workers``, a ``worker_init_fn`` shards it across workers, and seeds them.
     """
@@ -39,6 +37,7 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
         known = getattr(dataset, "epoch", 0)
         super().__init__(dataset, seed, known if isinstance(known, int) else 0)
         self.across_workers, self.ranks = across_workers, StreamRanks(num_replicas, rank)
+        self.own_ranks = getattr(dataset, "shards_itself", False) or knows_rank(dataset)
 
     @property
     def num_replicas(self) -> int:
@@ -53,7 +52,7 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     def __len__(self) -> int:
         """Elements of this rank."""
         count, (world, rank) = len(self.dataset), self.ranks.pair
-        sharded = world > 1 and not getattr(self.dataset, "shards_itself", False)
+        sharded = world > 1 and not self.own_ranks
         return len(range(rank, count, world)) if sharded else count
 
     def __iter__(self) -> Iterator[Any]:
@@ -66,23 +65,30 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     def _share(self) -> Iterator[Any]:
         info, (world, rank) = get_worker_info(), self.ranks.pair
         workers, own = (1, 0) if info is None else (info.num_workers, info.id)
-        shares, share = world * workers, own * world + rank  # neighbours go to different ranks
+        if self.own_ranks:  # what each rank reads is its own already
+            world, rank = 1, 0
         if info is not None and self.across_workers:
             set_states(mixed(self.seed, self.epoch))
         if getattr(self.dataset, "shards_itself", False):
             if info is not None and self.across_workers:
-                set_states(mixed(self.seed, self.epoch, 1 + share))
+                set_states(self._own_seed(own))
             yield from self.dataset
             return
         if getattr(self.dataset, "shards_to_workers", False) or not self.across_workers:
             yield from islice(self.dataset, rank, None, world)
             return
+        shares, share = world * workers, own * world + rank  # neighbours go to different ranks
         asked = _Asked(info)
-        for at, element in enumerate(self._watched(asked, mixed(self.seed, self.epoch, 1 + share))):
-            if asked.seen or at % shares == share:
+        for at, element in enumerate(self._watched(asked, own)):
+            if (at % world == rank) if asked.seen else (at % shares == share):
                 yield element
 
-    def _watched(self, asked: _Asked, own_seed: int) -> Iterator[Any]:
+    def _own_seed(self, worker: int) -> int:
+        """Of a worker that shards: its own in all ranks if each rank reads its own, else shared by those that split its elements."""
+        world, rank = self.ranks.pair
+        return mixed(self.seed, self.epoch, 1 + (worker * world + rank if self.own_ranks else worker))
+
+    def _watched(self, asked: _Asked, worker: int) -> Iterator[Any]:
         """The elements of the dataset; until the first, it is observed whether it asks for its worker.
 
         All processes begin with one random state, so that a stream which shuffles itself is the same in all; if it
@@ -95,10 +101,7 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
             iterator = iter(self.dataset)
             first = next(iterator, _NOTHING)
         if asked.seen:
-            set_states(own_seed)
-            if self.num_replicas > 1:
-                name = type(self.dataset).__name__
-                logger.warning("%s shards itself across workers, so it must shard itself across ranks too", name)
+            set_states(self._own_seed(worker))
         if first is not _NOTHING:
             yield first
             yield from iterator
