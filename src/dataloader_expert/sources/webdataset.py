@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.conclusions import MAX_PLACES
@@ -17,7 +19,7 @@ from dataloader_expert.sources.layout import label_by_name, read_folders, split_
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.sounds import decode_audio
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.tables import columns_of_records, field_of
 from dataloader_expert.sources.tar import walk_tar
 
 Member = tuple[str, int, int]
@@ -86,6 +88,8 @@ class WebDataset(Source):
             for name, column in block.columns.items():
                 found = field_of(name, column)
                 known = merged.get(name)
+                if known is not None and {known.dtype, found.dtype} == {"int64", "float64"} and not found.shape:
+                    found = replace(found, dtype="float64")  # 1 among 0.5 and 0.25
                 if known is not None and known.shape != found.shape and len(known.shape) == len(found.shape):
                     shape = tuple(a if a == b else None for a, b in zip(known.shape, found.shape, strict=True))
                     found = Field(name, found.kind, found.dtype, shape)
@@ -132,22 +136,41 @@ class WebDataset(Source):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
-        columns: dict[str, Column] = {}
+        made: dict[str, dict[str, Column]] = {}
         where = f"{unit.file}:{unit.key}"
         for ext, data in raw.items():
             stem, _, kind = ext.rpartition(".")
             name = ext if stem in self.twofold else stem or ext
             try:
-                columns.update(decode_member(name, kind, data, where, problems))
+                made[ext] = decode_member(name, kind, data, where, problems)
             except Unreadable as problem:
                 problem.where.update(file=unit.file, sample=unit.start, field=ext)
                 problems.append(problem)
         for met in problems:
             met.where.update(file=unit.file, sample=unit.start)
+        columns = {name: self._typed(name, column) for name, column in _apart(made).items()}
         if not columns and problems:
             raise problems[0]
         biggest = max(raw.values(), key=len)
         return Block(unit, columns, (biggest,), problems)
+
+    def _typed(self, name: str, column: Column) -> Column:
+        """Whole numbers of a field that has others are floats in every sample."""
+        whole = getattr(column.values, "ndim", 0) == 1 and column.values.dtype.kind == "i"
+        field = self.field(name) if whole else None
+        return (
+            column if field is None or field.dtype != "float64" else replace(column, values=column.values.astype(float))
+        )
+
+
+def _apart(made: dict[str, dict[str, Column]]) -> dict[str, Column]:
+    """The fields of all members, by extension; a name that several have is written after the extension of those that are JSON."""
+    counts = Counter(name for columns in made.values() for name in columns)
+    return {
+        f"{ext}.{name}" if counts[name] > 1 and ext.endswith("json") else name: column
+        for ext, columns in made.items()
+        for name, column in columns.items()
+    }
 
 
 def twofold(units: Iterable[Unit]) -> frozenset[str]:
@@ -211,7 +234,7 @@ def decode_member(name: str, kind: str, data: bytes, where: str, problems: list[
         except (ValueError, RecursionError):
             raise Unreadable("parse-error", ".json member is not JSON") from None
         if isinstance(record, dict):
-            return {f"{k}": Column([v]) for k, v in record.items() if isinstance(v, str | int | float | bool)}
+            return columns_of_records([record], [])
         return {name: Column([record])}
     return {name: Column([text])}
 

@@ -1,0 +1,65 @@
+"""JSON members of a tar's samples: everything in them is read, whatever else the sample has."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dataloader_expert.loaders import open_dataset
+
+RECORD: dict[str, Any] = {"n": 1, "box": [1, 2, 3, 4], "meta": {"a": 1}, "tags": ["x"], "nothing": None}
+
+
+def tar(path: Path, members: list[tuple[str, bytes]]) -> str:
+    with tarfile.open(path, "w") as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return str(path)
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def test_a_member_is_read_as_a_line_would_be(tmp_path: Path) -> None:
+    """Our promise: no list, object or null is lost on the way."""
+    found = open_dataset(tar(tmp_path / "a.tar", [(f"{i}.json", as_json(RECORD)) for i in range(3)]))[0]
+    lines = tmp_path / "a.jsonl"
+    lines.write_bytes(b"\n".join([as_json(RECORD)] * 3) + b"\n")
+    expected = open_dataset(str(lines))[0]
+    assert found.keys() == expected.keys()
+    assert found["box"].tolist() == [1, 2, 3, 4]
+    assert {k: v for k, v in found.items() if k != "box"} == {k: v for k, v in expected.items() if k != "box"}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("cls", "json", "meta.json"))))
+def test_no_member_overwrites_another(tmp_path: Path, order: tuple[str, ...]) -> None:
+    """Our promise: the label does not depend on the order of members."""
+    data = {"cls": b"1", "json": as_json({"cls": 99, "k": 1}), "meta.json": as_json({"k": 2, "own": 3})}
+    members = [(f"{i}.{ext}", data[ext]) for i in range(3) for ext in order]
+    found = open_dataset(tar(tmp_path / "a.tar", members))[1]
+    assert {name: int(value) for name, value in found.items()} == {
+        "cls": 1,
+        "json.cls": 99,
+        "json.k": 1,
+        "meta.json.k": 2,
+        "own": 3,
+    }
+
+
+def test_numbers_of_a_field_have_one_dtype(tmp_path: Path) -> None:
+    """Our promise: a batch of whole numbers, of a field that has others, is of the dtype of the next batch."""
+    values = [0.5, 1, 2, 16777217]
+    dataset = open_dataset(tar(tmp_path / "a.tar", [(f"{i}.json", as_json({"x": v})) for i, v in enumerate(values)]))
+    found = [dataset[i]["x"] for i in range(4)]
+    assert {value.dtype for value in found} == {torch.float64}
+    assert [float(value) for value in found] == values
