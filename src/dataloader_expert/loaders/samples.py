@@ -139,7 +139,7 @@ class SourceDataset(Dataset[Any]):
         problem: Unreadable | None = None
         for step in range(tries):
             try:
-                return self._finished(self._sample((first + step) % len(self)))
+                return self._finished((first + step) % len(self))
             except Unreadable as e:
                 problem = problem or e
         assert problem is not None
@@ -165,7 +165,7 @@ class SourceDataset(Dataset[Any]):
     def _or_nothing(self, index: int) -> Any:
         """A sample, or ``NOTHING`` if it cannot be read, which is counted each time and logged once."""
         try:
-            return self._finished(self._sample(position(index, len(self))))
+            return self._finished(position(index, len(self)))
         except Unreadable as e:
             self._skipped += 1
             if index not in self._told:
@@ -173,10 +173,17 @@ class SourceDataset(Dataset[Any]):
                 logger.warning("sample %d is left out: %s", index, e.told())
             return NOTHING
 
-    def _finished(self, sample: dict[str, Any]) -> Any:
+    def _finished(self, index: int) -> Any:
+        sample = self._sample(index)
         if self.transform is None:
             return sample
-        made = self.transform(sample)
+        try:
+            made = self.transform(sample)
+        except StopIteration as e:  # in an iterator it would end the epoch
+            raise RuntimeError(f"transform raised StopIteration for sample {index}: an iterator in it ended") from e
+        except Exception as e:
+            e.add_note(f"in the transform of sample {index}")
+            raise
         if made is None:
             raise ValueError("transform returned None: it must return the sample, also where it changes it in place")
         return made

@@ -104,7 +104,7 @@ def streams_of(source: Source) -> set[tuple[str, int]]:
     """The dtypes of files of tokens, and the bytes before the first."""
     found: dict[str, tuple[str, int]] = {}
     for unit in source.units:
-        _, file, dtype, _, at = unit.at[0]
+        _, file, dtype, _, at, _ = unit.at[0]
         found.setdefault(file, (dtype, at))
     return set(found.values())
 

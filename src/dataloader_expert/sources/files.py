@@ -275,7 +275,7 @@ def _add(listing: Listing, rel: str, path: str) -> None:
     if name.startswith("._"):
         listing.problems.append(Unreadable("junk-file", "left by an operating system", file=rel))
         return
-    if (plain := unpacked_name(name)) != name and stat_of(Path(path).parent / plain):
+    if not listing.single and (plain := unpacked_name(name)) != name and stat_of(Path(path).parent / plain):
         return  # the same, decompressed
     try:
         with OpenFile(path, listing.roots, rel, unpack=True) as file:

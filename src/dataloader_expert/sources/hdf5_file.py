@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +72,18 @@ def opened(listing: Listing, path: str, problems: list[Unreadable]) -> Any:
         problems.append(
             Unreadable("trailing-bytes", f"{held.size - end} bytes after the end of the HDF5 data", file=path)
         )
+    _open.add(file)
     return file
+
+
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _close() -> None:
+    """The library closes files that are left open after the interpreter has gone, through which it reads them: that crashes."""
+    for file in list(_open):
+        file.close()
 
 
 def end_of(head: bytes) -> int | None:

@@ -9,7 +9,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.pictures import decode_image, dtype_of, orientation, type_named
+from dataloader_expert.sources.pictures import channels_of, decode_image, dtype_of, orientation, type_named
 from dataloader_expert.sources.samples import FileSamples, spread
 
 
@@ -29,7 +29,7 @@ class ImageFolder(FileSamples):
                 image = decode_image(listing.read(unit.file), unit.file)
             except Unreadable:
                 continue  # the scan reports it, with its location
-            sizes[(image.height, image.width, len(image.getbands()))] += 1
+            sizes[(image.height, image.width, channels_of(image))] += 1
             dtypes[dtype_of(image)] += 1
         shapes = list(sizes)
         shape: tuple[int | None, ...] = (None, None, None)

@@ -35,8 +35,9 @@ SHORTEST = 64
 """The fewest tokens of a stream that decides how long windows are: a shorter one is cut."""
 LEAST_WINDOWS = 8
 """The fewest windows of a stream that nothing but its dtype tells."""
-Span = tuple[str, str, str, tuple[int, ...], int]
-"""Field, file, dtype, shape of a row, byte offset of the first row to read."""
+Span = tuple[str, str, str, tuple[int, ...], int, int]
+"""Field, file, dtype, shape of a row, byte offset of the first row to read; and the rows of the whole array if it is in Fortran order,
+so that the values of a row lie that far apart, else 0."""
 
 
 class Npy(Source):
@@ -81,6 +82,7 @@ class Npy(Source):
         if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
+        fortran_order: set[str] = set()
         folders, _, _ = read_folders([e.path for e in entries])
         for entry, folder in zip(entries, folders, strict=True):
             stem = self.stem(unpacked_name(entry.path.rsplit("/", 1)[-1]))
@@ -90,8 +92,10 @@ class Npy(Source):
             except Unreadable as problem:
                 self.problems.append(problem)
                 continue
-            if not header[1] or (fortran and len(header[1]) > 1):
+            if not header[1]:
                 return False
+            if fortran and len(header[1]) > 1:
+                fortran_order.add(entry.path)
             name = without_split(stem) or "data"
             if name in groups.setdefault((split, ""), {}):
                 return False
@@ -121,7 +125,7 @@ class Npy(Source):
             for lo in range(0, n, step):
                 hi = min(n, lo + step)
                 spans = tuple(
-                    (name, e.path, h[0], h[1][1:], at + lo * _row_bytes(h)) for name, (e, h, at) in group.items()
+                    _span(name, e.path, h, at, lo, e.path in fortran_order) for name, (e, h, at) in group.items()
                 )
                 file = spans[0][1]
                 units.append(Unit(len(units), file, start + lo, hi - lo, (hi - lo) * row, split, None, spans))
@@ -184,7 +188,7 @@ class Npy(Source):
             step = max(1, RANGE_BYTES // max(1, row))
             for lo in range(0, rows, step):
                 hi = min(rows, lo + step)
-                span = ("tokens", entry.path, dtype, (width,), at + lo * row)
+                span = ("tokens", entry.path, dtype, (width,), at + lo * row, 0)
                 units.append(Unit(len(units), entry.path, start + lo, hi - lo, (hi - lo) * row, split, None, (span,)))
             start += rows
         self.units = tuple(units)
@@ -219,8 +223,15 @@ class Npy(Source):
         if not unit.at:
             return self.listing.read(unit.file)
         rows = {}
-        for name, file, dtype, shape, at in unit.at:
-            rows[name] = self.listing.span(file, at, at + unit.samples * _row_bytes((dtype, (1, *shape))))
+        for name, file, dtype, shape, at, apart in unit.at:
+            row = _row_bytes((dtype, (1, *shape)))
+            if not apart:
+                rows[name] = self.listing.span(file, at, at + unit.samples * row)
+                continue
+            size = _row_bytes((dtype, (1,)))
+            with self.listing.open(file) as opened:
+                parts = [opened.exactly(at + k * apart * size, unit.samples * size) for k in range(row // size)]
+            rows[name] = b"".join(parts)
         return rows
 
     def decode(self, unit: Unit, raw: Any) -> Block:
@@ -228,8 +239,10 @@ class Npy(Source):
 
         if unit.at:
             columns = {
-                name: Column(_native(np.frombuffer(raw[name], dtype)).reshape(unit.samples, *shape))
-                for name, _, dtype, shape, _ in unit.at
+                name: Column(
+                    _native(np.frombuffer(raw[name], dtype)).reshape(unit.samples, *shape, order="F" if apart else "C")
+                )
+                for name, _, dtype, shape, _, apart in unit.at
             }
             return Block(unit, columns)
         dtype, shape, fortran, at = self.parse(raw[: 70 << 10], len(raw), unit.file)
@@ -238,6 +251,12 @@ class Npy(Source):
         if self.label:
             columns["label"] = Column([unit.label])
         return Block(unit, columns, (raw,))
+
+
+def _span(name: str, file: str, header: Header, at: int, first: int, fortran: bool) -> Span:
+    dtype, (rows, *shape) = header
+    step = _row_bytes((dtype, (1,))) if fortran else _row_bytes(header)
+    return name, file, dtype, tuple(shape), at + first * step, rows if fortran else 0
 
 
 def _native(values: Any) -> Any:

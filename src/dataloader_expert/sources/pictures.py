@@ -127,6 +127,11 @@ def in_colour(image: Image) -> bool:
     return bool((bands != bands[..., :1]).any())
 
 
+def channels_of(image: Image) -> int:
+    """Its channels; of one with a palette, those of its colours."""
+    return (3 if in_colour(image) else 1) if image.mode == "P" else len(image.getbands())
+
+
 def as_rgb(image: Image) -> Image:
     """The image in mode RGB, 0 to 255. Greys of more bits are scaled; colour spaces that Pillow cannot convert keep their first three bands."""
     if is_deep(image):

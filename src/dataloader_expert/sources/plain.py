@@ -406,7 +406,7 @@ def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
             file.seek(start)
             value = value_of(suffix.rpartition(".")[2], file.read(size))
             if isinstance(value, dict):
-                sample |= {k: v for k, v in value.items() if isinstance(v, str | int | float)}
+                sample |= value
             else:
                 sample[name] = value
     return sample

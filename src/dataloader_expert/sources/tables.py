@@ -278,6 +278,8 @@ def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[
             columns[name] = Column(np.array([bool(v) for v in values]), nulls)
         elif present and all(type(v) is int and abs(v) < 1 << 63 for v in present):
             columns[name] = Column(np.array([v or 0 for v in values], np.int64), nulls)
+        elif present and all(type(v) is int and 0 <= v < 1 << 64 for v in present):  # hashes, which floats do not tell apart
+            columns[name] = Column(np.array([v or 0 for v in values], np.uint64), nulls)
         elif present and all(type(v) in (int, float) for v in present):
             columns[name] = Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)
         else:
@@ -389,7 +391,7 @@ def field_of(name: str, column: Column) -> Field:
     import numpy as np
 
     from dataloader_expert.sources.arrays import array_field
-    from dataloader_expert.sources.pictures import dtype_of
+    from dataloader_expert.sources.pictures import channels_of, dtype_of
 
     values = column.values
     if column.time:
@@ -405,7 +407,7 @@ def field_of(name: str, column: Column) -> Field:
         text = _are_sentences(present) and distinct > min(MAX_CLASSES, len(present) // 2)
         return Field(name, "text" if text else "category", "str")
     if hasattr(first, "getbands"):
-        shapes = {(v.height, v.width, len(v.getbands())) for v in present if hasattr(v, "getbands")}
+        shapes = {(v.height, v.width, channels_of(v)) for v in present if hasattr(v, "getbands")}
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
         dtypes = Counter(dtype_of(v) for v in present if hasattr(v, "getbands"))
         return Field(name, "image", dtypes.most_common(1)[0][0], shape)
