@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import itertools
 import logging
 import operator
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch.utils.data import (
     BatchSampler,
@@ -19,6 +22,7 @@ from torch.utils.data import (
     IterableDataset,
     RandomSampler,
     SequentialSampler,
+    Subset,
     SubsetRandomSampler,
 )
 from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
@@ -155,7 +159,7 @@ class EpochLoader(DataLoader[Any]):
             state["order"] = self._order
         if _has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
-        return state
+        return state if self._data is None else state | {"data": self._data}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass resumes after the last batch delivered when ``state`` was taken.
@@ -174,6 +178,11 @@ class EpochLoader(DataLoader[Any]):
             raise ValueError(
                 f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}: "
                 "resume with the batch size of the state"
+            )
+        if self._data is not None and state.get("data", self._data) != self._data:
+            raise ValueError(
+                "the state is of other samples: of another data set, of files that changed since, or of another part of a split; "
+                "resume with the samples of the state"
             )
         if isinstance(self.dataset, IterableDataset):
             taken = state.get("order", {})
@@ -201,6 +210,17 @@ class EpochLoader(DataLoader[Any]):
                     own.set_epoch(self.sampler_obj.epoch)
         self.progress.batches = batches
         self._resumption = _Resumption(self.sampler_obj.epoch, batches)
+
+    @functools.cached_property
+    def _data(self) -> str | None:
+        """A digest of which samples these are: of those of files, and of which part of a dataset; None if nothing is known."""
+        known = []
+        for own in wrapped(self.dataset_obj):
+            if isinstance(own, Subset):
+                known.append(hashlib.blake2b(np.asarray(own.indices, np.int64).tobytes(), digest_size=8).hexdigest())
+            elif hasattr(own, "identity"):
+                known.append(own.identity())
+        return " of ".join(known) or None
 
     @property
     def _order(self) -> dict[str, Any]:

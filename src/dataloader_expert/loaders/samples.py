@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -127,6 +128,13 @@ class SourceDataset(Dataset[Any]):
 
     def __len__(self) -> int:
         return int(self.starts[-1])
+
+    def identity(self) -> str:
+        """A digest of which samples these are: of the files, or what is read of each, and their sizes."""
+        digest = hashlib.blake2b(digest_size=8)
+        for unit in self.units:
+            digest.update(repr((unit.file, unit.key, unit.start, unit.samples, unit.bytes, unit.split)).encode())
+        return digest.hexdigest()
 
     @property
     def skipped(self) -> int:
@@ -355,7 +363,7 @@ class SourceDataset(Dataset[Any]):
                 array = array.astype(_floating(array.dtype), copy=False)
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
             return torch.from_numpy(_supported(self._signed(name, native)))
-        return value if isinstance(value, bool | int | float | str) else as_text(value)
+        return value if isinstance(value, bool | int | float | str | bytes) else as_text(value)
 
     def _signed(self, name: str, array: Any) -> Any:
         """Labels of uint64 as int64, which losses take."""
