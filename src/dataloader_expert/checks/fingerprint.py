@@ -57,7 +57,10 @@ def content_fields(context: Context) -> list[str]:
     if context.media is not None and any(f.name == context.media for f in context.fields):
         return [context.media]
     talks = context.conversations
-    rich = [f for f in context.fields if (f.kind in RICH or f.name in talks) and f.name != context.aside]
+    shown = [f.name for f in context.fields if f.dtype in ("list", "bytes")] if talks else []  # with what is said
+    rich = [
+        f for f in context.fields if (f.kind in RICH or f.name in talks or f.name in shown) and f.name != context.aside
+    ]
     if context.short_texts:
         rich = [f for f in rich if f.kind != "text"]
     repeated = context.roles.repeats and all(f.kind in LISTED for f in rich)

@@ -178,7 +178,7 @@ def open_dataset(
             whole source is decoded once; None: as the data set declares them. A label that is none of them raises on access.
 
     Raises:
-        ValueError: as of :class:`SourceDataset`.
+        ValueError: as of :class:`SourceDataset`; for arrays that are to be read row by row and differ in length.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
     from dataloader_expert.sources.registry import open_source
@@ -186,6 +186,9 @@ def open_dataset(
     only = None if columns is None else tuple(columns)
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
     opened = open_source(ref, [])
+    unequal = next((p.told() for p in opened.problems if p.code == "length-mismatch"), None)
+    if unequal is not None and unreadable == "raise":  # which rows belong together is then anyone's guess
+        raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":
         raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
     names = opened.classes if classes is None else None if classes == "found" else tuple(classes)

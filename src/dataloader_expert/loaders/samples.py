@@ -20,6 +20,7 @@ from dataloader_expert.samplers.rules import one_of, position
 from dataloader_expert.sources.arrays import pixel_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Source, bytes_of
 from dataloader_expert.sources.pictures import DEEP, GREY, as_grey, as_rgb, in_colour
+from dataloader_expert.sources.sounds import encoded
 
 logger = logging.getLogger(__name__)
 
@@ -357,6 +358,8 @@ class SourceDataset(Dataset[Any]):
                 return _missing(field) if _is_array(field) and None in field.shape else str(array.tolist())
             if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
                 array = array.transpose(2, 0, 1)
+            if field is not None and field.kind == "audio" and array.ndim == 2:
+                array = encoded(array, field.dtype)
             if field is not None and field.kind == "mask" and self.size is not None:
                 array = nearest(array, self.size)
             if name in self.nullable and field is not None and _is_array(field) and None not in field.shape:
@@ -377,6 +380,9 @@ class SourceDataset(Dataset[Any]):
                 pixels = np.rint(pixels).clip(np.iinfo(dtype).min, np.iinfo(dtype).max)
         else:
             pixels = np.asarray(image)
+        if not np.can_cast(pixels.dtype, dtype, "safe") and (pixels.astype(dtype) != pixels).any():
+            text = f"its pixels are {pixels.dtype} and do not fit {dtype}, which those of most are"
+            raise Unreadable("dtype-drift", text)
         return torch.from_numpy(_supported(np.array(pixels[None], dtype))).repeat(self.channels or 1, 1, 1)
 
 

@@ -19,14 +19,16 @@ class AudioFolder(FileSamples):
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls(listing, ref, listing.of(cls.kinds))
-        dtype, channels = "int16", {1}
+        dtypes: set[str] = set()
+        channels = {1}
         for i, unit in enumerate(spread(source.units, 4)):
             try:
                 samples, _ = decode_audio(listing.read(unit.file), unit.file)
             except Unreadable:
                 continue  # the scan reports it, with its location
-            dtype = str(samples.dtype)
+            dtypes.add(str(samples.dtype))
             channels = channels | {samples.shape[1]} if i else {samples.shape[1]}
+        dtype = dtypes.pop() if len(dtypes) == 1 else "float32" if dtypes else "int16"
         shape = (None, *(channels if len(channels) == 1 else (None,)))
         source.fields = (
             Field("audio", "audio", dtype, shape),

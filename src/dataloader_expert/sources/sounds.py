@@ -41,6 +41,22 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
     return samples, int(rate)
 
 
+def encoded(samples: Any, dtype: Any) -> Any:
+    """The same sound with samples of this dtype: floats reach from -1 to 1, whole numbers as far as their bits do."""
+    import numpy as np
+
+    wanted = np.dtype(dtype)
+    if samples.dtype == wanted:
+        return samples
+    if samples.dtype.kind != "f":
+        middle = 128 if samples.dtype == np.uint8 else 0
+        samples = (samples.astype(np.float64) - middle) / (128 if middle else -float(np.iinfo(samples.dtype).min))
+    if wanted.kind == "f":
+        return samples.astype(wanted)
+    limits, middle = np.iinfo(wanted), 128 if wanted == np.uint8 else 0
+    return np.clip(np.rint(samples * (limits.max - middle + 1.0)) + middle, limits.min, limits.max).astype(wanted)
+
+
 def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     import numpy as np
 
