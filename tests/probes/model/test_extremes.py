@@ -21,6 +21,14 @@ def test_the_largest_number_of_each_leaf_is_found_in_any_sample(n: int, data: An
     assert found.looked == n and at in found.highest
 
 
+@given(st.integers(2, 600), st.data())
+def test_so_is_the_least(n: int, data: Any) -> None:
+    """Our promise: one label of -1 or one id of 0, scalars too."""
+    at = data.draw(st.integers(0, n - 1))
+    dataset = [(torch.ones(2), torch.tensor(-1 if i == at else i % 3)) for i in range(n)]
+    assert at in extremes(dataset, n, None, time.monotonic() + 60, 0, lambda index: None, 4).highest
+
+
 def test_only_whole_numbers_count() -> None:
     sample = {"a": torch.tensor([2.5]), "b": torch.tensor([True]), "c": torch.tensor([], dtype=torch.long), "d": 7}
-    assert dict(whole_numbers(sample)) == {"d": 7}
+    assert list(whole_numbers(sample)) == [("d", 7, 7)]

@@ -66,7 +66,7 @@ class ModelCheck(Probe):
         with context:
             said = declared(model, self.model_args)
             verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
-            if real and self.input is None and verdict.accepted:
+            if real and self.input is None and (verdict.accepted or any(m.code in OF_RANGES for m in verdict.misfits)):
                 verdict = self.of_far_samples(bench, model, verdict, said)
             ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
@@ -88,6 +88,8 @@ class ModelCheck(Probe):
         except Exception:  # of the user's collate function or dataset: other probes tell
             return verdict
         other = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+        if not verdict.accepted:  # one batch does not tell the range of ids
+            return other if other.way is not None else verdict
         known = {(m.code, m.field) for m in verdict.misfits}
         where = f" (in a batch of samples {', '.join(map(str, far[:4]))})"
         more = tuple(replace(m, says=m.says + where) for m in other.misfits if (m.code, m.field) not in known)
@@ -96,6 +98,8 @@ class ModelCheck(Probe):
         return replace(other, misfits=(*verdict.misfits, *more)) if more else verdict
 
 
+OF_RANGES = ("out-of-range-ids", "label-out-of-range")
+"""Misfits whose cure depends on the least and the largest value of all samples."""
 LEAST = 4
 """Samples of a batch in which the far ones stand, at least."""
 NOT_MADE: dict[str, Json] = {

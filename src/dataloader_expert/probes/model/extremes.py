@@ -22,7 +22,8 @@ class Extremes:
     smallest: tuple[int, ...]
     odd: tuple[tuple[int, str], ...]
     highest: tuple[int, ...] = ()
-    """Those with the largest of their whole numbers, of each leaf one: ids may lie beyond a model's table."""
+    """Those with the largest and with the least of their whole numbers, of each leaf one: ids may lie beyond a model's table, and
+    some classes be rare."""
 
 
 def extremes(
@@ -39,6 +40,7 @@ def extremes(
     weights: dict[int, float] = {}
     kinds: dict[int, str] = {}
     most: dict[str, tuple[int, int]] = {}
+    least: dict[str, tuple[int, int]] = {}
     order = [int(i) for i in np.random.default_rng(seed).permutation(looked)]
     if by_length is not None:
         order = [int(by_length[-1]), int(by_length[0]), *order]
@@ -49,8 +51,9 @@ def extremes(
         except Exception:  # of the user's code; the scan tells which
             continue
         weights[index], kinds[index] = bytes_of(sample), kind_of(sample)
-        for name, value in whole_numbers(sample):
-            most[name] = max(most.get(name, (value, index)), (value, index))
+        for name, low, high in whole_numbers(sample):
+            most[name] = max(most.get(name, (high, index)), (high, index))
+            least[name] = min(least.get(name, (low, index)), (low, index))
         if time.monotonic() > until:
             break
     at(-1)
@@ -60,20 +63,20 @@ def extremes(
     counts = Counter(kinds.values())
     rare = {k for k, c in counts.items() if c < ODD_SHARE * len(kinds)}
     odd = tuple((i, k) for i, k in sorted(kinds.items()) if k in rare)[:20]
-    highest = tuple(dict.fromkeys(index for _, index in most.values()))
+    highest = tuple(dict.fromkeys(index for _, index in (*most.values(), *least.values())))
     return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd, highest)
 
 
-def whole_numbers(sample: Any) -> Iterator[tuple[str, int]]:
-    """The largest whole number of each leaf that has any."""
+def whole_numbers(sample: Any) -> Iterator[tuple[str, int, int]]:
+    """The least and the largest whole number of each leaf that has any."""
     from dataloader_expert.probes.serving import flat
 
     for name, value in flat(sample):
         if isinstance(value, int):
-            yield name, int(value)
-        elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")) and len(value.shape):
+            yield name, int(value), int(value)
+        elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")):
             if 0 not in value.shape:
-                yield name, int(value.max())
+                yield name, int(value.min()), int(value.max())
 
 
 def _random(n: int, seed: int) -> Any:

@@ -17,6 +17,7 @@ OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
 """What cross-entropy within a model says to a class number that it does not have."""
 IGNORED = (255, 65_535)
 """What by custom marks pixels or tokens without a class."""
+LARGEST = 2**63 - 1
 MULTIPLES = (4, 8, 16, 32, 64)
 """What heights and widths must be multiples of, for layers that halve them and double them again."""
 
@@ -42,6 +43,20 @@ class Misfit:
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """The table of so many rows that refused these ids."""
+
+    rows: int
+    ids: Any
+
+    def column_of(self, x: Any) -> int | None:
+        """The column of ``x`` that was looked up; None if it was all of it, or something else."""
+        if x.ndim < 2 or self.ids.shape != x.shape[:-1]:
+            return None
+        return next((j for j in range(x.shape[-1]) if bool((x[..., j] == self.ids).all())), None)
+
+
+@dataclass(frozen=True)
 class Wants:
     """What the model's layers say: floating dtype, channels and features of their inputs, sizes of tables and places."""
 
@@ -53,6 +68,8 @@ class Wants:
     sides: tuple[int, ...]
     declared: tuple[int, ...]
     """Of ``sides``, what the model itself declares."""
+    takes_pictures: bool
+    """Whether some layer works over height and width: others are not resized for."""
     first_is_table: bool
 
 
@@ -87,12 +104,16 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
         tuple(sorted({*tables, *after, *places}, reverse=True)),
         tuple(dict.fromkeys((*sides, *SIDES))),
         sides,
+        any(
+            isinstance(m, nn.Conv2d | nn.ConvTranspose2d | nn.AdaptiveAvgPool2d | nn.MaxPool2d | nn.AvgPool2d)
+            for m in modules
+        ),
         bool(layers) and isinstance(layers[0], nn.Embedding | nn.EmbeddingBag),
     )
 
 
-def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
-    """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
+def mends(x: Any, want: Wants, error: str = "", looked_up: Lookup | None = None) -> Iterator[Mend]:
+    """What might be done to ``x``, the likeliest first; ``error``: what the model said to it, ``looked_up``: where it said so."""
     import torch
 
     if OF_TARGET.search(error):
@@ -100,7 +121,7 @@ def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
         return
     if "index out of range" in error or "out of bounds for dimension" in error:
         yield from of_length(x, want)
-        yield from of_ids(x, want)
+        yield from of_ids(x, want, looked_up)
         return
     if "bool" in error and "mask" in error and not x.is_floating_point() and x.dtype != torch.bool:
         says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a mask of bool: a floating one is added to the scores"
@@ -126,11 +147,16 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", what, f"({{x}}.to(torch.{wanted}) / 255)")
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
-    if x.dtype != torch.int64:
+    if x.dtype != torch.int64 and _is_whole(x):
         says = f"dtype {given} where the model looks up int64 ids"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
     if given != wanted and want.first_is_table and not x.is_floating_point():
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether values are whole numbers, which ids are; those of a fake tensor may be."""
+    return is_fake(x) or not x.is_floating_point() or bool((x == x.round()).all())
 
 
 def of_layout(x: Any, want: Wants) -> Iterator[Mend]:
@@ -220,7 +246,7 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
     for i in range(1, x.ndim):
         if x.shape[i] == 1:
             yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
-    if x.ndim == 4:
+    if x.ndim == 4 and want.takes_pictures:
         given = tuple(x.shape[2:])
         how = (
             ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
@@ -247,11 +273,24 @@ def of_length(x: Any, want: Wants) -> Iterator[Mend]:
             yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}].contiguous()")
 
 
-def of_ids(x: Any, want: Wants) -> Iterator[Mend]:
+def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Mend]:
+    """``looked_up``: the table that refused its ids, if that is known; of several columns of ids it may be that of one."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     least, most = int(x.min()), int(x.max())
     ids = f"ids from {least} to {most}"
+    column = None if looked_up is None else looked_up.column_of(x)
+    if looked_up is not None and column is not None:
+        n, given = looked_up.rows, x[..., column]
+        limits = [LARGEST] * x.shape[-1]
+        limits[column] = n
+        says = (
+            f"ids from {int(given.min())} to {int(given.max())} in column {column}, where the model knows 0 to {n - 1}; make its table larger, "
+            "or send unknown ids to one it knows"
+        )
+        table = f"torch.tensor({limits}, device={{x}}.device)"
+        yield Mend("out-of-range-ids", f"ids {column}", says, f"torch.where({{x}} < {table}, {{x}}, 0)")
+        return
     for n in want.tables:
         if least >= 1 and most == n:
             yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")
@@ -282,7 +321,7 @@ def of_target(x: Any, classes: int) -> Iterator[Mend]:
     """What might make a target fit a loss over so many classes (1: a number per sample)."""
     given = str(x.dtype).removeprefix("torch.")
     if classes > 1:
-        if x.ndim > 1 and x.shape[-1] == classes:
+        if x.ndim > 1 and x.shape[-1] == classes and (is_fake(x) or bool((x.sum(-1) == 1).all())):
             yield Mend("shape-mismatch", "label", "one-hot labels where the loss takes class numbers", "{x}.argmax(-1)")
         if x.numel() and not x.is_floating_point() and not x.is_complex() and not is_fake(x) and int(x.min()) == -1:
             says = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.probes.model.calling import Ran, called, cut, evaluated, few_of, is_finite, keeps, ran, rows_of
-from dataloader_expert.probes.model.mends import OF_TARGET, Mend, Misfit, is_fake, mends, wants
+from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, Misfit, is_fake, mends, wants
 from dataloader_expert.probes.model.targets import of_loss
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
@@ -24,6 +25,8 @@ from dataloader_expert.probes.model.ways import (
 )
 from dataloader_expert.probes.serving import flat, samples_in
 
+CUT = re.compile(r"\{x\}\[:, :\d+\]")
+"""A mend that leaves out what is beyond a length."""
 SCALE = "value-range-mismatch"
 DEPTH = 3
 MOST_ORDERED = 3
@@ -87,7 +90,7 @@ class _Trial:
             return self.lacking()
         without: Way | None = None
         for at, way in enumerate(self.ways):
-            error = self.fails(way)
+            error = self.fails(way) or self.beyond_the_few(way)
             if error is None:
                 lost = self.refused(way, self.ways[:at])
                 if not lost:
@@ -99,6 +102,11 @@ class _Trial:
             for other in self.with_keys(way, error):
                 if self.fails(other) is None:
                     return replace(self.further(other), error=in_short(error))
+        for way in self.ways if self.n and self.n != self.all else ():
+            if self.fails(way, whole=True) is None:  # it takes batches of one size
+                self.few, self.n = self.batch, self.all
+                self.done.clear()
+                return self.further(way)
         for other in self.exchanged():
             return replace(self.further(other), error=in_short(first))
         for depth in range(1, DEPTH + 1):
@@ -111,6 +119,15 @@ class _Trial:
                     if time.monotonic() > self.until:
                         return self.not_mended(without, first)
         return self.not_mended(without, first)
+
+    def beyond_the_few(self, way: Way) -> Exception | None:
+        """What a call with the whole batch raises of ids or labels that the few have not; these are then among the few."""
+        raised = self.fails(way, whole=True)
+        if raised is None or not ("out of range" in str(raised) or "out of bounds" in str(raised)):
+            return None
+        self.few, self.n = self.batch, self.all
+        self.done.clear()
+        return raised
 
     def not_mended(self, without: Way | None, error: Exception | None) -> Verdict:
         """Where no mend was found: the way that leaves labels out, if it runs."""
@@ -132,6 +149,10 @@ class _Trial:
     def unsaid(self, error: Exception | None) -> tuple[Misfit, ...]:
         """Inputs that the model cannot do without, though its ``forward`` gives them a default."""
         text = str(error)
+        if OF_TARGET.search(text):
+            return self.beyond_classes(text)
+        if layer := self.refusing_layer():
+            return (layer,)
         if not isinstance(self.few, Mapping) or ("NoneType" not in text and "specify" not in text):
             return ()
         lacks = sorted(p for p in parameters(self.model)[1] if p in BY_KEYWORD and p not in self.few)
@@ -139,6 +160,69 @@ class _Trial:
         has = ", ".join(map(str, self.few))
         says = f"the model takes {' and '.join(lacks)}; the batch has {has}"
         return (Misfit("key-missing", lacks[0], says, cured=False),) if lacks else ()
+
+    def beyond_classes(self, text: str) -> tuple[Misfit, ...]:
+        """Labels that a loss within the model refuses, of which no other numbering is known."""
+        for way in self.ways:
+            for (_, expression), name in zip(way.arguments, way.names, strict=True):
+                y: Any = evaluated(expression, self.batch) if name in TARGETS else None
+                if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
+                    says = f"labels from {int(y.min())} to {int(y.max())}, of which the loss within the model refuses some: {text[:200]}"
+                    return (Misfit("label-out-of-range", name, says, cured=False),)
+        return ()
+
+    def refusing_layer(self) -> Misfit | None:
+        """The layer that gets another number of features than it was made for."""
+        from torch import nn
+
+        got: list[tuple[str, Any, Any]] = []
+        names = {id(m): n for n, m in self.model.named_modules()} if hasattr(self.model, "named_modules") else {}
+
+        def note(module: Any, given: Any) -> None:
+            got.append((names.get(id(module), ""), module, given[0] if given else None))
+
+        kinds = (nn.Linear, nn.RNNBase, nn.LayerNorm)
+        modules = self.model.modules() if hasattr(self.model, "modules") else ()
+        hooks = [m.register_forward_pre_hook(note) for m in modules if isinstance(m, kinds)]
+        try:
+            for way in self.ways[:1] if hooks else ():
+                ran(self.model, way, self.few)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        if not got or not hasattr(got[-1][2], "shape") or not got[-1][2].ndim:
+            return None
+        name, layer, x = got[-1]
+        takes = (
+            layer.in_features
+            if isinstance(layer, nn.Linear)
+            else getattr(layer, "input_size", None) or layer.normalized_shape[-1]
+        )
+        if x.shape[-1] == takes:
+            return None
+        field = self.ways[0].names[0]
+        text = f"{x.shape[-1]} features where the model takes {takes}: its layer {name} is {type(layer).__name__} of {takes}"
+        text += f" and gets [B{''.join(f', {d}' for d in x.shape[1:])}]"
+        return Misfit("shape-mismatch", field, text, cured=False)
+
+    def looked_up(self, way: Way) -> Lookup | None:
+        """The table that refuses its ids, and these."""
+        from torch import nn
+
+        got: list[Lookup] = []
+
+        def note(module: Any, given: Any) -> None:
+            if given and hasattr(given[0], "shape"):
+                got.append(Lookup(module.num_embeddings, given[0]))
+
+        modules = self.model.modules() if hasattr(self.model, "modules") else ()
+        hooks = [m.register_forward_pre_hook(note) for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag)]
+        try:
+            failed = ran(self.model, way, self.few).error is not None
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return got[-1] if failed and got else None
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
@@ -191,7 +275,7 @@ class _Trial:
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
-                for mend in mends(x, self.want, said):
+                for mend in mends(x, self.want, said, self.looked_up(inner) if "out of range" in said else None):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
 
@@ -219,8 +303,8 @@ class _Trial:
                 one, two = kinds[i], kinds[j]
                 if not all(hasattr(x, "is_floating_point") and not x.is_floating_point() for x in (one, two)):
                     continue
-                if one.shape != two.shape:
-                    continue
+                if one.shape != two.shape or all(way.arguments[k][0] == way.names[k] for k in (i, j)):
+                    continue  # each has the name that the model gives it
                 order = [*range(len(kinds))]
                 order[i], order[j] = j, i
                 arguments = tuple((p, way.arguments[k][1]) for (p, _), k in zip(way.arguments, order, strict=True))
@@ -288,13 +372,24 @@ class _Trial:
         """What a call that runs still leaves wrong: ids of other samples, order of time, values, the target."""
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
-        error = None
+        way, error = self.target_cut(way, used), None
         for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
             way, more, said = look(way)
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
         return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used), samples=self.all)
+
+    def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
+        """The way, with a target that is as long as an input cut as that is."""
+        for name, mend in used:
+            if way.target is None or not CUT.search(mend.expression):
+                continue
+            x = evaluated(next(e for (_, e), n in zip(way.arguments, way.names, strict=True) if n == name), self.few)
+            y = evaluated(way.target, self.few)
+            if getattr(y, "ndim", 0) > 1 and y.shape[:2] == x.shape[:2]:
+                return way.mended(TARGET, mend.expression)
+        return way
 
     def limit(self, way: Way) -> None:
         """Cuts the batch, once, to what runs in a second or so, by the time of the few: a large model takes minutes over it."""

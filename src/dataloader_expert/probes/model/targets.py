@@ -29,8 +29,11 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
     if main.ndim not in (1, 2):
         return way, [], None
     classes = main.shape[1] if main.ndim == 2 else 1
-    if classes > 1 and y.is_floating_point() and y.shape == main.shape and float(y.sum(1).max()) > 1.01:
-        return way, [], None  # several numbers a sample: no classes
+    if classes > 1 and y.shape == main.shape and bool((y.sum(1) != 1).any()):  # several labels a sample, or none
+        if y.is_floating_point() or int(y.min()) < 0 or int(y.max()) > 1:
+            return way, [], None
+        says = f"several labels a sample, of dtype {str(y.dtype).removeprefix('torch.')}, where binary cross-entropy takes float32"
+        return way.mended(TARGET, "{x}.float()"), [Misfit("dtype-mismatch", TARGET, says)], None
     if refused_by_loss(main, y) is None:
         return way, [], None
     for mend in of_target(y, classes):

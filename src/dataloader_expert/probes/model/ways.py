@@ -12,6 +12,8 @@ from dataloader_expert.probes.serving import flat
 BY_KEYWORD = {"pixel_values", "input_ids", "input_values", "input_features", "inputs_embeds"}
 """Arguments of Hugging Face's models, which its trainer passes by name."""
 TARGETS = ("label", "labels", "target", "targets", "y")
+DENSE = ("mask", "masks", "segmentation", "depth")
+"""Names of what a model predicts for each pixel, if it does not ask for it."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,11 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
     where = accessors(batch)
     tensors = {n: v for n, v in flat(batch) if isinstance(v, torch.Tensor) and n in where}
     aim = label if label in tensors else next((n for n in TARGETS if n in tensors), None)
+    if aim is None and isinstance(batch, Mapping):
+        asked = {p for names in parameters(model)[:2] for p in names}
+        aim = next(
+            (n for n in DENSE if n in tensors and n not in asked and len(tensors) > 1 and tensors[n].ndim > 2), None
+        )
     if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > 1:
         aim = list(tensors)[-1]
     if len(tensors) == 1:
@@ -104,6 +111,8 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         main = main_input(model, optional, batch)
         needed, optional = [*main, *needed], [p for p in optional if p not in main]
     found: list[Way] = []
+    if isinstance(batch, Mapping) and takes_keywords(model) and all(n.isidentifier() for n in tensors):
+        found.append(Way(tuple((n, where[n]) for n in tensors), tuple(tensors), target))
     if isinstance(batch, Mapping):
         whole = [p for p in (*needed, *optional) if p in batch]
         if all(p in batch for p in needed) and any(p not in tensors for p in whole):  # nested: each entry as it is
@@ -147,6 +156,14 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
+    if len(needed) == 1 and len(tensors) == 2 and isinstance(batch, list | tuple) and aim is not None:
+        first = next(n for n in tensors if n != aim)
+        said = (
+            "key-missing",
+            aim,
+            f"the model takes {aim}, the second of the batch, where the first is usual: {first} is the target",
+        )
+        found.append(Way(((None, where[aim]),), (aim,), where[first], told=(said,)))
     return found
 
 
@@ -160,6 +177,15 @@ def parameters(model: Any) -> tuple[list[str], list[str], bool]:
     plain = [p for p in found if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
     needed = [p.name for p in plain if p.default is kinds.empty]
     return needed, [p.name for p in plain if p.name not in needed], any(p.kind is kinds.VAR_POSITIONAL for p in found)
+
+
+def takes_keywords(model: Any) -> bool:
+    """Whether ``forward`` takes fields by their names alone, whatever they are: ``forward(self, **fields)``."""
+    try:
+        found = list(inspect.signature(getattr(model, "forward", model)).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    return bool(found) and all(p.kind is inspect.Parameter.VAR_KEYWORD for p in found)
 
 
 def main_input(model: Any, optional: list[str], batch: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,218 @@
+"""A cure is offered only where it trains what was meant: it runs, and says nothing that other samples belie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dataloader_expert.probes.model.misfits import Verdict, judged
+from dataloader_expert.probes.model.ways import functions
+
+N = 12
+
+
+def check(model: nn.Module, batch: Any, label: str | None = None) -> Verdict:
+    torch.manual_seed(0)
+    return judged(model, batch, label)
+
+
+def words(verdict: Verdict) -> str:
+    return "; ".join(f"{m.code} {m.field}: {m.says}" for m in verdict.misfits)
+
+
+class Tagger(nn.Module):
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(rows, 8), nn.Linear(8, 5)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        return self.head(self.table(input_ids) * attention_mask[..., None])
+
+
+def test_ids_beyond_a_table_are_no_reason_to_feed_the_mask() -> None:
+    """Our promise: fields that have the names which the model gives them are not exchanged."""
+    ids = torch.randint(0, 99, (N, 7))
+    ids[3, 2] = 120
+    verdict = check(Tagger(100), {"input_ids": ids, "attention_mask": torch.ones(N, 7, dtype=torch.long)})
+    assert "out-of-range-ids input_ids" in words(verdict) and "0 to 99" in words(verdict)
+    assert verdict.way is not None
+    _, given = functions(verdict.way.code())[0]({"input_ids": ids, "attention_mask": torch.ones(N, 7)})
+    assert (given["attention_mask"] == 1).all() and int(given["input_ids"].max()) < 100
+
+
+class Columns(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.head = nn.Embedding(20, 4), nn.Embedding(7, 4), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(torch.cat([self.a(x[:, 0]), self.b(x[:, 1])], 1))
+
+
+def test_only_the_column_that_lies_beyond_its_table_is_changed() -> None:
+    """Our promise: of several columns of ids, the others keep theirs."""
+    x = torch.stack([torch.randint(8, 20, (N,)), torch.randint(0, 7, (N,))], 1)
+    x[4, 1] = 9
+    verdict = check(Columns(), x)
+    assert "in column 1, where the model knows 0 to 6" in words(verdict)
+    assert verdict.way is not None
+    (fed,), _ = functions(verdict.way.code())[0](x)
+    assert torch.equal(fed[:, 0], x[:, 0])
+    assert torch.equal(fed[:, 1], torch.where(x[:, 1] < 7, x[:, 1], 0))
+
+
+class Mixed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(9, 4), nn.Linear(6, 2)
+
+    def forward(self, place: torch.Tensor, age: torch.Tensor, income: torch.Tensor) -> Any:
+        return self.head(torch.cat([self.table(place), age[:, None], income[:, None]], 1))
+
+
+def test_features_in_double_precision_are_no_ids() -> None:
+    """Our promise: 37.5 does not become 37 so that a call runs."""
+    batch = {"place": torch.randint(0, 9, (N,)), "age": torch.rand(N).double() * 80, "income": torch.rand(N).double()}
+    verdict = check(Mixed(), batch)
+    assert verdict.way is not None
+    _, given = functions(verdict.way.code())[0](batch)
+    assert torch.allclose(given["age"].double(), batch["age"]) and torch.allclose(
+        given["income"].double(), batch["income"]
+    )
+    assert "ids" not in words(verdict)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
+def test_several_labels_a_sample_are_not_one(dtype: torch.dtype) -> None:
+    """Our promise: rows with two labels, or with none, are for binary cross-entropy."""
+    y = torch.zeros(N, 4, dtype=dtype)
+    y[0, :2] = y[1, 3] = 1
+    verdict = check(nn.Linear(6, 4), (torch.rand(N, 6), y))
+    assert "several labels a sample" in words(verdict) and "one-hot" not in words(verdict)
+    assert verdict.way is not None
+    assert torch.equal(functions(verdict.way.code())[1]((torch.rand(N, 6), y)), y.float())
+
+
+def test_one_label_a_sample_is_one() -> None:
+    """Our promise: true one-hot rows are still told as such."""
+    y = nn.functional.one_hot(torch.randint(0, 4, (N,)), 4)
+    assert "one-hot" in words(check(nn.Linear(6, 4), (torch.rand(N, 6), y)))
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.head = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(self.rnn(x)[0][:, -1])
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "says"),
+    [
+        (Recurrent(), torch.rand(N, 24, 3), "3 features where the model takes 4"),
+        (
+            nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 2)),
+            torch.rand(N, 10),
+            "10 features where the model takes 12",
+        ),
+    ],
+    ids=["recurrent", "linear"],
+)
+def test_features_that_are_missing_are_not_made_up(model: nn.Module, x: torch.Tensor, says: str) -> None:
+    """Our promise: rows of features are not resized like pictures; what the layer takes is said."""
+    verdict = check(model, (x, torch.randint(0, 2, (N,))))
+    assert not verdict.accepted and says in words(verdict)
+    assert not any(m.cured for m in verdict.misfits)
+
+
+class Placed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.places, self.head = nn.Embedding(50, 8), nn.Embedding(10, 8), nn.Linear(8, 50)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.head(self.table(x) + self.places(torch.arange(x.shape[1])))
+
+
+def test_a_target_is_cut_with_its_input() -> None:
+    """Our promise: what the cure returns goes into a loss."""
+    batch = (torch.randint(0, 50, (N, 16)), torch.randint(0, 50, (N, 16)))
+    model = Placed()
+    verdict = check(model, batch)
+    assert "length 16 where the model takes up to 10" in words(verdict) and verdict.way is not None
+    adapt, target = functions(verdict.way.code())
+    given, named = adapt(batch)
+    out = model(*given, **named)
+    assert nn.functional.cross_entropy(out.flatten(0, 1), target(batch).flatten()).isfinite()
+
+
+class Keywords(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, **fields: torch.Tensor) -> Any:
+        return self.head(fields["x"])
+
+
+def test_a_model_that_takes_fields_by_name_gets_them() -> None:
+    assert check(Keywords(), {"x": torch.rand(N, 6), "y": torch.randint(0, 2, (N,))}, "y").accepted
+
+
+def test_the_target_may_come_first() -> None:
+    """Our promise: (label, image) is told, and fed the right way round."""
+    batch = (torch.randint(0, 2, (N,)), torch.rand(N, 3, 16, 16))
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    verdict = check(model, batch)
+    assert "second of the batch" in words(verdict) and verdict.way is not None
+    assert torch.equal(functions(verdict.way.code())[1](batch), batch[0])
+
+
+class FixedBatch(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(6, 8)
+        self.state = nn.Parameter(torch.zeros(1, N, 8))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.rnn(x[None], (self.state, self.state))[0][0]
+
+
+def test_a_model_for_batches_of_one_size_is_tried_with_that() -> None:
+    assert check(FixedBatch(), (torch.rand(N, 6), torch.randint(0, 8, (N,)))).accepted
+
+
+class OwnLoss(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(6, 4)
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> Any:
+        return nn.functional.cross_entropy(self.head(x), labels)
+
+
+def test_labels_beyond_the_head_of_a_model_with_its_own_loss_are_named() -> None:
+    verdict = check(OwnLoss(), {"x": torch.rand(N, 6), "labels": torch.arange(N) % 5})
+    assert "label-out-of-range labels: labels from 0 to 4" in words(verdict)
+
+
+class Dense(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 5, 3, padding=1)
+
+    def forward(self, image: torch.Tensor) -> Any:
+        return self.conv(image)
+
+
+def test_a_mask_beside_an_image_is_its_target() -> None:
+    """Our promise: by name in a dictionary as by place in a tuple: 255 marks what has no class."""
+    mask = torch.randint(0, 5, (N, 16, 16))
+    mask[:, 0] = 255
+    verdict = check(Dense(), {"image": torch.rand(N, 3, 16, 16), "mask": mask})
+    assert "255 seems to mark what has no class" in words(verdict)
