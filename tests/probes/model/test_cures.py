@@ -169,7 +169,7 @@ def test_the_target_may_come_first() -> None:
     batch = (torch.randint(0, 2, (N,)), torch.rand(N, 3, 16, 16))
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
     verdict = check(model, batch)
-    assert "second of the batch" in words(verdict) and verdict.way is not None
+    assert "(target, input)" in words(verdict) and verdict.way is not None
     assert torch.equal(functions(verdict.way.code())[1](batch), batch[0])
 
 

@@ -67,22 +67,24 @@ class ModelCheck(Probe):
             said = declared(model, self.model_args)
             verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
             if real and self.input is None and (verdict.accepted or any(m.code in OF_RANGES for m in verdict.misfits)):
-                verdict = self.of_far_samples(bench, model, verdict, said)
+                verdict = self.of_far_samples(bench, model, verdict, said, n)
             ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
-    def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any) -> Verdict:
-        """The verdict, with what the model refuses of a batch of the samples with the largest numbers, the longest and odd ones."""
+    def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
+        """The verdict, with what the model refuses of a batch of ``n`` with the largest and least numbers, the longest and odd ones."""
         from dataloader_expert.loaders.building import plain
 
         far = bench.facts.value(SPREAD, {}).get("far")
         if not far:
             return verdict
         served = serving(bench, self.batch_size, 0)
-        chosen = [*far, *(i for i in range(LEAST) if i not in far and i < len(served.dataset))][: max(LEAST, len(far))]
+        chosen = [*far, *(i for i in range(n + len(far)) if i not in far and i < len(served.dataset))][
+            : max(n, len(far))
+        ]
         try:
             batch = next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen])))
         except Exception:  # of the user's collate function or dataset: other probes tell
@@ -100,8 +102,6 @@ class ModelCheck(Probe):
 
 OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 """Misfits whose cure depends on the least and the largest value of all samples."""
-LEAST = 4
-"""Samples of a batch in which the far ones stand, at least."""
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,

@@ -177,8 +177,8 @@ def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPR
     """A mode under which torch's operations, on fake tensors or real ones, write to ``stream``.
 
     ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told.
-    ``see(tensors, kind)`` registers tensors made outside, ``name(tensors, kind)`` says what known ones are, and
-    ``rest(kind)`` names all that is live and has no name.
+    ``see(tensors, kind)`` registers tensors made outside, ``name(tensors, kind)`` says what known ones are,
+    ``elsewhere(tensors)`` that they are in other memory, and ``rest(kind)`` names all that is live and has no name.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -227,6 +227,15 @@ def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPR
                 found = None if t is None else self.live.get(t.untyped_storage()._cdata)
                 if found is not None:
                     stream.kinds[found[0]] = kind
+
+        def elsewhere(self, tensors: Iterable[Any]) -> None:
+            """These lie in other memory, as long as they live."""
+            for t in tensors:
+                storage = t.untyped_storage()
+                if storage._cdata in self.live:
+                    id_, _ = self.live[storage._cdata]
+                    self.live[storage._cdata] = (id_, weakref.ref(storage))
+                    stream.free(id_)
 
         def rest(self, kind: str) -> None:
             for id_, _ in self.live.values():

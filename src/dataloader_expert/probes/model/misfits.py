@@ -167,7 +167,7 @@ class _Trial:
             for (_, expression), name in zip(way.arguments, way.names, strict=True):
                 y: Any = evaluated(expression, self.batch) if name in TARGETS else None
                 if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
-                    says = f"labels from {int(y.min())} to {int(y.max())}, of which the loss within the model refuses some: {text[:200]}"
+                    says = f"labels from {int(y.min())} to {int(y.max())}, of which the loss within the model refuses some: {text[:200].rstrip('.')}"
                     return (Misfit("label-out-of-range", name, says, cured=False),)
         return ()
 
@@ -362,7 +362,7 @@ class _Trial:
         rest, spare = [m for m in missing if m not in derived], [n for n in fields if n not in noted.seen]
         for free in itertools.permutations(spare, len(rest)):
             pairs = list(zip(rest, free, strict=True))
-            values = {m: DERIVED[m].replace("batch_shape", f"batch[{first!r}].shape") for m in derived}
+            values = {m: DERIVED[m].replace("first.", f"batch[{first!r}].") for m in derived}
             values |= {m: f"batch[{f!r}]" for m, f in pairs}
             said = [(m, f"the model looks up {m!r}, which the batch lacks; it follows from the shape") for m in derived]
             said += [(f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -166,6 +166,8 @@ def recorded(
         if trained and not setup.evaluate:
             optimizer = optimizer_of(setup.optimizer, trained, foreach)
             warmed(optimizer)
+            if as_cuda:  # where torch keeps the number of steps on the host, unless it is asked for a captured step
+                live.elsewhere(state["step"] for state in optimizer.state.values() if "step" in state)
             live.rest("optimizer_states")
         given = placed(batch(), "cpu", setup.channels_last)
         live.rest("batch")
@@ -179,7 +181,7 @@ def recorded(
 
         forward, target = call(model, given)
         cast = autocast(setup.precision)
-        with as_on_cuda(setup.precision) if as_cuda else nullcontext():
+        with as_on_cuda(setup.precision) if as_cuda else nullcontext(), _unfused():
             if optimizer is None:
                 mark("forward")
                 with torch.no_grad(), cast:
@@ -190,6 +192,20 @@ def recorded(
                 words = step(forward, target, optimizer, cast, mark)
     stream.by_mask = "masks" in assumed
     return stream, words
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """Encoder layers in evaluation as the operations that they are made of: of the single one that stands for them, the memory within
+    is not told."""
+    import torch
+
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def measured(stream: Stream, words: str, size: int, setup: Setup) -> Trial:

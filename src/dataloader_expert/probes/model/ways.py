@@ -161,7 +161,7 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         said = (
             "key-missing",
             aim,
-            f"the model takes {aim}, the second of the batch, where the first is usual: {first} is the target",
+            f"the batch is (target, input): the model takes its second part, {aim}, and {first} is the target",
         )
         found.append(Way(((None, where[aim]),), (aim,), where[first], told=(said,)))
     return found
@@ -198,12 +198,12 @@ def main_input(model: Any, optional: list[str], batch: Mapping[str, Any]) -> lis
 
 
 DERIVED = {
-    "attention_mask": "torch.ones(batch_shape[:2], dtype=torch.long)",
-    "token_type_ids": "torch.zeros(batch_shape[:2], dtype=torch.long)",
-    "position_ids": "torch.arange(batch_shape[1]).expand(batch_shape[:2])",
-    "lengths": "torch.full(batch_shape[:1], batch_shape[1])",
+    "attention_mask": "torch.ones(first.shape[:2], dtype=torch.long, device=first.device)",
+    "token_type_ids": "torch.zeros(first.shape[:2], dtype=torch.long, device=first.device)",
+    "position_ids": "torch.arange(first.shape[1], device=first.device).expand(first.shape[:2])",
+    "lengths": "torch.full(first.shape[:1], first.shape[1], device=first.device)",
 }
-"""Arguments that follow from the shape of the first input."""
+"""Arguments that follow from the shape of the ``first`` input."""
 
 
 def renamed(
@@ -224,11 +224,11 @@ def renamed(
     spare += [n for n in tensors if n.endswith("_lengths") and n not in spare and any("length" in p for p in missing)]
     if needed[0] not in tensors and not spare:
         return []
-    shape = f"{where[needed[0] if needed[0] in tensors else spare[0]]}.shape"
+    first = where[needed[0] if needed[0] in tensors else spare[0]]
     derivable = [p for p in missing if p in DERIVED]
     subsets = [d for n in range(len(derivable) + 1) for d in itertools.combinations(derivable, n)]
     return [
-        _renamed(needed, tensors, where, target, shape, derived, free)
+        _renamed(needed, tensors, where, target, first, derived, free)
         for derived in subsets  # fields that are there come before what is made up
         for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
     ]
@@ -243,7 +243,7 @@ def _renamed(
     tensors: Mapping[str, Any],
     where: Mapping[str, str],
     target: str | None,
-    shape: str,
+    first: str,
     derived: tuple[str, ...],
     free: tuple[str, ...],
 ) -> Way:
@@ -254,7 +254,7 @@ def _renamed(
             arguments.append((p, where[p]))
             names.append(p)
         elif p in derived:
-            arguments.append((p, DERIVED[p].replace("batch_shape", shape)))
+            arguments.append((p, DERIVED[p].replace("first.", f"{first}.")))
             names.append(p)
             told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the shape"))
         else:
