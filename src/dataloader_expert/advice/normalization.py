@@ -10,10 +10,25 @@ from dataloader_expert.checks.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
+from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.sources.roles import words
 
-NO_MEASURE = {"id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints"}
+NO_MEASURE = {
+    "id",
+    "ids",
+    "label",
+    "labels",
+    "mask",
+    "masks",
+    "timestamp",
+    "ts",
+    "keypoints",
+    "zip",
+    "boxes",
+    "bbox",
+    "edge",
+}
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
@@ -36,6 +51,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         n
         for n in numeric
         if n.lower() not in ("idx", "index", "sample_rate")
+        and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & NO_MEASURE
         and n != several
         and any(facts.all(STATISTICS, field=n))

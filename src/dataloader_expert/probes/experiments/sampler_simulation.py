@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -223,6 +224,12 @@ class Draws(Probe):
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
+        if objective == "balanced" and ratio is not None and not several and _alike(bench, ratio):
+            return (
+                "stratified",
+                f"the classes are of nearly one size ({ratio:.2f}:1), and drawing by weight would balance them no better: every batch keeps "
+                "their shares, and each sample occurs once per epoch",
+            )
         if objective == "balanced":
             of = "each sample counts under the rarest of its labels, and these are" if several else "each class is"
             return "weighted", f"as requested, {of} drawn equally often, so rare samples repeat"
@@ -468,6 +475,12 @@ def present_batches(loader: Any) -> list[list[int]] | None:
     if not all(isinstance(i, int) for b in first[:4] for i in b):
         return None
     return first
+
+
+def _alike(bench: Bench, ratio: float) -> bool:
+    """Whether classes differ in size by no more than samples of them that are drawn by weight do by chance."""
+    sizes = bench.facts.value(CLASS_COUNTS, bench.facts.value(CLASS_COUNTS, {}, split=None), split="train")
+    return bool(sizes) and ratio - 1 <= 2 * math.sqrt(2 / max(1, min(sizes.values())))
 
 
 PROBES = (Draws,)

@@ -11,13 +11,14 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import BATCH, SPREAD
+from dataloader_expert.probes.model.calling import evaluated, ran
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
-from dataloader_expert.probes.model.mends import is_fake
+from dataloader_expert.probes.model.mends import Lookup, is_fake
 from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
-from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
+from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
 from dataloader_expert.probes.serving import flat, serving
 
 MODEL = Quantity(
@@ -72,6 +73,7 @@ class ModelCheck(Probe):
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
+        value["codes"] = looked_up(model, verdict.way, batch) if verdict.way is not None else []
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
@@ -105,7 +107,7 @@ OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,
-    "step_bytes": [0, 0],
+    "step_bytes": [0, 0], "codes": [],
 }  # fmt: skip
 """What a fact says of a model that could not be made."""
 
@@ -199,6 +201,37 @@ def without_values(make: Any, batch: Any) -> tuple[Any, Any, Any]:
     for module in model.modules():
         module.register_forward_pre_hook(strict)
     return model, mode, batch
+
+
+def looked_up(model: Any, way: Way, batch: Any) -> list[Json]:
+    """The fields whose values the model looks up in its tables, whole or column by column, and a target of classes: they are ids, and
+    no measures."""
+    import torch
+
+    ids: list[Any] = []
+    modules = model.modules() if hasattr(model, "modules") else ()
+    hooks = [
+        m.register_forward_pre_hook(lambda _, given: ids.append(given[0]) if given else None)
+        for m in modules
+        if isinstance(m, torch.nn.Embedding | torch.nn.EmbeddingBag)
+    ]
+    try:
+        ran(model, way, batch)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    found: list[Json] = []
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
+        x = evaluated(wrapped(expression, way.mends.get(name, ())), batch) if ids else None
+        if not isinstance(x, torch.Tensor) or x.is_floating_point() or is_fake(x):
+            continue
+        if any((x.shape == t.shape and torch.equal(x, t)) or Lookup(0, t).column_of(x) is not None for t in ids):
+            found.append(name)
+    for name, expression in accessors(batch).items():
+        y = evaluated(expression, batch) if expression == way.target else None
+        if isinstance(y, torch.Tensor) and not y.is_floating_point() and name not in found:
+            found.append(name)  # classes
+    return found
 
 
 def expects(model: Any) -> str:

@@ -10,6 +10,7 @@ from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.report import Figure
 from dataloader_expert.tools.batch_parts import Cache, Preprocessing
@@ -94,7 +95,7 @@ def dtype_of(facts: Facts) -> str:
     """What the inputs are to be, and from what."""
     wanted: dict[str, set[str]] = {}
     for f in inputs_of(facts):
-        if f["kind"] == "tokens" or f["dtype"] == "str":
+        if f["kind"] == "tokens" or f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
             target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
         elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
             target = "torch.float32"
