@@ -371,7 +371,7 @@ SILENT = {
     },
     "mixed_units": {
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
-        "a stretch that no conversion explains": stretched(lambda x: 7 * x + 55),
+        "a stretch that no conversion explains": stretched(lambda x: 1.3 * x + 3),
         "a class of large things, of which the rows are sorted": stretched(
             lambda x: x * 1000, label=["small"] * 250 + ["large"] * 100 + ["small"] * 50
         ),
@@ -862,6 +862,17 @@ SPEAKS = {
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
         "degrees Fahrenheit for some days": (stretched(lambda x: x * 1.8 + 32, NOISE + 10), "scale-drift", "warning"),
         "numbers of both signs": (stretched(lambda x: x * 1000, NOISE.copy()), "scale-drift", "warning"),
+        "a level of their own": (stretched(lambda x: 7 * x + 55), "scale-drift", "warning"),
+        "degrees Celsius for some months of seasons": (
+            stretched(lambda x: x - 273.15, NOISE + 280 + 9 * np.sin(np.arange(400) / 60)),
+            "scale-drift",
+            "warning",
+        ),
+        "one channel of windows": (
+            Data({"x": np.r_[WINDOWS, WINDOWS, WINDOWS * [1, 1000, 1]]}),
+            "scale-drift",
+            "warning",
+        ),
         "one of three devices from a day on": (devices(), "scale-drift", "warning"),
         "a feature of a matrix": (
             Data({"x": np.c_[NOISE, stretched(lambda x: x * 1000).columns["x"]]}, kinds={"x": "array"}),

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.features import called, channel_axis
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
-from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 ALWAYS = Quantity(
@@ -21,8 +22,6 @@ ALWAYS = Quantity(
 )
 AT_TIMES = Quantity("flat_channels", "samples", "samples in which a channel holds one value throughout, with places")
 KINDS = ("array", "embedding", "sequence", "image")
-WIDE, CHANNELS = 4096, 64
-"""The most components of a vector, and channels of other arrays, that are looked at."""
 LEAST = 8
 """The fewest steps of a channel, and the fewest samples, from which it is judged."""
 VARIES, OFTEN, LOOKED = 0.9, 0.9, 16
@@ -157,7 +156,7 @@ class FlatComponents(Check):
         for fact in facts.all(ALWAYS):
             v, name = fact.value, str(fact.at["field"])
             told = [
-                f"{_called(name, shapes.get(name, ()), v['axis'], c['component'])} is {c['value']:g}"
+                f"{called(name, shapes.get(name, ()), v['axis'], c['component'])} is {c['value']:g}"
                 for c in v["components"]
             ]
             more = "" if v["count"] <= len(told) else f", and {v['count'] - len(told)} more"
@@ -174,45 +173,17 @@ class FlatComponents(Check):
             )
         for fact in facts.all(AT_TIMES):
             v, name = fact.value, str(fact.at["field"])
-            called = _called(name, shapes.get(name, ()), v["axis"], int(str(fact.at["component"])))
+            channel = called(name, shapes.get(name, ()), v["axis"], int(str(fact.at["component"])))
             yield finding(
                 "constant-samples",
                 "warning",
-                f"{called} holds one value throughout {v['count']:,} of {v['of']:,} samples, while it changes from step to step in "
+                f"{channel} holds one value throughout {v['count']:,} of {v['of']:,} samples, while it changes from step to step in "
                 "the others",
                 fact,
                 "find out whether it was measured there; if not, mark these samples' channel as missing, or drop them",
                 v["where"],
                 v["count"],
             )
-
-
-def channel_axis(field: Field) -> int | None:
-    """The axis of the components, the samples' own being 0: that of a vector of floats; of other arrays, the shorter of the first and the
-    last. None if there are too many, if whole numbers are ids or marks, and of images of bytes, whose channels have statistics."""
-    shape = field.shape
-    if (
-        not shape
-        or not field.dtype.startswith(("float", "int", "uint"))
-        or (field.kind == "image" and field.dtype == "uint8")
-    ):
-        return None
-    if len(shape) == 1:
-        return 1 if shape[0] is not None and 2 <= shape[0] <= WIDE and field.dtype.startswith("float") else None
-    first, last = shape[0], shape[-1]
-    axis = 1 if first is not None and (last is None or first < last) else len(shape)
-    width = shape[axis - 1]
-    return axis if width is not None and 2 <= width <= CHANNELS and first != last else None
-
-
-def _called(name: str, shape: tuple[int | None, ...], axis: int, k: int) -> str:
-    """As numpy would select it from a sample: ``x[3]``, ``x[:, 3]``."""
-    at = [":"] * len(shape)
-    if axis <= len(at):
-        at[axis - 1] = str(k)
-    while at and at[-1] == ":":
-        at.pop()
-    return f"{escaped(name)}[{', '.join(at)}]"
 
 
 CHECK = FlatComponents

@@ -14,6 +14,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.features import called, channel_axis
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
 from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, middle, odd_groups, odd_stretch, tells
@@ -28,6 +29,9 @@ CHANGED = Quantity(
 )
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
+WINDOWS = ("array", "sequence", "embedding")
+MEASURES = (" (mean)", " (size)")
+"""What is compared of the channels of a sample."""
 FILE = "the file"
 """Stands for the field whose values are the names of files."""
 
@@ -48,12 +52,22 @@ class MixedUnits(Check):
         split = roles.split.field if roles.split is not None else None
         self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
         """Fields whose values may have sizes of their own, and by which rows may be sorted."""
+        self.channels = {
+            f.name: axis
+            for f in context.fields
+            if f.kind in WINDOWS
+            and len(f.shape) > 1
+            and f.name != context.label
+            and (axis := channel_axis(f)) is not None
+        }
+        """Of windows and the like: of each channel the mean and the size are compared."""
+        self.shapes = {f.name: f.shape for f in context.fields}
         width = len(self.numbers) + len(self.groups) + len(self.kinds) + 2
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
         self.files = Files()
 
     def applies(self) -> bool:
-        return bool(self.numbers)
+        return bool(self.numbers or self.channels)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -63,6 +77,8 @@ class MixedUnits(Check):
         if not len(rows):
             return
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
+        for name, axis in self.channels.items():
+            kept |= self._of_channels(name, axis, block, rows)
         for name in self.groups:
             kept[f"group {name}"] = self.called[name].digests(texts_of(block.columns.get(name), rows, 80))
         kept[f"group {FILE}"] = self.called[FILE].digests([block.file(int(i)) for i in rows])
@@ -73,6 +89,23 @@ class MixedUnits(Check):
         kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
         self.drawn.keep(block, rows, kept)
         self.files.note(block)
+
+    def _of_channels(self, name: str, axis: int, block: Block, rows: Any) -> dict[str, Any]:
+        """The mean and the root mean square of each channel of each of these rows; NaN where a sample has no such channels."""
+        import numpy as np
+
+        width = self.shapes[name][axis - 1] or 0
+        made = np.full((2, width, len(rows)), np.nan)
+        column = block.columns.get(name)
+        values = [] if column is None else [column.values[row] for row in rows.tolist()]
+        for i, value in enumerate(values):
+            if getattr(value, "ndim", 0) == len(self.shapes[name]) and value.shape[axis - 1] == width and value.size:
+                flat = np.moveaxis(value, axis - 1, 0).reshape(width, -1)
+                if flat.dtype.kind in "iuf":
+                    made[0, :, i] = flat.mean(1, dtype=np.float64)
+                    made[1, :, i] = np.sqrt(np.square(flat, dtype=np.float64).mean(1))
+        known = {called(name, self.shapes[name], axis, k): made[:, k] for k in range(width)}
+        return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MixedUnits)
@@ -95,15 +128,22 @@ class MixedUnits(Check):
             values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
             if not named.many and len(values) <= MOST_GROUPS:
                 groups[group] = [named.texts.get(int(v), "") for v in values], whose
-        for name in self.numbers:
-            numbers = rows[f"number {name}"]
+        told: set[str] = set()
+        for key in [key for key in rows if key.startswith("number ")]:
+            name = key.removeprefix("number ")
+            of = name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1])
+            if of in told:
+                continue
+            numbers = rows[key]
             there = np.isfinite(numbers)
             here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
-            yield from self._of(name, numbers[there], here) or self._from_row_on(
-                name, numbers[there], rows["sample"][there], here, kinds
-            )
+            found = self._of(name, numbers[there], here) or [
+                *self._from_row_on(name, numbers[there], rows["sample"][there], here, kinds)
+            ]
+            told |= {of} if found else set()
+            yield from found
 
     def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
         """The groups of the first field some of whose groups are in another unit."""
@@ -170,6 +210,17 @@ def _in_group(fact: Fact) -> str:
 
 def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
     v, name = fact.value, escaped(str(fact.at["field"]))
+    if v["how"] is None:
+        return finding(
+            "scale-drift",
+            "warning",
+            f"{name} is on another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
+            "with hardly one between",
+            fact,
+            "find out what changed there: a unit, a device or what is measured",
+            [{"field": fact.at["field"], **place}],
+            v["rows"],
+        )
     return finding(
         "scale-drift",
         "warning",

@@ -21,6 +21,11 @@ SIGNS = 0.2
 """The least share of numbers below zero, and above, of a measure that swings around it."""
 OVERLAP, FROM_FAR = 1.0, 100
 """Interquartile ranges by which they may differ if before they differed by so many times as many: a factor of a thousand leaves no doubt."""
+APART, CLEARLY = 10.0, 3.0
+"""Or by so many before, if by any other conversion they would differ so many times as much."""
+BEYOND = 3.0
+"""How many times the width of the other rows' numbers a stretch lies away from them, if it does not matter that these drift, nor
+whether a conversion is known."""
 RUNS, FEWEST = 24, 6
 """The most runs of rows, and the fewest, in which a change from one row on is looked for."""
 TAIL = 0.1
@@ -29,7 +34,7 @@ PURE = 0.95
 """The share of the rows of a stretch that lie on its side, and of the others that lie on theirs."""
 FACTORS: dict[str, float] = {
     "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
-    "m/s to km/h": 3.6, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
+    "m/s to km/h": 3.6, "g to m/s²": 9.80665, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
     "ounces to grams": 28.3495, "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
 }  # fmt: skip
 
@@ -66,9 +71,10 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
         alike = (
             lows.max() <= middles.min() and middles.max() <= highs.min()
         )  # each has its middle within the reach of all
-        if not apart or not alike or 2 * sizes[k] > len(numbers):
-            continue
         own, rest = numbers[whose == k], numbers[whose != k]
+        far = abs(reach[k][1] - float(np.median(placed[whose != k]))) >= BEYOND * _width(placed[whose != k])
+        if not apart or not (alike or far) or 2 * sizes[k] > len(numbers):
+            continue
         how = _conversion(own, rest)
         if how is not None:
             yield k, how, float(np.median(placed[whose == k])), float(np.median(placed[whose != k]))
@@ -89,7 +95,8 @@ class Stretch:
 
     first: int
     last: int
-    how: str
+    how: str | None
+    """None: no usual conversion brings them there, but they lie far from all others."""
     own: float
     others: float
 
@@ -124,16 +131,16 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     ):
         return None
     own, rest = numbers[inside], numbers[~inside]
+    usual_width = _width(placed[~inside])
+    gap = abs(float(np.median(placed[inside])) - float(np.median(placed[~inside])))
     pieces = np.array_split(placed[~inside], runs - runs * (end - first) // n)
     least, most = np.quantile(placed[~inside], [TAIL, 1 - TAIL])
-    if not all(least <= np.median(piece) <= most for piece in pieces):
+    if gap < BEYOND * usual_width and not all(least <= np.median(piece) <= most for piece in pieces):
         return None
     how = _conversion(own, rest)
-    return (
-        None
-        if how is None
-        else Stretch(first, end - 1, how, float(np.median(placed[inside])), float(np.median(placed[~inside])))
-    )
+    if how is None and gap < BEYOND * usual_width:
+        return None
+    return Stretch(first, end - 1, how, float(np.median(placed[inside])), float(np.median(placed[~inside])))
 
 
 def tells(kinds: Any, first: int, last: int) -> bool:
@@ -145,6 +152,14 @@ def tells(kinds: Any, first: int, last: int) -> bool:
     values, counts = np.unique(kinds[inside], return_counts=True)
     usual = kinds == values[counts.argmax()]
     return bool(usual[inside].mean() >= ONE_KIND and usual[~inside].mean() <= 1 - ONE_KIND)
+
+
+def _width(placed: Any) -> float:
+    """The range of nearly all."""
+    import numpy as np
+
+    low, high = np.quantile(placed, [INSIDE, 1 - INSIDE])
+    return float(high - low)
 
 
 def middle(numbers: Any) -> float:
@@ -175,5 +190,8 @@ def _densest(marks: Any) -> tuple[int, int]:
 def _conversion(own: Any, rest: Any) -> str | None:
     """The conversion after which the numbers are distributed like the others; None if there is none."""
     before = _distance(own, rest)
-    distance, how = min((_distance(convert(own), rest), how) for how, convert in _conversions().items())
-    return how if distance <= CLOSE or (distance <= OVERLAP and distance * FROM_FAR <= before) else None
+    (distance, how), (second, _) = sorted(
+        (_distance(convert(own), rest), how) for how, convert in _conversions().items()
+    )[:2]
+    sure = distance * FROM_FAR <= before or (before >= APART and second >= CLEARLY * distance)
+    return how if distance <= CLOSE or (distance <= OVERLAP and sure) else None
