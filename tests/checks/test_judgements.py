@@ -63,6 +63,13 @@ def prompted(shared: int, of: int = 10_000, answered: bool = True) -> Data:
     )
 
 
+def priced(lost: int = 0) -> Data:
+    """Visits and purchases, of which all but some have a price."""
+    kinds = ["visit", "purchase", "visit", "search"] * 100
+    absent = [kind != "purchase" or i < 4 * lost for i, kind in enumerate(kinds)]
+    return Data({"event": kinds, "price": NOISE + 9}, kinds={"event": "category"}, nulls={"price": absent})
+
+
 def held(values: Any, n: int) -> Any:
     """The same, at one value for so many rows."""
     made = values.copy()
@@ -529,6 +536,7 @@ SILENT = {
         "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
         "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
     },
+    "absent_by_kind": {"prices of purchases alone, which statistics tell": priced()},
     "flat_components": {
         "features that vary": Data({"x": NOISE.reshape(-1, 4)}),
         "every sample the same": Data({"x": np.ones((12, 20))}),
@@ -887,6 +895,8 @@ SPEAKS = {
             "constant-field",
             "info",
         ),
+        "prices of purchases alone": (priced(), "missing-values", "info"),
+        "a price that some purchases lack": (priced(lost=9), "missing-values", "warning"),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
             "missing-values",

@@ -392,5 +392,8 @@ EFFECTS = Quantity(
 SERIES_FIELDS = 4
 """How many fields are looked at as names of series."""
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
+BY_KIND = Quantity(
+    "absent_by_kind", "", "the category that decides whether samples have a field, and those of its values that have it"
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""

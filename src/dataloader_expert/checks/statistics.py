@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from dataloader_expert.checks.base import (
+    BY_KIND,
     HISTOGRAM,
     LABELS_BLANK,
     MISSING,
@@ -24,6 +25,7 @@ from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Unit
@@ -367,6 +369,18 @@ class Statistics(Check):
                     f"leave {name} out, or write it in every sample",
                     [{"field": name}],
                     seen - fact.value,
+                )
+            elif (kind := facts.find(BY_KIND, field=name)) is not None and name != self.context.label:
+                has = ", ".join(kind.value["has"][:3]) + (", …" if len(kind.value["has"]) > 3 else "")
+                yield finding(
+                    "missing-values",
+                    "info",
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {kind.value['by']} decides: those "
+                    f"of {escaped(has)} have it",
+                    [fact, kind],
+                    f"nothing to do, as long as {kind.value['by']} is an input too",
+                    places,
+                    fact.value,
                 )
             else:
                 yield finding(

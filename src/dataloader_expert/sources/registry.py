@@ -292,6 +292,28 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
+DESCRIBES = {
+    "names",
+    "classes",
+    "categories",
+    "map",
+    "vocab",
+    "vocabulary",
+    "stats",
+    "info",
+    "meta",
+    "metadata",
+    "config",
+    "schema",
+}
+"""Last words in the names of files about a data set, such as ``keypoint_names.json``."""
+
+
+def _describes(path: str) -> bool:
+    stem, _, suffix = path.rpartition("/")[2].lower().rpartition(".")
+    return suffix in ("json", "yaml", "yml", "toml") and re.split(r"[^a-z]+", stem)[-1] in DESCRIBES
+
+
 def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
     problems = []
@@ -302,7 +324,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         named = SUFFIXES.get(suffix, entry.kind)
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds:
+        elif entry.kind not in kinds and not _describes(entry.path):
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so

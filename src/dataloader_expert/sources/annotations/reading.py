@@ -40,7 +40,9 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
             join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]
-    if not found.negatives and 2 * len(without) < len(found.rows):  # of more, they are left unlabelled on purpose
+    # a recording without events has no row in a table of events
+    negatives = found.negatives or (not images and any(table.lists for table in found.joined))
+    if not negatives and 2 * len(without) < len(found.rows):  # of more, they are left unlabelled on purpose
         tables = escaped(found.tables[0]) if len(found.tables) == 1 else "any table of annotations"
         found.problems += [Unreadable("missing-pair", f"has no row in {tables}", file=p) for p in without[:MOST_TOLD]]
     return found

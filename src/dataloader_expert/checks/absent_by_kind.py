@@ -1,0 +1,94 @@
+"""Fields that samples of some kinds have and others lack by nature: a price of purchases, a query of searches.
+
+Where the values of one category decide, each nearly without exception, whether a field is there, its absence says nothing that the
+category does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import BY_KIND, Check, Context
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.rows_kept import Named, texts_of
+from dataloader_expert.facts import Fact
+from dataloader_expert.sources.base import Block
+
+KEPT, CELLS, MOST_KINDS, MOST_FIELDS = 20_000, 2_000_000, 20, 200
+LEAST, NEARLY = 20, 0.99
+"""The fewest samples of a kind that count, and the share of them that agree."""
+
+
+class AbsentByKind(Check):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        plain = [f for f in context.fields if not f.shape][:MOST_FIELDS]
+        self.fields = [f.name for f in plain if f.name != context.label]
+        self.kinds = {f.name: Named(MOST_KINDS) for f in plain if f.kind in ("category", "boolean")}
+        self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
+
+    def applies(self) -> bool:
+        return bool(self.fields and self.kinds)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if block.samples else ()
+        if not len(rows):
+            return
+        kept: dict[str, Any] = {}
+        for name in self.fields:
+            column = block.columns.get(name)
+            nulls = None if column is None else column.nulls
+            kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
+        for name, named in self.kinds.items():
+            kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+        self.drawn.keep(block, rows, kept)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, AbsentByKind)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        for name, named in other.kinds.items():
+            self.kinds[name].merge(named)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        of_kind = {
+            name: np.unique(rows[f"kind {name}"], return_inverse=True)
+            for name, named in self.kinds.items()
+            if not named.many
+        }
+        for field in self.fields:
+            absent = rows[f"absent {field}"].astype(bool)
+            if not absent.any() or absent.all():
+                continue
+            for name, (values, whose) in of_kind.items():
+                if name != field and (found := _decided(absent, whose, len(values))) is not None:
+                    told = sorted(self.kinds[name].texts.get(int(values[k]), "") for k in found)
+                    yield Fact(
+                        BY_KIND, {"by": name, "has": told}, self.evidence("sampled", len(absent)), {"field": field}
+                    )
+                    break
+
+
+def _decided(absent: Any, whose: Any, kinds: int) -> list[int] | None:
+    """The kinds whose samples have the field, if each kind decides whether they do; None if one does not."""
+    import numpy as np
+
+    sizes = np.bincount(whose, minlength=kinds)
+    shares = np.bincount(whose, weights=absent, minlength=kinds) / np.maximum(1, sizes)
+    large = sizes >= LEAST
+    has, lacks = shares <= 1 - NEARLY, shares >= NEARLY
+    if not (large & has).any() or not (large & lacks).any() or not (has | lacks)[large].all():
+        return None
+    return np.flatnonzero(large & has).tolist() if sizes[large].sum() >= NEARLY * len(whose) else None
+
+
+CHECK = AbsentByKind
