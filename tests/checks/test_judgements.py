@@ -536,6 +536,12 @@ SILENT = {
         "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
         "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
     },
+    "saturated": {
+        "channels that swing freely": Data({"x": WINDOWS}, kinds={"x": "array"}),
+        "one largest value": Data({"x": with_channel(0, np.clip(WINDOWS[..., 0], -9, 2.6))}, kinds={"x": "array"}),
+        "a channel of marks": Data({"x": with_channel(0, (WINDOWS[..., 0] > 0).astype(float))}, kinds={"x": "array"}),
+        "padding": Data({"x": np.where(np.arange(40)[None, :, None] > 30, 0, np.abs(WINDOWS))}, kinds={"x": "array"}),
+    },
     "absent_by_kind": {"prices of purchases alone, which statistics tell": priced()},
     "flat_components": {
         "features that vary": Data({"x": NOISE.reshape(-1, 4)}),
@@ -1469,6 +1475,20 @@ SPEAKS = {
                 kinds={"x": "image"},
             ),
             "constant-samples",
+            "warning",
+        ),
+    },
+    "saturated": {
+        "one channel in some windows": (
+            Data(
+                {
+                    "x": with_channel(
+                        0, np.where(np.arange(100)[:, None] < 9, np.clip(9 * WINDOWS[..., 0], -5, 5), WINDOWS[..., 0])
+                    )
+                },
+                kinds={"x": "array"},
+            ),
+            "stuck-values",
             "warning",
         ),
     },

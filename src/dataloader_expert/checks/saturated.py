@@ -1,0 +1,140 @@
+"""Channels of windows that stay at the end of their range for steps on end: a sensor or an amplifier that was saturated.
+
+A measurement hardly ever has its largest value twice in a row. Where several windows have several such steps, and at the same value, this
+was the most that could be recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.features import called, channel_axis
+from dataloader_expert.checks.places import Places, dealt
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+SATURATED = Quantity(
+    "saturated",
+    "steps",
+    "steps in a row at a value that is the least or largest of a sample's channel, and in how many samples",
+)
+KINDS = ("array", "sequence")
+LEAST, EACH, SAMPLES, OF_STEPS = 20, 3, 5, 16
+"""The fewest steps that stay there, those of a sample, and the samples with one value; and the steps from which a sample is a window."""
+TOLD = 3
+MOST = 1_000
+"""The most values that are counted."""
+VARIES = 0.9
+"""The least share of all steps that change a channel: a measurement, which rests nowhere."""
+END = {1: "largest", -1: "least"}
+
+
+At = tuple[str, int, int, float]
+"""A field, a channel, an end of its range (1: the largest, -1: the least) and the value there."""
+
+
+class Saturated(Check):
+    ids = ("stuck-values",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.axes = {
+            f.name: axis
+            for f in context.fields
+            if f.kind in KINDS and len(f.shape) == 2 and f.name != context.label and context.objects is None
+            and (axis := channel_axis(f)) is not None
+        }  # fmt: skip
+        self.shapes = {f.name: f.shape for f in context.fields}
+        self.ends: dict[At, list[int]] = {}
+        """The steps that stay there, and the samples."""
+        self.steps: dict[tuple[str, int], list[int]] = {}
+        """Of each channel: pairs of neighbours, and how many of them differ."""
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.axes)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for name, axis in self.axes.items():
+            column = block.columns.get(name)
+            stacked = None if column is None else column.values if hasattr(column.values, "dtype") else column.stacked
+            parts: Iterable[tuple[int, Any]] = (
+                () if column is None else enumerate(v[None] for v in column.values if hasattr(v, "dtype"))
+            )
+            for first, values in parts if stacked is None else ((0, stacked),):
+                if values.dtype.kind in "iuf" and values.ndim == 3 and values.size:
+                    self._look(block, name, first, values.swapaxes(1, axis) if axis != 1 else values)
+
+    def _look(self, block: Block, name: str, first: int, values: Any) -> None:
+        """``values``: samples, channels, steps."""
+        import numpy as np
+
+        if values.shape[2] < OF_STEPS or values.shape[1] != (self.shapes[name][self.axes[name] - 1] or 0):
+            return
+        same = values[:, :, 1:] == values[:, :, :-1]
+        for k in range(values.shape[1]):
+            pairs = self.steps.setdefault((name, k), [0, 0])
+            pairs[0] += same[:, k].size
+            pairs[1] += int(same[:, k].size - same[:, k].sum())
+            for end, reached in ((1, values[:, k].max(1)), (-1, values[:, k].min(1))):
+                held = (same[:, k] & (values[:, k, 1:] == reached[:, None])).sum(1)
+                for i in np.flatnonzero((held >= EACH) & (reached != 0) & (held < same.shape[2])).tolist():
+                    at = (name, k, end, float(reached[i]))  # of no signal there is nothing to say
+                    if self._count(at, int(held[i]), 1):
+                        self.where.add(at, block, first + i, name)
+
+    def _count(self, at: At, steps: int, samples: int) -> bool:
+        if at not in self.ends and len(self.ends) >= MOST:
+            return False
+        own = self.ends.setdefault(at, [0, 0])
+        own[:] = own[0] + steps, own[1] + samples
+        return True
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Saturated)
+        self.seen += other.seen
+        for at, (steps, samples) in other.ends.items():
+            self._count(at, steps, samples)
+        for of, pairs in other.steps.items():
+            own = self.steps.setdefault(of, [0, 0])
+            own[:] = own[0] + pairs[0], own[1] + pairs[1]
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterator[Fact]:
+        for at, (steps, samples) in sorted(self.ends.items()):
+            name, k, end, value = at
+            pairs, changes = self.steps[name, k]
+            if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - steps):
+                told = {"value": value, "steps": steps, "count": samples, "where": self.where.of(at)}
+                yield Fact(
+                    SATURATED, told, self.evidence(), {"field": name, "component": k, "end": END[end], "at": value}
+                )
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(SATURATED)):
+            found = facts.all(SATURATED, field=name)
+            of = sorted(found, key=lambda fact: -fact.value["steps"])
+            shape, axis = self.shapes.get(name, ()), self.axes.get(name, 1)
+            told = [
+                f"{called(name, shape, axis, int(str(f.at['component'])))} stays at {f.value['value']:g}, its {f.at['end']} value, for "
+                f"{f.value['steps']:,} steps of {f.value['count']:,} samples"
+                for f in of
+            ]
+            more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
+            yield finding(
+                "stuck-values",
+                "warning",
+                f"{escaped(name)} is saturated in some samples: {', '.join(told[:TOLD])}{more}; elsewhere it changes from step to step",
+                of,
+                "drop these samples, or record them with a wider range: what lay beyond is lost",
+                dealt([f.value["where"] for f in of]),
+                max(f.value["count"] for f in of),
+            )
+
+
+CHECK = Saturated
