@@ -542,6 +542,16 @@ SILENT = {
         "a channel of marks": Data({"x": with_channel(0, (WINDOWS[..., 0] > 0).astype(float))}, kinds={"x": "array"}),
         "padding": Data({"x": np.where(np.arange(40)[None, :, None] > 30, 0, np.abs(WINDOWS))}, kinds={"x": "array"}),
     },
+    "still_since": {
+        "counts that are often zero": Data({"n": np.maximum(0, np.rint(NOISE * 2)).astype(int)}),
+        "a season of zeros that comes back": Data({"snow": np.maximum(0, np.sin(np.arange(400) / 20) - 0.2)}),
+        "one of two classes, by which rows are sorted": Data(
+            {"n": np.r_[np.rint(NOISE[:200] * 9).astype(int), np.zeros(200, int)], "label": ["a"] * 200 + ["b"] * 200},
+            "label",
+        ),
+        "a rare event": Data({"n": (np.arange(400) == 7).astype(int)}),
+        "sorted counts": Data({"n": np.sort(np.rint(NOISE * 2)).astype(int)}),
+    },
     "absent_by_kind": {"prices of purchases alone, which statistics tell": priced()},
     "flat_components": {
         "features that vary": Data({"x": NOISE.reshape(-1, 4)}),
@@ -629,6 +639,12 @@ SILENT = {
         "alike": sounds(sound(), sound(3000)),
         "a peak without a run": sounds(sound(), sound(9000)),
         "a quiet one": sounds(sound(), sound(60)),
+        "a low tone, whose crests are flat": sounds(
+            sound(), (9000 * np.sin(np.arange(8000) / 200)).astype(np.int16)[:, None]
+        ),
+        "a rectangular wave": sounds(
+            sound(), np.where(np.arange(8000) // 40 % 2, 9000, -9000).astype(np.int16)[:, None]
+        ),
     },
     "structure": {
         "independent columns": Data({"a": NOISE[:200], "b": NOISE[200:]}),
@@ -1492,6 +1508,13 @@ SPEAKS = {
             "warning",
         ),
     },
+    "still_since": {
+        "a count that was no longer filled in": (
+            Data({"n": np.where(np.arange(400) < 300, np.maximum(0, np.rint(NOISE * 2)), 0).astype(int)}),
+            "stuck-values",
+            "warning",
+        ),
+    },
     "flat_components": {
         "a feature that is always one value": (
             Data({"x": np.insert(NOISE.reshape(-1, 4), 2, 1.5, axis=1)}),
@@ -1558,6 +1581,18 @@ SPEAKS = {
             "warning",
         ),
         "no frame": (sounds(sound(), sound(n=0)), "silent-audio", "warning"),
+        "nothing but the lowest bits": (
+            sounds(sound(), rng.integers(-3, 4, (900, 1)).astype(np.int16)),
+            "silent-audio",
+            "warning",
+        ),
+        "clipped, then made quieter": (
+            sounds(
+                sound(), (0.6 * np.clip(38_000 * np.sin(np.arange(8000) / 9), -32767, 32767)).astype(np.int16)[:, None]
+            ),
+            "clipped-audio",
+            "warning",
+        ),
         "a run at full scale": (sounds(sound(), clipped()), "clipped-audio", "warning"),
         "a high tone cut off": (sounds(tone(1.0), tone(1.4)), "clipped-audio", "warning"),
         "a silent channel": (sounds(tone(0.5), tone(0.4)), "silent-audio", "warning"),

@@ -21,7 +21,12 @@ ODD_CLIPS = Quantity(
 ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
-CUT, CHANNEL = "cut off", "silent channel"
+CUT, CHANNEL, LEVELLED = "cut off", "silent channel", "clipped below full scale"
+STILL = 2.5e-4
+"""The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
+LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
+"""The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
+has more; and how far below it the sample before is in the median."""
 PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
@@ -159,7 +164,7 @@ class Sounds(Check):
             )
         for fact in facts.all(QUIET):
             n, look = fact.value["count"], str(fact.at["look"])
-            code = "silent-audio" if look in (CUT, CHANNEL) else look
+            code = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio"}.get(look, look)
             yield finding(
                 code,
                 "warning",
@@ -180,17 +185,17 @@ def _weighted_median(values: Any, counts: Any) -> float:
 
 
 def silent(value: Any) -> bool:
-    """No sample differs from the first by 1e-4 of full scale."""
+    """All samples lie within ``STILL`` of full scale."""
     if not value.size:
         return True
-    return (float(value.max()) - float(value.min())) / _full(value) < 1e-4
+    return (float(value.max()) - float(value.min())) / _full(value) < STILL
 
 
 def silent_channel(value: Any) -> bool:
     """A channel is silent, but not all are."""
     if value.ndim < 2 or value.shape[1] < 2 or not value.size:
         return False
-    still = (value.max(axis=0).astype(float) - value.min(axis=0)) / _full(value) < 1e-4
+    still = (value.max(axis=0).astype(float) - value.min(axis=0)) / _full(value) < STILL
     return bool(still.any() and not still.all())
 
 
@@ -229,12 +234,41 @@ def clipped(value: Any) -> bool:
     return bool((twice[:-1] & at[2:]).any() or twice.sum(axis=0).max() >= AGAIN)
 
 
-_LOOKS = {"silent-audio": silent, CHANNEL: silent_channel, "clipped-audio": clipped, "dc-offset": offset}
+def levelled(value: Any) -> bool:
+    """Below full scale, a channel runs again and again into its own peak and stays there for three samples: it was clipped before it was
+    made quieter. The crest of a low tone is as flat, but is not run into."""
+    import numpy as np
+
+    if value.ndim < 2 or not value.size or value.dtype.kind not in "if" or clipped(value):
+        return False
+    size = np.abs(value.astype(np.float64))
+    peak = size.max(axis=0)
+    if (peak < LOUD * _full(value)).all():
+        return False
+    at = size >= peak
+    stays = at[1:-2] & at[2:-1] & at[3:] & ~at[:-3]
+    for channel in range(value.shape[1]):
+        begins = np.flatnonzero(stays[:, channel])
+        before = size[begins, channel]
+        enough = len(begins) >= AGAIN and at[:, channel].mean() <= OF_PEAK and peak[channel] >= LOUD * _full(value)
+        if enough and float(np.median(before)) < (1 - RUN_INTO) * peak[channel]:
+            return True
+    return False
+
+
+_LOOKS = {
+    "silent-audio": silent,
+    CHANNEL: silent_channel,
+    "clipped-audio": clipped,
+    LEVELLED: levelled,
+    "dc-offset": offset,
+}
 _TEXTS = {
     "silent-audio": "are silent throughout",
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
+    LEVELLED: "are clipped below full scale: they run again and again into one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
 _FIXES = {

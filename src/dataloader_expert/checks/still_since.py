@@ -1,0 +1,140 @@
+"""Fields that hold one value over a stretch of rows far longer than any other run of theirs: a count that was no longer filled in.
+
+How long a value lasts elsewhere in the field tells what is usual: seasons come back, and zeros of rare events are scattered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.rows_kept import Named, numbers_of, texts_of
+from dataloader_expert.checks.units import tells
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+STILL = Quantity(
+    "still_since",
+    "samples",
+    "the rows of the longest run of one value of a field, and the next longest run of any value",
+)
+KEPT, CELLS, MOST_KINDS = 20_000, 2_000_000, 50
+LEAST, LONGER, CHANCE = 50, 10, 1e-12
+"""The fewest rows, how many times as many they are as those of any other run, and how unlikely they must be by chance."""
+VARIES = 0.9
+"""The share of neighbours that differ from which a field is a measurement, whose runs are told as such."""
+
+
+class StillSince(Check):
+    ids = ("stuck-values",)
+    of_features = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        roles = context.roles
+        aside = {r.field for r in (roles.split, roles.time, *roles.keys) if r is not None} | {context.label}
+        plain = [f for f in context.fields if not f.shape]
+        self.fields = [f.name for f in plain if f.kind in ("number", "boolean") and f.name not in aside]
+        kinds = {f.name for f in plain if f.kind in ("category", "text", "boolean")} | {context.label}
+        split = None if roles.split is None else roles.split.field
+        self.kinds = {f.name: Named(MOST_KINDS) for f in plain if f.name in kinds or f.name == split}
+        self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds) + 1))))
+        self.files = Files()
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if block.samples else ()
+        if not len(rows):
+            return
+        kept: dict[str, Any] = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
+        for name, named in self.kinds.items():
+            kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+        kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
+        self.drawn.keep(block, rows, kept)
+        self.files.note(block)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, StillSince)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.files.merge(other.files)
+        for name, named in other.kinds.items():
+            self.kinds[name].merge(named)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        order = np.argsort(rows["sample"])
+        rows = {name: values[order] for name, values in rows.items()}
+        kinds = {name: rows[f"kind {name}"] for name, named in self.kinds.items() if not named.many}
+        for name in self.fields:
+            numbers = rows[f"number {name}"]
+            found = longest_run(numbers)
+            if found is None:
+                continue
+            first, last, next_longest = found
+            if any(tells(kind, first, last) for other, kind in kinds.items() if other != name):
+                continue
+            value = {
+                "value": float(numbers[first]),
+                "first": int(rows["sample"][first]),
+                "last": int(rows["sample"][last]),
+                "rows": last - first + 1,
+                "next": next_longest,
+            }
+            yield Fact(STILL, value, self.evidence("sampled", len(numbers)), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(STILL):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            yield finding(
+                "stuck-values",
+                "warning",
+                f"{name} is {v['value']:g} in all samples from {v['first']:,} to {v['last']:,}, where no other run of one value is longer than "
+                f"{v['next']:,}",
+                fact,
+                "find out whether it was filled in there; if not, mark these samples' values as missing",
+                [{"sample": v["first"], "file": self.files.of(v["first"]), "field": fact.at["field"]}],
+                v["rows"],
+            )
+
+
+def longest_run(numbers: Any) -> tuple[int, int, int] | None:
+    """The first and last row of the longest run of one value, and the rows of the next longest run; None if it is nothing unusual, or a
+    measurement's."""
+    import numpy as np
+
+    if len(numbers) < 2 * LEAST:
+        return None
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))  # each NaN is a run of its own
+    lengths = np.diff(np.concatenate([starts, [len(numbers)]]))
+    at = int(lengths.argmax())
+    length, first = int(lengths[at]), int(starts[at])
+    rest = np.delete(lengths, at)
+    others = np.delete(numbers, slice(first, first + length))
+    if length < LEAST or len(others) < LEAST or not len(rest) or length < LONGER * int(rest.max()):
+        return None
+    share = float((others == numbers[first]).mean())
+    if length * math.log(max(share, 1 / len(others))) > math.log(CHANCE):
+        return None
+    changes = float((others[1:] != others[:-1]).mean())
+    if changes >= VARIES and numbers[first] != 0:
+        return None  # told as stuck
+    return first, first + length - 1, int(rest.max())
+
+
+CHECK = StillSince
