@@ -92,6 +92,16 @@ def sound(scale: float = 5000.0, middle: float = 0.0, n: int = 900) -> Any:
     return (NOISE[np.arange(n) % 400] * scale / 3 + middle).clip(-32768, 32767).astype(np.int16)[:, None]
 
 
+def uttered(seed: int) -> Any:
+    """Noise whose loudness and colour change."""
+    drawn = np.random.default_rng(seed)
+    parts = [
+        np.convolve(drawn.normal(0, drawn.uniform(500, 4000), 400), np.ones(k) / k, "same")
+        for k in drawn.integers(1, 30, 12)
+    ]
+    return np.concatenate(parts).clip(-32768, 32767).astype(np.int16)[:, None]
+
+
 def sounds(*values: Any, rates: list[int] | None = None) -> Data:
     held = list(values)
     return Data({"audio": held, "sample_rate": np.array(rates or [RATE] * len(held))}, kinds={"audio": "audio"})
@@ -551,6 +561,11 @@ SILENT = {
         ),
         "a rare event": Data({"n": (np.arange(400) == 7).astype(int)}),
         "sorted counts": Data({"n": np.sort(np.rint(NOISE * 2)).astype(int)}),
+    },
+    "near_sounds": {
+        "recordings of their own": sounds(*(uttered(i) for i in range(12))),
+        "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
+        "silence": sounds(*(sound(0.0, n=3000) for _ in range(4))),
     },
     "absent_by_kind": {"prices of purchases alone, which statistics tell": priced()},
     "flat_components": {
@@ -1512,6 +1527,13 @@ SPEAKS = {
         "a count that was no longer filled in": (
             Data({"n": np.where(np.arange(400) < 300, np.maximum(0, np.rint(NOISE * 2)), 0).astype(int)}),
             "stuck-values",
+            "warning",
+        ),
+    },
+    "near_sounds": {
+        "a louder one": (
+            sounds(*(uttered(i) for i in range(12)), (uttered(3) // 2).astype(np.int16)),
+            "near-duplicates",
             "warning",
         ),
     },

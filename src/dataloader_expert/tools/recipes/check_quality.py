@@ -196,7 +196,8 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
     aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]
-    if request.near_duplicates and any(f["kind"] == "audio" for f in facts.value(FIELDS, [])):
+    heard = facts.find(NEAR, of="recordings") is not None
+    if request.near_duplicates and not heard and any(f["kind"] == "audio" for f in facts.value(FIELDS, [])):
         aside.append("near copies of recordings")
     if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
         aside.append("reading in worker processes")

@@ -1,0 +1,76 @@
+"""Near copies of recordings are found whatever was done to their loudness, encoding and noise; other recordings are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataloader_expert.checks.near_sounds import alike, pattern
+
+RATE = 16_000
+
+
+def spoken(rng: Any, seconds: float) -> Any:
+    """Something like speech: syllables of harmonics and of noise, with pauses."""
+    n = int(seconds * RATE)
+    made, at = np.zeros(n), 0
+    while at < n:
+        long = int(rng.integers(800, 4000))
+        t = np.arange(min(long, n - at)) / RATE
+        pitch, tilt = rng.uniform(90, 300), rng.uniform(0.5, 2)
+        tone = sum(np.sin(2 * np.pi * pitch * k * t + rng.uniform(0, 6)) / k**tilt for k in range(1, 20))
+        part = tone if rng.random() < 0.6 else rng.normal(0, 1, len(t)) * rng.uniform(0.1, 0.6)
+        made[at : at + len(t)] = part * np.hanning(len(t)) * rng.uniform(0.2, 1) * (rng.random() < 0.85)
+        at += long
+    return (made / np.abs(made).max() * 20_000).astype(np.int16)[:, None]
+
+
+def louder(x: Any, rng: Any) -> Any:
+    return (x * rng.uniform(0.2, 1.5)).clip(-32768, 32767).astype(np.int16)
+
+
+def coarse(x: Any, rng: Any) -> Any:
+    """In eight bits, as floats."""
+    return (np.rint(x / 256) / 128).astype(np.float32)
+
+
+def noisy(x: Any, rng: Any) -> Any:
+    return (x + rng.normal(0, 100, x.shape)).clip(-32768, 32767).astype(np.int16)
+
+
+def stereo(x: Any, rng: Any) -> Any:
+    return np.concatenate([x, x], 1)
+
+
+@pytest.mark.parametrize("change", [louder, coarse, noisy, stereo])
+def test_copies_are_found_and_nothing_else(change: Any) -> None:
+    """Our promise: of sixty recordings and twenty changed copies, exactly these pairs; from a fresh seed."""
+    seed = int(np.random.default_rng().integers(2**32))
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    sounds = [spoken(rng, rng.uniform(1, 4)) for _ in range(60)]
+    chosen = rng.permutation(60)[:20].tolist()
+    sounds += [change(sounds[i], rng) for i in chosen]
+    patterns = np.stack([pattern(s, RATE) for s in sounds]).astype(np.float32)
+    found = alike(patterns, np.array([len(s) for s in sounds], float))
+    assert sorted(found) == sorted((i, 60 + k) for k, i in enumerate(chosen))
+
+
+def test_one_sound_in_many_variations_has_no_copies() -> None:
+    """Our promise: beeps that are all alike are no copies of each other."""
+    rng = np.random.default_rng()
+    beeps = []
+    for _ in range(60):
+        t = np.arange(RATE) / RATE
+        beeps.append(
+            (9000 * np.sin(2 * np.pi * 440 * t) * np.exp(-4 * t) + rng.normal(0, 30, RATE)).astype(np.int16)[:, None]
+        )
+    patterns = np.stack([pattern(s, RATE) for s in beeps]).astype(np.float32)
+    assert alike(patterns, np.full(60, float(RATE))) == []
+
+
+@pytest.mark.parametrize("value", [np.zeros((5000, 1), np.int16), np.zeros((3, 1), np.int16), np.zeros((0, 1)), None])
+def test_what_has_no_pattern_has_no_copy(value: Any) -> None:
+    assert not pattern(value, RATE).any()
