@@ -167,6 +167,7 @@ TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog
 CATEGORY = {"day": "category"}
 WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
+QUARTERS = [f"s{i // 100}" for i in range(400)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -566,6 +567,14 @@ SILENT = {
         "recordings of their own": sounds(*(uttered(i) for i in range(12))),
         "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
         "silence": sounds(*(sound(0.0, n=3000) for _ in range(4))),
+    },
+    "label_base": {
+        "files with the same classes": Data({"x": NOISE, "label": np.arange(400) % 5}, "label", splits=QUARTERS),
+        "a class to each file": Data({"x": NOISE, "label": np.arange(400) // 100}, "label", splits=QUARTERS),
+        "two classes to each file": Data({"x": NOISE, "label": np.arange(400) // 50}, "label", splits=QUARTERS),
+        "a rare class in one file": Data(
+            {"x": NOISE, "label": np.where(np.arange(400) == 399, 5, np.arange(400) % 5)}, "label", splits=QUARTERS
+        ),
     },
     "absent_by_kind": {"prices of purchases alone, which statistics tell": priced()},
     "flat_components": {
@@ -1534,6 +1543,18 @@ SPEAKS = {
         "a louder one": (
             sounds(*(uttered(i) for i in range(12)), (uttered(3) // 2).astype(np.int16)),
             "near-duplicates",
+            "warning",
+        ),
+    },
+    "label_base": {
+        "the last file from one on": (
+            Data({"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)}, "label", splits=QUARTERS),
+            "label-out-of-range",
+            "warning",
+        ),
+        "the last file from zero on": (
+            Data({"x": NOISE, "label": 1 + np.arange(400) % 5 - (np.arange(400) >= 300)}, "label", splits=QUARTERS),
+            "label-out-of-range",
             "warning",
         ),
     },
