@@ -2101,7 +2101,7 @@ SPEAKS = {
         ),
     },
     "shared_texts": {
-        "prompts of training that are answered anew": (prompted(shared=20), "group-leakage", "warning"),
+        "prompts of training that are answered anew": (prompted(shared=20), "splits-near-overlap", "warning"),
     },
     "leakage": {
         "the last of each user": (

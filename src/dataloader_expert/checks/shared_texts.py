@@ -31,7 +31,7 @@ LEAST, TIMES, SURE = 5, 3.0, 4.0
 
 
 class SharedTexts(Check):
-    ids = ("group-leakage",)
+    ids = ("splits-near-overlap",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -93,7 +93,7 @@ class SharedTexts(Check):
             if v["count"] < LEAST or v["count"] < TIMES * expected or over < SURE * math.sqrt(expected + 1):
                 continue
             yield finding(
-                "group-leakage",
+                "splits-near-overlap",
                 "warning",
                 f"{v['count']:,} of {v['samples']:,} samples of {escaped(v['other'])} have a {name} that {escaped(v['of'])} has as well, in samples "
                 f"that are otherwise different; within {escaped(v['of'])}, {v['within']:.1%} recur",
