@@ -582,6 +582,38 @@ class AsksItsRank(Stream):
         return iter(range(rank * workers + worker, self.n, world * workers))
 
 
+class AroundItsRank(Stream):
+    """Holds a stream that was split by node, and reads it."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(0)
+        self.inner = inner
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.inner)
+
+
+class AskedWhenMade(Stream):
+    """Chose its elements when it was made, as streams choose their files."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n)
+        self.own = list(range(int(os.environ["RANK"]), n, int(os.environ["WORLD_SIZE"])))
+
+    def __iter__(self) -> Iterator[int]:
+        info = get_worker_info()
+        return iter(self.own if info is None else self.own[info.id :: info.num_workers])
+
+
+class Logs(Stream):
+    """Asks for its rank, to speak on the first alone."""
+
+    def __iter__(self) -> Iterator[int]:
+        if os.environ.get("RANK") == "0":
+            print("begins")
+        return iter(range(self.n))
+
+
 class GivenItsRank(Stream):
     """Sharded across ranks alone, by what it was made with."""
 
@@ -594,7 +626,9 @@ class GivenItsRank(Stream):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("kind", ["asks", "given", "split by node"])
+@pytest.mark.parametrize(
+    "kind", ["asks", "given", "split by node", "around", "when made", "logs", "a rank of matrices"]
+)
 def test_what_shards_itself_across_ranks_is_not_sharded_again(
     monkeypatch: pytest.MonkeyPatch, workers: int, kind: str
 ) -> None:
@@ -610,7 +644,13 @@ def test_what_shards_itself_across_ranks_is_not_sharded_again(
             "asks": AsksItsRank(24),
             "given": GivenItsRank(24, rank, 2),
             "split by node": split_dataset_by_node(whole, rank=rank, world_size=2),
+            "around": AroundItsRank(split_dataset_by_node(whole, rank=rank, world_size=2)),
+            "when made": AskedWhenMade(24),
+            "logs": Logs(24),
+            "a rank of matrices": Stream(24),
         }[kind]
+        if kind == "a rank of matrices":
+            stream.rank = 16
         read += flat(EpochLoader(ShardedStream(stream, 2, rank), batch_size=2, num_workers=workers))
     assert sorted(read) == list(range(24))
 

@@ -56,6 +56,25 @@ def test_no_member_overwrites_another(tmp_path: Path, order: tuple[str, ...]) ->
     }
 
 
+def test_fields_have_one_name_in_every_sample(tmp_path: Path) -> None:
+    """Our promise: a key that two members of some samples have is written alike where one of them is missing."""
+    members = []
+    for i in range(6):
+        members.append((f"{i}.json", as_json({"k": i})))
+        members += [(f"{i}.meta.json", as_json({"k": -i}))] if i != 2 else []
+    dataset = open_dataset(tar(tmp_path / "a.tar", members))
+    assert [int(dataset[i]["json.k"]) for i in range(6)] == list(range(6))
+    assert "k" not in dataset[2] and int(dataset[3]["meta.json.k"]) == -3
+
+
+def test_a_number_that_is_null_is_nan(tmp_path: Path) -> None:
+    values: list[Any] = [0.5, 1, None, 2]
+    dataset = open_dataset(tar(tmp_path / "a.tar", [(f"{i}.json", as_json({"x": v})) for i, v in enumerate(values)]))
+    found = [dataset[i]["x"] for i in range(4)]
+    assert {value.dtype for value in found} == {torch.float64}
+    assert torch.isnan(found[2]) and [float(v) for v in found if not torch.isnan(v)] == [0.5, 1.0, 2.0]
+
+
 def test_numbers_of_a_field_have_one_dtype(tmp_path: Path) -> None:
     """Our promise: a batch of whole numbers, of a field that has others, is of the dtype of the next batch."""
     values = [0.5, 1, 2, 16777217]

@@ -14,22 +14,10 @@ from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.sources.roles import words
 
-NO_MEASURE = {
-    "id",
-    "ids",
-    "label",
-    "labels",
-    "mask",
-    "masks",
-    "timestamp",
-    "ts",
-    "keypoints",
-    "zip",
-    "boxes",
-    "bbox",
-    "edge",
-}
+NO_MEASURE = {"id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints", "zip", "bbox", "bboxes"}
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
+NO_MEASURES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
+"""Whole names of such numbers."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
 
@@ -50,7 +38,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     numeric = [
         n
         for n in numeric
-        if n.lower() not in ("idx", "index", "sample_rate")
+        if n.lower() not in NO_MEASURES
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & NO_MEASURE
         and n != several

@@ -20,9 +20,12 @@ NAMES = (
     | {"betavariate", "dropout"}
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
-RANKS = frozenset(("get_rank", "get_world_size", "RANK", "WORLD_SIZE", "process_index", "num_processes"))
-"""Names under which torch, its launcher and Accelerate tell a process its rank."""
-RANK_ATTRIBUTES = ("rank", "world_size", "num_replicas")
+ASKS_RANK = frozenset(("get_rank", "RANK", "SLURM_PROCID", "process_index", "global_rank"))
+ASKS_WORLD = frozenset(("get_world_size", "WORLD_SIZE", "SLURM_NTASKS", "num_processes", "world_size"))
+"""Names under which torch, launchers, Accelerate and Lightning tell a process its rank, and how many there are."""
+VARIABLES = frozenset(("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"))
+RANK_ATTRIBUTES = ("rank", "_rank", "global_rank", "_global_rank")
+WORLD_ATTRIBUTES = ("world_size", "_world_size", "num_replicas", "_num_replicas")
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 MOST = 500
 """Functions and objects that are inspected; a dataset with more may draw."""
@@ -48,12 +51,43 @@ def may_draw(dataset: Any) -> bool:
 
 
 def knows_rank(dataset: Any) -> bool:
-    """Whether a stream shards itself across ranks: it was given its rank, as by ``split_dataset_by_node``, or its code asks for it."""
-    held = vars(dataset) if hasattr(dataset, "__dict__") else {}
-    if held.get("_distributed") is not None or any(isinstance(held.get(name), int) for name in RANK_ATTRIBUTES):
+    """Whether a stream shards itself across ranks, as far as can be seen.
+
+    It, or a stream in it, was given its rank and the number of ranks, of which there are several, or was split by node; or its code,
+    that of its constructor included, asks for both. Code that asks for its rank alone, as logging does, shards nothing.
+    """
+    functions = []
+    for one in _reachable(dataset):
+        if _was_given(one):
+            return True
+        init = getattr(type(one), "__init__", None)
+        functions += [init] if isinstance(init, types.FunctionType) and not _of_library(init) else []
+    functions += [function for function in _functions(dataset) if function is not None]
+    names: set[str] = set()
+    for function in functions:
+        used = _names(function.__code__)
+        read = _constants(function.__code__) & VARIABLES if used & {"environ", "getenv"} else set()
+        names |= used | read | ({"get_rank", "get_world_size"} if "split_by_node" in used else set())
+    return bool(names & ASKS_RANK) and bool(names & ASKS_WORLD)
+
+
+def _reachable(dataset: Any) -> list[Any]:
+    """A stream and what it holds: other streams, in lists too, and functions."""
+    found = [dataset]
+    for one in found:
+        if len(found) > MOST:
+            break
+        found += [v for v in _values(one) if _runs(v) and all(v is not f for f in found)]
+    return found
+
+
+def _was_given(one: Any) -> bool:
+    """Whether an object holds its rank and the number of ranks, or is a function that splits by node."""
+    held = vars(one) if hasattr(one, "__dict__") and not isinstance(one, type | types.ModuleType) else {}
+    if held.get("_distributed") is not None or "split_by_node" in str(getattr(one, "__name__", "")):
         return True
-    functions = (function for function in _functions(dataset) if function is not None)
-    return any(RANKS & (_names(f.__code__) | _constants(f.__code__)) for f in functions)
+    worlds = [held[name] for name in WORLD_ATTRIBUTES if isinstance(held.get(name), int)]
+    return any(isinstance(held.get(name), int) for name in RANK_ATTRIBUTES) and any(world > 1 for world in worlds)
 
 
 def _functions(dataset: Any) -> Iterator[types.FunctionType | None]:

@@ -27,6 +27,7 @@ from torch.utils.data import (
 )
 from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
 
+from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import SeededSamples, mixed
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.tensor_rows import Slices, gathers
@@ -168,7 +169,7 @@ class EpochLoader(DataLoader[Any]):
         dataset, the batches before are read again and dropped.
 
         Raises:
-            ValueError: if the order or the batch size differs, of a stream also the number of workers, which its order follows
+            ValueError: if the order, the batch size or, of files, the samples differ, of a stream also the number of workers, which its order follows
                 from; if the sampler is not an ``EpochSampler``; or if it is no state of a loader.
         """
         if "batches" not in state:
@@ -217,8 +218,8 @@ class EpochLoader(DataLoader[Any]):
         known = []
         for own in wrapped(self.dataset_obj):
             if isinstance(own, Subset):
-                known.append(hashlib.blake2b(np.asarray(own.indices, np.int64).tobytes(), digest_size=8).hexdigest())
-            elif hasattr(own, "identity"):
+                known.append(_digest(own.indices))
+            elif isinstance(own, SourceDataset):
                 known.append(own.identity())
         return " of ".join(known) or None
 
@@ -374,6 +375,14 @@ def wrapped(dataset: Any) -> list[Any]:
 def gives_batches(sampler: Any) -> bool:
     """Whether a sampler is for ``batch_sampler=``."""
     return isinstance(sampler, EpochBatchSampler | BatchSampler)
+
+
+def _digest(indices: Any) -> str:
+    try:
+        data = np.asarray(indices, np.int64).tobytes()
+    except (TypeError, ValueError, OverflowError):  # keys of a mapping
+        data = repr(list(indices)).encode()
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 class _Counted:

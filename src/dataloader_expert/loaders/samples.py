@@ -320,6 +320,9 @@ class SourceDataset(Dataset[Any]):
         absent = column.nulls is not None and bool(column.nulls[row])
         if name in self.nullable and isinstance(value, np.generic | bool | int | float):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
+        field = self.source.field(name) if value is None and name in self.nullable else None
+        if field is not None and _is_number(field):
+            return torch.tensor(float("nan"), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
     def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
@@ -334,7 +337,7 @@ class SourceDataset(Dataset[Any]):
             field = self.source.field(name)
             if field is not None and field.kind == "image":
                 raise Unreadable("unreadable", "image did not decode", field=name)
-            return "" if field is None else _missing(field)
+            return b"" if field is not None and field.kind == "bytes" else "" if field is None else _missing(field)
         if hasattr(value, "getbands"):
             field = self.source.field(name)
             grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
@@ -359,6 +362,9 @@ class SourceDataset(Dataset[Any]):
             if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
                 array = array.transpose(2, 0, 1)
             if field is not None and field.kind == "audio" and array.ndim == 2:
+                if array.dtype.kind == "f" and np.dtype(field.dtype).kind != "f" and np.abs(array).max(initial=0) > 1:
+                    text = f"its samples reach beyond 1 and do not fit {field.dtype}, which those of most are"
+                    raise Unreadable("dtype-drift", text, field=name)
                 array = encoded(array, field.dtype)
             if field is not None and field.kind == "mask" and self.size is not None:
                 array = nearest(array, self.size)

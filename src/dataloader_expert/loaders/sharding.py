@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -14,6 +15,8 @@ from dataloader_expert.loaders.drawing import knows_rank, may_draw
 from dataloader_expert.loaders.seeding import FollowsEpoch, kept_states, mixed, put_back, set_states, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
+
+logger = logging.getLogger(__name__)
 
 
 class ShardedStream(FollowsEpoch, IterableDataset[Any]):
@@ -65,10 +68,10 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     def _share(self) -> Iterator[Any]:
         info, (world, rank) = get_worker_info(), self.ranks.pair
         workers, own = (1, 0) if info is None else (info.num_workers, info.id)
+        if info is not None and self.across_workers:
+            set_states(mixed(self.seed, self.epoch, *((1 + rank,) if self.own_ranks else ())))
         if self.own_ranks:  # what each rank reads is its own already
             world, rank = 1, 0
-        if info is not None and self.across_workers:
-            set_states(mixed(self.seed, self.epoch))
         if getattr(self.dataset, "shards_itself", False):
             if info is not None and self.across_workers:
                 set_states(self._own_seed(own))
@@ -102,6 +105,12 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
             first = next(iterator, _NOTHING)
         if asked.seen:
             set_states(self._own_seed(worker))
+            if self.num_replicas > 1 and not self.own_ranks:
+                logger.warning(
+                    "%s shards itself across workers, and its code does not ask for its rank: what each worker reads is sharded across "
+                    "the ranks. If it shards itself across ranks too, set shards_itself = True on it",
+                    type(self.dataset).__name__,
+                )
         if first is not _NOTHING:
             yield first
             yield from iterator

@@ -175,11 +175,13 @@ class Serving:
         return self.user_loader is None or self.user_loader.batch_sampler is not None
 
     def count(self, batch: Any) -> int:
-        """Samples in a batch: the first dimension of its first tensor, or the length of its first list; where tensors differ in it, as
-        those of a graph's nodes do from those of its label, the largest that is no more than the batch size."""
-        found = {int(v.shape[0]) for _, v in flat(batch) if len(getattr(v, "shape", ()))}
-        fitting = [n for n in found if n <= self.current.batch_size] if len(found) > 1 else []
-        return max(fitting, default=0) or samples_in(batch) or self.current.batch_size
+        """Samples in a batch: the first dimension of its first tensor, or the length of its first list; if that is more than the batch
+        size, as of a graph's nodes, the largest first dimension that is not."""
+        n = samples_in(batch)
+        if n > self.current.batch_size:
+            found = {int(v.shape[0]) for _, v in flat(batch) if len(getattr(v, "shape", ()))}
+            n = max((m for m in found if m <= self.current.batch_size), default=n)
+        return n or self.current.batch_size
 
 
 MOST_PARTS = 8
@@ -193,8 +195,7 @@ def of_samples(batch: Any) -> bool:
     if any(v is None for v in batch):
         return True
     shapes = {tuple(v.shape) for v in batch if hasattr(v, "shape")}
-    pictures = all(len(shape) == 3 and shape[0] in (1, 3) for shape in shapes)
-    return (len(batch) > MOST_PARTS or pictures) and len(shapes) > 1 and len({len(shape) for shape in shapes}) == 1
+    return len(batch) > MOST_PARTS and len(shapes) > 1 and len({len(shape) for shape in shapes}) == 1
 
 
 def samples_in(batch: Any) -> int:

@@ -15,6 +15,8 @@ from dataloader_expert.sources.layout import label_by_name, split_in_name, witho
 Header = tuple[str, tuple[int, ...]]
 """dtype as numpy writes it, shape."""
 
+FIRST_READ = "of each were read"
+"""What is said of arrays that differ in length, and of texts side by side."""
 OFFSETS = {"offsets", "indptr", "ptr", "row_splits", "cu_seqlens", "lengths_cumsum"}
 TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
 DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", "samples", "signals", "texts", *TOKENS}
@@ -45,7 +47,7 @@ class Part:
         if not self.lengths:
             return None
         rows = ", ".join(f"{name} has {n} rows" for name, n in self.lengths)
-        text = f"{rows}; the first {self.samples} of each were read"
+        text = f"{rows}; the first {self.samples} {FIRST_READ}"
         return Unreadable("length-mismatch", text, file=file, split=self.split)
 
 

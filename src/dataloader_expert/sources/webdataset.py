@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -41,6 +42,8 @@ class WebDataset(Source):
     in_shards = True
     listing: Listing
     twofold: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+    """Names that several members of one sample have."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -80,7 +83,11 @@ class WebDataset(Source):
 
     def _describe(self) -> None:
         merged: dict[str, Field] = {}
-        for unit in self.units[:: max(1, len(self.units) // 16)][:16]:
+        looked_at = self.units[:: max(1, len(self.units) // 16)][:16]
+        for unit in looked_at:
+            with contextlib.suppress(Unreadable):  # the scan reports it, with its location
+                self.shared |= several(self._members(unit, self.read(unit), []))
+        for unit in looked_at:
             try:
                 block = self.decode(unit, self.read(unit))
             except Unreadable:
@@ -88,6 +95,12 @@ class WebDataset(Source):
             for name, column in block.columns.items():
                 found = field_of(name, column)
                 known = merged.get(name)
+                if known is not None and found.dtype == "null":
+                    self.with_nulls |= {name}
+                    continue
+                if known is not None and known.dtype == "null":
+                    self.with_nulls |= {name}
+                    known = None
                 if known is not None and {known.dtype, found.dtype} == {"int64", "float64"} and not found.shape:
                     found = replace(found, dtype="float64")  # 1 among 0.5 and 0.25
                 if known is not None and known.shape != found.shape and len(known.shape) == len(found.shape):
@@ -136,6 +149,17 @@ class WebDataset(Source):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
+        made = self._members(unit, raw, problems)
+        columns = {name: self._typed(name, column) for name, column in apart(made, self.shared).items()}
+        for met in problems:
+            met.where.update(file=unit.file, sample=unit.start)
+        if not columns and problems:
+            raise problems[0]
+        biggest = max(raw.values(), key=len)
+        return Block(unit, columns, (biggest,), problems)
+
+    def _members(self, unit: Unit, raw: Any, problems: list[Unreadable]) -> dict[str, dict[str, Column]]:
+        """The fields of each member, by its extension."""
         made: dict[str, dict[str, Column]] = {}
         where = f"{unit.file}:{unit.key}"
         for ext, data in raw.items():
@@ -146,13 +170,7 @@ class WebDataset(Source):
             except Unreadable as problem:
                 problem.where.update(file=unit.file, sample=unit.start, field=ext)
                 problems.append(problem)
-        for met in problems:
-            met.where.update(file=unit.file, sample=unit.start)
-        columns = {name: self._typed(name, column) for name, column in _apart(made).items()}
-        if not columns and problems:
-            raise problems[0]
-        biggest = max(raw.values(), key=len)
-        return Block(unit, columns, (biggest,), problems)
+        return made
 
     def _typed(self, name: str, column: Column) -> Column:
         """Whole numbers of a field that has others are floats in every sample."""
@@ -163,11 +181,18 @@ class WebDataset(Source):
         )
 
 
-def _apart(made: dict[str, dict[str, Column]]) -> dict[str, Column]:
-    """The fields of all members, by extension; a name that several have is written after the extension of those that are JSON."""
+def several(made: dict[str, dict[str, Column]]) -> frozenset[str]:
+    """The names that more than one member has."""
     counts = Counter(name for columns in made.values() for name in columns)
+    return frozenset(name for name, n in counts.items() if n > 1)
+
+
+def apart(made: dict[str, dict[str, Column]], shared: frozenset[str]) -> dict[str, Column]:
+    """The fields of all members. A name that several have, here or in other samples, is written after the extension of those that are
+    JSON."""
+    both = shared | several(made)
     return {
-        f"{ext}.{name}" if counts[name] > 1 and ext.endswith("json") else name: column
+        f"{ext}.{name}" if name in both and ext.endswith("json") else name: column
         for ext, columns in made.items()
         for name, column in columns.items()
     }

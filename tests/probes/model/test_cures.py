@@ -173,6 +173,32 @@ def test_the_target_may_come_first() -> None:
     assert torch.equal(functions(verdict.way.code())[1](batch), batch[0])
 
 
+@pytest.mark.parametrize(
+    ("model", "batch"),
+    [
+        (nn.Linear(1, 1), (torch.rand(N, 1).double(), torch.rand(N, 1))),
+        (nn.Linear(6, 5), (torch.rand(N, 5), torch.rand(N, 6))),
+        (
+            nn.Conv2d(3, 3, 3, padding=1),
+            (torch.randint(0, 256, (N, 3, 16, 16), dtype=torch.uint8), torch.rand(N, 3, 16, 16)),
+        ),
+    ],
+    ids=["doubles", "features", "denoising"],
+)
+def test_an_input_that_differs_is_not_fed_the_target(model: nn.Module, batch: Any) -> None:
+    """Our promise: what is wrong with the input is said of the input."""
+    verdict = check(model, batch)
+    assert "(target, input)" not in words(verdict) and verdict.misfits
+    assert all(m.field == "0" for m in verdict.misfits)
+
+
+def test_pictures_are_resized_for_models_without_convolutions() -> None:
+    """Our promise: 32 x 32 for a network of 28 x 28 is mended as before."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 4))
+    verdict = check(model, (torch.rand(N, 1, 32, 32), torch.randint(0, 4, (N,))))
+    assert verdict.way is not None and "28 x 28" in words(verdict)
+
+
 class FixedBatch(nn.Module):
     def __init__(self) -> None:
         super().__init__()

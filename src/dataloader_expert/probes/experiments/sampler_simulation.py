@@ -23,6 +23,8 @@ DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strate
 SPEED = Quantity(
     "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
+NEARLY_ONE = 1.2
+"""The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
 BEYOND = Quantity(
     "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the data set does not have"
@@ -478,9 +480,9 @@ def present_batches(loader: Any) -> list[list[int]] | None:
 
 
 def _alike(bench: Bench, ratio: float) -> bool:
-    """Whether classes differ in size by no more than samples of them that are drawn by weight do by chance."""
+    """Whether classes differ little in size, and by no more than samples of them that are drawn by weight do by chance."""
     sizes = bench.facts.value(CLASS_COUNTS, bench.facts.value(CLASS_COUNTS, {}, split=None), split="train")
-    return bool(sizes) and ratio - 1 <= 2 * math.sqrt(2 / max(1, min(sizes.values())))
+    return bool(sizes) and ratio <= NEARLY_ONE and ratio - 1 <= 2 * math.sqrt(2 / max(1, min(sizes.values())))
 
 
 PROBES = (Draws,)

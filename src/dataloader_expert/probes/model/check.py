@@ -11,7 +11,7 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import BATCH, SPREAD
-from dataloader_expert.probes.model.calling import evaluated, ran
+from dataloader_expert.probes.model.calling import evaluated, few_of, ran
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
@@ -70,10 +70,11 @@ class ModelCheck(Probe):
             if real and self.input is None and (verdict.accepted or any(m.code in OF_RANGES for m in verdict.misfits)):
                 verdict = self.of_far_samples(bench, model, verdict, said, n)
             ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
+            codes = looked_up(model, verdict.way, batch) if verdict.way is not None else []
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
-        value["codes"] = looked_up(model, verdict.way, batch) if verdict.way is not None else []
+        value["codes"] = codes
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
@@ -84,16 +85,16 @@ class ModelCheck(Probe):
         if not far:
             return verdict
         served = serving(bench, self.batch_size, 0)
-        chosen = [*far, *(i for i in range(n + len(far)) if i not in far and i < len(served.dataset))][
-            : max(n, len(far))
-        ]
+        chosen = [*far, *(i for i in range(n + len(far)) if i not in far and i < len(served.dataset))][: max(n, 1)]
         try:
             batch = next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen])))
         except Exception:  # of the user's collate function or dataset: other probes tell
             return verdict
         other = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
         if not verdict.accepted:  # one batch does not tell the range of ids
-            return other if other.way is not None else verdict
+            fields = {m.field for m in verdict.misfits if m.code in OF_RANGES}
+            again = other.way is not None and {m.field for m in other.misfits if m.code in OF_RANGES} >= fields
+            return other if again else verdict
         known = {(m.code, m.field) for m in verdict.misfits}
         where = f" (in a batch of samples {', '.join(map(str, far[:4]))})"
         more = tuple(replace(m, says=m.says + where) for m in other.misfits if (m.code, m.field) not in known)
@@ -209,14 +210,17 @@ def looked_up(model: Any, way: Way, batch: Any) -> list[Json]:
     import torch
 
     ids: list[Any] = []
+    batch, _ = few_of(batch)
+
+    def note(module: Any, given: Any, named: Any) -> None:
+        ids.extend(v for v in (*given, *named.values()) if isinstance(v, torch.Tensor))
+
     modules = model.modules() if hasattr(model, "modules") else ()
-    hooks = [
-        m.register_forward_pre_hook(lambda _, given: ids.append(given[0]) if given else None)
-        for m in modules
-        if isinstance(m, torch.nn.Embedding | torch.nn.EmbeddingBag)
-    ]
+    tables = [m for m in modules if isinstance(m, torch.nn.Embedding | torch.nn.EmbeddingBag)]
+    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in tables]
     try:
-        ran(model, way, batch)
+        if hooks:
+            ran(model, way, batch)
     finally:
         for hook in hooks:
             hook.remove()

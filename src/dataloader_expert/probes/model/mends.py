@@ -112,8 +112,12 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     )
 
 
-def mends(x: Any, want: Wants, error: str = "", looked_up: Lookup | None = None) -> Iterator[Mend]:
-    """What might be done to ``x``, the likeliest first; ``error``: what the model said to it, ``looked_up``: where it said so."""
+def mends(
+    x: Any, want: Wants, error: str = "", looked_up: Lookup | None = None, pictures: bool = True
+) -> Iterator[Mend]:
+    """What might be done to ``x``, the likeliest first; ``error``: what the model said to it, ``looked_up``: where it said so;
+    ``pictures``: whether it came with height and width, and no other mend made them.
+    """
     import torch
 
     if OF_TARGET.search(error):
@@ -129,7 +133,7 @@ def mends(x: Any, want: Wants, error: str = "", looked_up: Lookup | None = None)
     yield from of_dtype(x, want)
     yield from of_layout(x, want)
     yield from of_channels(x, want)
-    yield from of_shape(x, want)
+    yield from of_shape(x, want, pictures)
 
 
 def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
@@ -221,7 +225,7 @@ def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
             yield Mend("channels-mismatch", "channels", says, "{x}[:, :3].float().mean(1, keepdim=True)")
 
 
-def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
+def of_shape(x: Any, want: Wants, pictures: bool = True) -> Iterator[Mend]:
     import math
 
     each = math.prod(x.shape[1:])
@@ -246,7 +250,7 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
     for i in range(1, x.ndim):
         if x.shape[i] == 1:
             yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
-    if x.ndim == 4 and want.takes_pictures:
+    if x.ndim == 4 and (want.takes_pictures or pictures):
         given = tuple(x.shape[2:])
         how = (
             ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
@@ -282,8 +286,15 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
     column = None if looked_up is None else looked_up.column_of(x)
     if looked_up is not None and column is not None:
         n, given = looked_up.rows, x[..., column]
+        if int(given.min()) < 0:
+            return  # what stands for none is not known
         limits = [LARGEST] * x.shape[-1]
         limits[column] = n
+        if int(given.min()) >= 1 and int(given.max()) == n:
+            one = [int(j == column) for j in range(x.shape[-1])]
+            says = f"ids from {int(given.min())} to {n} in column {column}, where the model knows 0 to {n - 1}"
+            yield Mend("out-of-range-ids", f"ids {column}", says, f"({{x}} - torch.tensor({one}, device={{x}}.device))")
+            return
         says = (
             f"ids from {int(given.min())} to {int(given.max())} in column {column}, where the model knows 0 to {n - 1}; make its table larger, "
             "or send unknown ids to one it knows"

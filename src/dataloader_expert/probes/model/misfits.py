@@ -20,6 +20,7 @@ from dataloader_expert.probes.model.ways import (
     TARGETS,
     Way,
     parameters,
+    target_first,
     ways,
     wrapped,
 )
@@ -102,8 +103,9 @@ class _Trial:
             for other in self.with_keys(way, error):
                 if self.fails(other) is None:
                     return replace(self.further(other), error=in_short(error))
-        for way in self.ways if self.n and self.n != self.all else ():
-            if self.fails(way, whole=True) is None:  # it takes batches of one size
+        for way in self.ways[:2] if self.n and self.n != self.all else ():
+            of_size = re.search(rf"\b{self.all}\b", self.said_to.get(way.code(), "")) is not None
+            if of_size and self.fails(way, whole=True) is None:  # it takes batches of one size
                 self.few, self.n = self.batch, self.all
                 self.done.clear()
                 return self.further(way)
@@ -118,6 +120,9 @@ class _Trial:
                         return replace(found, error=in_short(first) or found.error)
                     if time.monotonic() > self.until:
                         return self.not_mended(without, first)
+        turned = target_first(self.model, self.few)
+        if turned is not None and self.fails(turned) is None:
+            return replace(self.further(turned), error=in_short(first))
         return self.not_mended(without, first)
 
     def beyond_the_few(self, way: Way) -> Exception | None:
@@ -205,7 +210,7 @@ class _Trial:
         text += f" and gets [B{''.join(f', {d}' for d in x.shape[1:])}]"
         return Misfit("shape-mismatch", field, text, cured=False)
 
-    def looked_up(self, way: Way) -> Lookup | None:
+    def refused_ids(self, way: Way) -> Lookup | None:
         """The table that refuses its ids, and these."""
         from torch import nn
 
@@ -275,7 +280,8 @@ class _Trial:
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
-                for mend in mends(x, self.want, said, self.looked_up(inner) if "out of range" in said else None):
+                table = self.refused_ids(inner) if "out of range" in said else None
+                for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
 
@@ -393,7 +399,7 @@ class _Trial:
 
     def limit(self, way: Way) -> None:
         """Cuts the batch, once, to what runs in a second or so, by the time of the few: a large model takes minutes over it."""
-        if self.limited or not self.n or self.all <= self.n:
+        if self.limited or not self.n or self.all <= self.n or self.run(way).error is not None:
             return
         self.limited = True
         rows = max(self.n, int(self.n * WHOLE_S / max(1e-9, self.run(way).seconds)))

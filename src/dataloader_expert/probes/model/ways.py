@@ -112,7 +112,8 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         needed, optional = [*main, *needed], [p for p in optional if p not in main]
     found: list[Way] = []
     if isinstance(batch, Mapping) and takes_keywords(model) and all(n.isidentifier() for n in tensors):
-        found.append(Way(tuple((n, where[n]) for n in tensors), tuple(tensors), target))
+        named = ([*tensors], [n for n in tensors if n != aim])  # it may refuse the label
+        found += [Way(tuple((n, where[n]) for n in names), tuple(names), target) for names in named]
     if isinstance(batch, Mapping):
         whole = [p for p in (*needed, *optional) if p in batch]
         if all(p in batch for p in needed) and any(p not in tensors for p in whole):  # nested: each entry as it is
@@ -156,15 +157,26 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
-    if len(needed) == 1 and len(tensors) == 2 and isinstance(batch, list | tuple) and aim is not None:
-        first = next(n for n in tensors if n != aim)
-        said = (
-            "key-missing",
-            aim,
-            f"the batch is (target, input): the model takes its second part, {aim}, and {first} is the target",
-        )
-        found.append(Way(((None, where[aim]),), (aim,), where[first], told=(said,)))
     return found
+
+
+def target_first(model: Any, batch: Any) -> Way | None:
+    """The way for a batch of (target, input), where the first part may be a target: a number a sample."""
+    import torch
+
+    where = accessors(batch)
+    tensors = {n: v for n, v in flat(batch) if isinstance(v, torch.Tensor) and n in where}
+    if len(parameters(model)[0]) != 1 or len(tensors) != 2 or not isinstance(batch, list | tuple):
+        return None
+    (first, y), (second, x) = tensors.items()
+    if x.ndim < 2 or not (y.ndim < 2 or y.shape[1:] == (1,)):
+        return None
+    said = (
+        "key-missing",
+        second,
+        f"the batch is (target, input): the model takes its second part, {second}, and {first} is the target",
+    )
+    return Way(((None, where[second]),), (second,), where[first], told=(said,))
 
 
 def parameters(model: Any) -> tuple[list[str], list[str], bool]:
