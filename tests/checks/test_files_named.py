@@ -11,7 +11,9 @@ from tests.making.scanning import scan
 
 def test_samples_on_another_scale_are_named_by_their_files(tmp_path: Path) -> None:
     """Our promise: whoever deletes the named files deletes no good ones; small files are read many at a time."""
-    rng = np.random.default_rng()
+    seed = int(np.random.default_rng().integers(2**32))
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
     odd = sorted(rng.choice(300, 10, replace=False).tolist())
     for i in range(300):
         cloud = rng.normal(0, 1, (64, 3)) * (1000 if i in odd else 1)

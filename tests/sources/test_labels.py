@@ -86,7 +86,7 @@ def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
     """Our promise: what rests on a guess is info, says so, and hides no difference between rows."""
     pairs = [[DRAW.randrange(30), DRAW.randrange(6), i % 5] for i in range(400)]
     rows = [list(row) for row in sorted(set(map(tuple, pairs)))]
-    rows += [[99 + i, 7, 0] for i in range(2000)]  # rows apart, of one value
+    rows += [[99 + i, 7 + i % 2, 0] for i in range(2000)]  # rows apart, of one label
     path = table(tmp_path / "t.csv", ["person", "thing", "score"], rows)
     guessed = scan(path, tmp_path)
     assert warned(guessed) == set()

@@ -20,8 +20,8 @@ TIMES, BANDS = 48, 16
 """Frames over the whole length of a recording, and bands of each."""
 LOWEST, HIGHEST = 80.0, 7000.0
 """The frequencies of the bands, in Hz: hum below is the room's, and codecs drop what is above."""
-FLOOR = 1e-5
-"""The least energy that counts, of the largest: 50 dB below, where a codec's noise is."""
+FLOOR = 1e-4
+"""The least energy that counts, of the largest: 40 dB below, where noise and codecs decide."""
 ALIKE, LENGTHS = 0.95, 0.02
 """The least correlation of copies, and the most by which their lengths differ."""
 RANK, UNLIKE, FAR_LESS = 10, 0.25, 0.2

@@ -14,8 +14,12 @@ from dataloader_expert.probes.model.ways import functions
 N = 12
 
 
-def check(model: nn.Module, batch: Any, label: str | None = None) -> Verdict:
+@pytest.fixture(autouse=True)
+def seeded() -> None:
     torch.manual_seed(0)
+
+
+def check(model: nn.Module, batch: Any, label: str | None = None) -> Verdict:
     return judged(model, batch, label)
 
 
