@@ -141,11 +141,13 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
             crowd[at + mine] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
         near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
         found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
-    return [
-        (a, b)
-        for a, b, apart in found
-        if min(crowd[a], crowd[b]) > UNLIKE or apart <= FAR_LESS * min(crowd[a], crowd[b])
-    ]
+    return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]
+
+
+def _stands_out(apart: float, nearest: float) -> bool:
+    """Whether a pair that differs by ``apart`` is alike beyond what others are, of which the ``RANK``-th nearest differs by ``nearest``:
+    where that one would pass as a copy too, none is."""
+    return nearest > UNLIKE or (nearest > 1 - ALIKE and apart <= FAR_LESS * nearest)
 
 
 CHECK = NearSounds
