@@ -63,11 +63,18 @@ def prompted(shared: int, of: int = 10_000, answered: bool = True) -> Data:
     )
 
 
-def priced(lost: int = 0) -> Data:
-    """Visits and purchases, of which all but some have a price."""
-    kinds = ["visit", "purchase", "visit", "search"] * 100
+def priced(lost: int = 0, blank: bool = False) -> Data:
+    """Visits and purchases, of which all but some have a price; or rows of which some are blank."""
+    kinds: list[Any] = ["visit", "purchase", "visit", "search"] * 100
     absent = [kind != "purchase" or i < 4 * lost for i, kind in enumerate(kinds)]
-    return Data({"event": kinds, "price": NOISE + 9}, kinds={"event": "category"}, nulls={"price": absent})
+    if blank:
+        absent = [i % 10 == 0 for i in range(400)]
+        kinds = [None if gone else kind for kind, gone in zip(kinds, absent, strict=True)]
+    return Data(
+        {"event": kinds, "price": NOISE + 9},
+        kinds={"event": "category"},
+        nulls={"price": absent} | ({"event": absent} if blank else {}),
+    )
 
 
 def held(values: Any, n: int) -> Any:
@@ -166,6 +173,7 @@ PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
 WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
+MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
 QUARTERS = [f"s{i // 100}" for i in range(400)]
 DOZENS = ["train"] * 12 + ["test"] * 12
@@ -393,6 +401,8 @@ SILENT = {
         "a class of large things, of which the rows are sorted": stretched(
             lambda x: x * 1000, label=["small"] * 250 + ["large"] * 100 + ["small"] * 50
         ),
+        "a flag that is set from one row on": Data({"x": (np.arange(400) > 300).astype(float)}),
+        "a price that rose": Data({"x": np.where(np.arange(400) > 250, 59.0, 49.0)}),
         "a few rows of a stretch": stretched(lambda x: x * 1000, first=330, last=350),
         "one unit at each site": sites(),
         "kinds with sizes of their own": Data(
@@ -552,6 +562,16 @@ SILENT = {
         "one largest value": Data({"x": with_channel(0, np.clip(WINDOWS[..., 0], -9, 2.6))}, kinds={"x": "array"}),
         "a channel of marks": Data({"x": with_channel(0, (WINDOWS[..., 0] > 0).astype(float))}, kinds={"x": "array"}),
         "padding": Data({"x": np.where(np.arange(40)[None, :, None] > 30, 0, np.abs(WINDOWS))}, kinds={"x": "array"}),
+        "padding with another number": Data(
+            {
+                "x": np.where(
+                    np.arange(40)[None, :, None] > 20 + np.arange(100)[:, None, None] % 20, -1, np.abs(WINDOWS)
+                )
+            },
+            kinds={"x": "array"},
+        ),
+        "decibels that end at a floor": Data({"mel": np.maximum(WINDOWS * 30 - 50, -80)}, kinds={"mel": "array"}),
+        "actions that go as far as they may": Data({"actions": np.clip(WINDOWS, -1, 1)}, kinds={"actions": "array"}),
     },
     "still_since": {
         "counts that are often zero": Data({"n": np.maximum(0, np.rint(NOISE * 2)).astype(int)}),
@@ -561,6 +581,14 @@ SILENT = {
             "label",
         ),
         "a rare event": Data({"n": (np.arange(400) == 7).astype(int)}),
+        "a flag that is set from one row on": Data({"n": (np.arange(400) > 300).astype(int)}),
+        "two of four classes, by which rows are sorted": Data(
+            {
+                "n": np.where((np.arange(400) // 100) % 3 == 0, np.rint(NOISE * 9), 0),
+                "label": np.repeat(list("abcd"), 100),
+            },
+            "label",
+        ),
         "sorted counts": Data({"n": np.sort(np.rint(NOISE * 2)).astype(int)}),
     },
     "near_sounds": {
@@ -584,6 +612,9 @@ SILENT = {
         "a whole sample of one value": Data({"x": np.r_[WINDOWS, np.zeros((1, 40, 3))]}),
         "a channel that often rests": Data({"x": with_channel(2, np.repeat(NOISE, 10).reshape(100, 40))}),
         "a channel of steps": Data({"x": with_channel(2, (WINDOWS[..., 0] > 2.2).astype(float))}),
+        "sequences of vectors, padded at their ends": Data(
+            {"x": np.where(np.arange(20)[None, :, None] > 12 + np.arange(100)[:, None, None] % 9, 0.0, MANY)}
+        ),
         "channels of images of bytes": Data(
             {"x": np.stack(PIXELS) * np.array([1, 1, 0], np.uint8)}, kinds={"x": "image"}
         ),
@@ -663,6 +694,7 @@ SILENT = {
         "alike": sounds(sound(), sound(3000)),
         "a peak without a run": sounds(sound(), sound(9000)),
         "a quiet one": sounds(sound(), sound(60)),
+        "pulses": sounds(sound(), np.where(np.arange(8000) % 80 < 20, 9000, -3000).astype(np.int16)[:, None]),
         "a low tone, whose crests are flat": sounds(
             sound(), (9000 * np.sin(np.arange(8000) / 200)).astype(np.int16)[:, None]
         ),
@@ -942,6 +974,7 @@ SPEAKS = {
             "info",
         ),
         "prices of purchases alone": (priced(), "missing-values", "info"),
+        "blank rows": (priced(blank=True), "missing-values", "warning"),
         "a price that some purchases lack": (priced(lost=9), "missing-values", "warning"),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
@@ -1559,6 +1592,11 @@ SPEAKS = {
         ),
     },
     "flat_components": {
+        "the background of pictures that were standardised": (
+            Data({"x": np.insert(np.maximum(NOISE.reshape(-1, 4), -0.4242), 2, -0.4242, axis=1)}),
+            "constant-field",
+            "info",
+        ),
         "a feature that is always one value": (
             Data({"x": np.insert(NOISE.reshape(-1, 4), 2, 1.5, axis=1)}),
             "constant-field",

@@ -15,7 +15,7 @@ from dataloader_expert.checks.rows_kept import Named, texts_of
 from dataloader_expert.facts import Fact
 from dataloader_expert.sources.base import Block
 
-KEPT, CELLS, MOST_KINDS, MOST_FIELDS = 20_000, 2_000_000, 20, 200
+KEPT, CELLS, MOST_KINDS, MOST_NAMES, MOST_FIELDS = 20_000, 2_000_000, 20, 1_000, 200
 LEAST, NEARLY = 20, 0.99
 """The fewest samples of a kind that count, and the share of them that agree."""
 
@@ -25,7 +25,14 @@ class AbsentByKind(Check):
         super().__init__(context)
         plain = [f for f in context.fields if not f.shape][:MOST_FIELDS]
         self.fields = [f.name for f in plain if f.name != context.label]
-        self.kinds = {f.name: Named(MOST_KINDS) for f in plain if f.kind in ("category", "boolean")}
+        roles = context.roles
+        aside = {r.field for r in (roles.split, context.grouped, roles.time, *roles.keys) if r is not None} | {
+            context.label
+        }
+        self.kinds = {
+            f.name: Named(MOST_NAMES) for f in plain if f.kind in ("category", "boolean") and f.name not in aside
+        }
+        """Not the label, whose classes a field would give away, nor what says where a sample is from."""
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
 
     def applies(self) -> bool:
@@ -45,6 +52,7 @@ class AbsentByKind(Check):
             kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
         for name, named in self.kinds.items():
             kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+            kept[f"known {name}"] = np.array([bool(t) for t in texts_of(block.columns.get(name), rows, 1)], bool)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -65,12 +73,16 @@ class AbsentByKind(Check):
             for name, named in self.kinds.items()
             if not named.many
         }
+        of_kind = {name: of for name, of in of_kind.items() if len(of[0]) <= MOST_KINDS}
         for field in self.fields:
             absent = rows[f"absent {field}"].astype(bool)
             if not absent.any() or absent.all():
                 continue
             for name, (values, whose) in of_kind.items():
-                if name != field and (found := _decided(absent, whose, len(values))) is not None:
+                known = rows[f"known {name}"]
+                if name == field or not absent[known].any():
+                    continue
+                if (found := _decided(absent[known], whose[known], len(values))) is not None:
                     told = sorted(self.kinds[name].texts.get(int(values[k]), "") for k in found)
                     yield Fact(
                         BY_KIND, {"by": name, "has": told}, self.evidence("sampled", len(absent)), {"field": field}

@@ -18,10 +18,13 @@ WIDE, CHANNELS = 4096, 64
 def features_of(fields: Iterable[Field], label: str | None) -> dict[str, Field]:
     """The components of the fields that are rows of features, as fields, by name."""
     found: dict[str, Field] = {}
+    fields = list(fields)
+    names = {field.name for field in fields}
     for field in fields:
         width = field.shape[0] if len(field.shape) == 1 and field.kind in KINDS and field.name != label else None
         if width is not None and 2 <= width <= MOST and field.dtype.startswith(("float", "int", "uint")):
-            found |= {f"{field.name}[{i}]": Field(f"{field.name}[{i}]", "number", field.dtype) for i in range(width)}
+            made = {f"{field.name}[{i}]": Field(f"{field.name}[{i}]", "number", field.dtype) for i in range(width)}
+            found |= made if not names & made.keys() else {}
     return found
 
 
@@ -32,7 +35,9 @@ def with_features(block: Block, features: Mapping[str, Field]) -> Block:
         of, at = vector_of(name), name[name.rindex("[") + 1 : -1]
         column = block.columns.get(of)
         values = None if column is None else column.values if hasattr(column.values, "dtype") else column.stacked
-        if column is not None and values is not None and values.ndim == 2 and values.shape[1] > int(at):
+        if column is None or values is None or values.dtype.kind not in "biuf":
+            continue
+        if values.ndim == 2 and values.shape[1] > int(at):
             columns[name] = Column(values[:, int(at)], column.nulls)
     return replace(block, columns=columns) if len(columns) > len(block.columns) else block
 

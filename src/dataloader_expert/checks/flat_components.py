@@ -9,7 +9,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.features import called, channel_axis
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -28,7 +28,8 @@ VARIES, OFTEN, LOOKED = 0.9, 0.9, 16
 """The least share of a channel's steps that change it: a measurement; the least share of samples in which it varies; and the samples of
 each block whose steps are counted."""
 USUAL = 0.05
-"""The share of zeros in the other components from which a component of zeros is no surprise: counts of rare words, the margin of an image."""
+"""The share of zeros, or of the least value, in the other components from which a component of these is no surprise: counts of rare words,
+the margin of an image."""
 POINTS = {"keypoints", "landmarks"}
 """Words in the names of points with a mark each of whether they are seen: all may be."""
 TOLD = 8
@@ -42,7 +43,7 @@ class _Seen:
     samples: int = 0
     zeros: Any = 0
     values: int = 0
-    """Zeros of each component, among so many values of each that were counted."""
+    """Zeros, and values at the least of all, of each component, among so many values of each that were counted."""
     steps: Any = 0
     changes: Any = 0
     """Of each channel: pairs of neighbours, where it is not flat, and how many of them differ."""
@@ -61,6 +62,8 @@ class FlatComponents(Check):
             if f.kind in KINDS and f.name != context.label and not (context.objects is not None and f.shape[:1] == (None,))
             and not has_boxes(f) and not set(words(f.name)) & POINTS and (axis := channel_axis(f)) is not None
         }  # fmt: skip
+        shapes = {f.name: f.shape for f in context.fields}
+        self.widths = {name: shapes[name][axis - 1] for name, axis in self.axes.items()}
         self.found = {name: _Seen() for name in self.axes}
         self.where = Places()
 
@@ -89,15 +92,15 @@ class FlatComponents(Check):
         if values.ndim <= (axis if axis > 0 else 1):
             return
         values = np.moveaxis(values, axis, 1).reshape(len(values), values.shape[axis], -1)  # sample, component, step
-        if seen.low is not None and len(seen.low) != values.shape[1]:
+        if values.shape[1] != self.widths[name]:
             return
-        lows, highs = values.min(2), values.max(2)
-        low, high = lows.min(0), highs.max(0)
+        lows, highs = np.fmin.reduce(values, 2), np.fmax.reduce(values, 2)
+        low, high = np.fmin.reduce(lows, 0), np.fmax.reduce(highs, 0)
         seen.low = low if seen.low is None else np.fmin(seen.low, low)
         seen.high = high if seen.high is None else np.fmax(seen.high, high)
         seen.samples += len(values)
         some = values[:LOOKED]
-        seen.zeros += (some == 0).sum((0, 2))
+        seen.zeros += ((some == 0) | (some == low.min())).sum((0, 2))
         seen.values += len(some) * values.shape[2]
         if not apart or values.shape[2] < LEAST:
             return
@@ -105,6 +108,7 @@ class FlatComponents(Check):
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
         flat[flat.all(1)] = False  # the whole sample: told as such
+        flat[_padded(flat, lows)] = False
         at = list(rows)
         for i, k in np.argwhere(flat).tolist():
             seen.flat[k] = seen.flat.get(k, 0) + 1
@@ -120,7 +124,7 @@ class FlatComponents(Check):
             if mine.low is None:
                 self.found[name] = theirs
                 continue
-            if theirs.low is None or len(mine.low) != len(theirs.low):
+            if theirs.low is None:
                 continue
             mine.low, mine.high = np.fmin(mine.low, theirs.low), np.fmax(mine.high, theirs.high)
             for count in ("samples", "zeros", "values", "steps", "changes"):
@@ -135,12 +139,13 @@ class FlatComponents(Check):
         for name, seen in self.found.items():
             if seen.samples < LEAST or seen.low is None:
                 continue
-            always = np.flatnonzero(seen.low == seen.high).tolist()
+            always = np.flatnonzero((seen.low == seen.high) & np.isfinite(seen.low)).tolist()
             if always and len(always) < len(seen.low):
                 value = {
                     "components": [{"component": k, "value": float(seen.low[k])} for k in always[:TOLD]],
                     "count": len(always),
                     "of": len(seen.low),
+                    "floor": float(np.nanmin(seen.low)),
                     "zeros": round(float(np.delete(seen.zeros, always).mean() / seen.values), 4),
                     "axis": self.axes[name],
                 }
@@ -160,7 +165,7 @@ class FlatComponents(Check):
                 for c in v["components"]
             ]
             more = "" if v["count"] <= len(told) else f", and {v['count'] - len(told)} more"
-            natural = v["zeros"] >= USUAL and all(c["value"] == 0 for c in v["components"])
+            natural = v["zeros"] >= USUAL and all(c["value"] in (0, v["floor"]) for c in v["components"])
             yield finding(
                 "constant-field",
                 "info" if natural else "warning",
@@ -171,19 +176,35 @@ class FlatComponents(Check):
                 [{"field": name}],
                 v["count"],
             )
-        for fact in facts.all(AT_TIMES):
-            v, name = fact.value, str(fact.at["field"])
-            channel = called(name, shapes.get(name, ()), v["axis"], int(str(fact.at["component"])))
+        for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(AT_TIMES)):
+            of = sorted(facts.all(AT_TIMES, field=name), key=lambda fact: -fact.value["count"])
+            axis = self.axes.get(name, 1)
+            told = [
+                f"{called(name, shapes.get(name, ()), axis, int(str(f.at['component'])))} throughout {f.value['count']:,} of "
+                f"{f.value['of']:,} samples"
+                for f in of
+            ]
+            more = f", and {len(told) - TOLD} more" if len(told) > TOLD else ""
             yield finding(
                 "constant-samples",
                 "warning",
-                f"{channel} holds one value throughout {v['count']:,} of {v['of']:,} samples, while it changes from step to step in "
-                "the others",
-                fact,
+                f"{number(len(of), 'channel')} of {escaped(name)} {verb(len(of), 'hold')} one value in some samples, while "
+                f"{'it changes' if len(of) == 1 else 'they change'} from step to step in the others: {', '.join(told[:TOLD])}{more}",
+                of,
                 "find out whether it was measured there; if not, mark these samples' channel as missing, or drop them",
-                v["where"],
-                v["count"],
+                dealt([f.value["where"] for f in of]),
+                max(f.value["count"] for f in of),
             )
+
+
+def _padded(flat: Any, lows: Any) -> Any:
+    """The samples whose flat components are the last ones, at one value: steps of a sequence that is shorter than the others; bool [n]."""
+    import numpy as np
+
+    width, count = flat.shape[1], flat.sum(1)
+    suffix = flat == (np.arange(width)[None] >= width - count[:, None])
+    last = lows[:, -1:]
+    return (count > 1) & suffix.all(1) & ((lows == last) | ~flat).all(1)
 
 
 CHECK = FlatComponents

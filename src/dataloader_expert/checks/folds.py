@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, finding, verb
@@ -34,8 +33,8 @@ class Folds(Check):
             ),
             None,
         )
-        self.folds: set[Any] = set()
-        self.of: dict[str, set[Any]] = {}
+        self.folds: set[str] = set()
+        self.of: dict[str, set[str]] = {}
         """The folds of each group."""
 
     def applies(self) -> bool:
@@ -48,11 +47,11 @@ class Folds(Check):
             return
         values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
         for i, (group, fold) in enumerate(zip(self.context.groups_of(block), values, strict=False)):
-            absent = fold is None or fold != fold or (column.nulls is not None and column.nulls[i])
-            if group is not None and not absent and isinstance(fold, str | int | float):
-                self._add(group_name(group), {fold})
+            plain = isinstance(fold, str | int | float) and fold == fold
+            if group is not None and plain and not (column.nulls is not None and column.nulls[i]):
+                self._add(group_name(group), {fold.strip() if isinstance(fold, str) else f"{fold:g}"})
 
-    def _add(self, group: str, folds: set[Any]) -> None:
+    def _add(self, group: str, folds: set[str]) -> None:
         self.folds |= folds
         self.of.setdefault(group, set()).update(folds)
 

@@ -29,6 +29,9 @@ class LabelBase(Check):
         super().__init__(context)
         self.counts: dict[str, dict[int, int]] = {}
         """Samples of each class number, by file."""
+        self.classes: set[int] = set()
+        self.many = False
+        """Whether there are too many files, or numbers that are no classes."""
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
@@ -49,16 +52,23 @@ class LabelBase(Check):
             self._add(file, dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
     def _add(self, file: str, counts: dict[int, int]) -> None:
-        if file not in self.counts and len(self.counts) >= MOST_FILES:
+        self.classes |= counts.keys()
+        if self.many:
             return
         own = self.counts.setdefault(file, {})
         for value, n in counts.items():
-            if value in own or len(own) < MOST_CLASSES:
-                own[value] = own.get(value, 0) + n
+            own[value] = own.get(value, 0) + n
+        if len(self.counts) > MOST_FILES or len(self.classes) > MOST_CLASSES:
+            self.many = True
+            self.counts.clear()
+            self.classes.clear()
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, LabelBase)
         self.seen += other.seen
+        if other.many:
+            self.many = True
+            self.counts.clear()
         for file, counts in other.counts.items():
             self._add(file, counts)
 
@@ -72,6 +82,7 @@ class LabelBase(Check):
                 value = {"files": sorted(found)[:TOLD], "count": len(found), "of": len(self.counts), "samples": samples}
                 value |= {"end": ends[0], "beyond": ends[1]}
                 yield Fact(BASES, value, self.evidence(), {"field": self.context.label, "by": by})
+                return  # seen from them, the others are moved the other way
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BASES):
@@ -93,10 +104,10 @@ class LabelBase(Check):
 def _by_file(files: list[str], rows: Any) -> dict[str, Any]:
     if len(set(files)) <= 1:
         return dict.fromkeys(files[:1], rows)
-    found: dict[str, list[int]] = {}
+    found: dict[str, Any] = {}
     for file, row in zip(files, rows.tolist(), strict=True):
         found.setdefault(file, []).append(row)
-    return dict(found)
+    return found
 
 
 def moved(counts: dict[str, dict[int, int]], by: int) -> list[str]:

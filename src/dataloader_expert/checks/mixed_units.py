@@ -9,7 +9,7 @@ was set to another unit one day.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
@@ -17,18 +17,60 @@ from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import called, channel_axis
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
-from dataloader_expert.checks.units import GROUPS, MOST_GROUPS, middle, odd_groups, odd_stretch, tells
+from dataloader_expert.checks.units import (
+    CHANGED,
+    FEWEST,
+    GROUPS,
+    LARGEST,
+    LEAST,
+    MOST_GROUPS,
+    middle,
+    odd_groups,
+    odd_stretch,
+    tells,
+)
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import GROUP_WORDS, words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
-CHANGED = Quantity(
-    "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
-)
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
+PLACES = GROUP_WORDS | {
+    *(
+        "site",
+        "device",
+        "sensor",
+        "station",
+        "source",
+        "lab",
+        "machine",
+        "meter",
+        "city",
+        "region",
+        "country",
+        "scanner",
+        "camera",
+    ),
+    *(
+        "batch",
+        "shop",
+        "store",
+        "center",
+        "centre",
+        "instrument",
+        "vendor",
+        "location",
+        "unit",
+        "file",
+        "shard",
+        "year",
+        "month",
+    ),
+}
+"""Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
@@ -62,7 +104,8 @@ class MixedUnits(Check):
         }
         """Of windows and the like: of each channel the mean and the size are compared."""
         self.shapes = {f.name: f.shape for f in context.fields}
-        width = len(self.numbers) + len(self.groups) + len(self.kinds) + 2
+        of_channels = sum(self.shapes[name][axis - 1] or 0 for name, axis in self.channels.items())
+        width = 2 * of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 2
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
         self.files = Files()
 
@@ -101,7 +144,7 @@ class MixedUnits(Check):
         for i, value in enumerate(values):
             if getattr(value, "ndim", 0) == len(self.shapes[name]) and value.shape[axis - 1] == width and value.size:
                 flat = np.moveaxis(value, axis - 1, 0).reshape(width, -1)
-                if flat.dtype.kind in "iuf":
+                if flat.dtype.kind in "iuf" and float(np.abs(flat).max()) <= LARGEST:  # NaN is not
                     made[0, :, i] = flat.mean(1, dtype=np.float64)
                     made[1, :, i] = np.sqrt(np.square(flat, dtype=np.float64).mean(1))
         known = {called(name, self.shapes[name], axis, k): made[:, k] for k in range(width)}
@@ -135,7 +178,7 @@ class MixedUnits(Check):
             if of in told:
                 continue
             numbers = rows[key]
-            there = np.isfinite(numbers)
+            there = np.abs(numbers) <= LARGEST
             here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
@@ -172,8 +215,9 @@ class MixedUnits(Check):
             several = False
             for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
                 at = np.flatnonzero(whose == k)
-                others = np.delete(numbers, at)
-                found = odd_stretch(numbers[at], middle(others) if len(others) else None)
+                if len(at) < LEAST * FEWEST:
+                    continue
+                found = odd_stretch(numbers[at], middle(np.delete(numbers, at)) if len(at) < len(numbers) else None)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
                 several = True
@@ -194,9 +238,12 @@ class MixedUnits(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNITS):
-            where = _in_group(fact)
+            where, group = _in_group(fact), str(fact.at["group"])
+            site = group == FILE or set(words(group)) & PLACES
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
-            yield _told(fact, where, fact.value["median"], place)
+            found = _told(fact, where, fact.value["median"], place)
+            # kinds of things may have sizes of their own, and some conversion fits by chance
+            yield found if site else replace(found, severity="info")
         for fact in facts.all(CHANGED):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")

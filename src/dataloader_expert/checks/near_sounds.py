@@ -20,6 +20,8 @@ TIMES, BANDS = 48, 16
 """Frames over the whole length of a recording, and bands of each."""
 LOWEST, HIGHEST = 80.0, 7000.0
 """The frequencies of the bands, in Hz: hum below is the room's, and codecs drop what is above."""
+LOUDEST = 1e10
+"""No recording's samples are larger."""
 FLOOR = 1e-4
 """The least energy that counts, of the largest: 40 dB below, where noise and codecs decide."""
 ALIKE, LENGTHS = 0.95, 0.02
@@ -30,7 +32,7 @@ may have if it does not."""
 MOST, AT_ONCE, LEAST = 20_000, 256, 1024
 """The most recordings that are compared, how many at a time, and the fewest frames of one."""
 RULE = f"a correlation of {ALIKE} of the energy in {BANDS} bands over {TIMES} frames"
-MISSED = "near copies of recordings that begin elsewhere, or are faster, slower or resampled to half the rate"
+MISSED = "near copies of recordings that begin elsewhere, or are faster, slower resampled to half the rate, or of which there are ten"
 
 
 class NearSounds(Check):
@@ -83,8 +85,10 @@ class NearSounds(Check):
             return
         rows = self.kept.all()
         patterns, lengths = np.concatenate(self.patterns), np.concatenate(self.lengths)
-        _, first = np.unique(rows.digest, return_index=True)
-        kept = np.sort(first[patterns[first].any(1)])  # one of each content
+        order = np.argsort(rows.index, kind="stable")
+        _, first = np.unique(rows.digest[order], return_index=True)
+        first = order[first]
+        kept = np.sort(first[patterns[first].any(1)])  # the first of each content
         pairs = sorted((int(kept[a]), int(kept[b])) for a, b in alike(patterns[kept].astype(np.float32), lengths[kept]))
         yield near_fact(self.kept, rows, "recordings", pairs, RULE, self.evidence(), MISSED)
 
@@ -102,6 +106,8 @@ def pattern(value: Any, rate: float) -> Any:
 
     nothing = np.zeros(TIMES * BANDS, np.float16)
     if not hasattr(value, "shape") or len(value) < LEAST or not rate > 2 * LOWEST:
+        return nothing
+    if not value.size or value.dtype.kind not in "iuf" or not np.isfinite(value).all() or np.abs(value).max() > LOUDEST:
         return nothing
     sound = value.astype(np.float32)
     sound = sound.mean(1) if sound.ndim > 1 else sound
@@ -139,6 +145,7 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
         likeness[mine, at + mine] = -1
         if n > 2 * RANK:
             crowd[at + mine] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
+        likeness[crowd[at + mine] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
         near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
         found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
     return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]

@@ -6,11 +6,13 @@ was the most that could be recorded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.features import called, channel_axis
+from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -52,7 +54,7 @@ class Saturated(Check):
         self.ends: dict[At, list[int]] = {}
         """The steps that stay there, and the samples."""
         self.steps: dict[tuple[str, int], list[int]] = {}
-        """Of each channel: pairs of neighbours, and how many of them differ."""
+        """Of each channel: pairs of neighbours, how many of them differ, and how many rest at an end."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -77,23 +79,31 @@ class Saturated(Check):
         if values.shape[2] < OF_STEPS or values.shape[1] != (self.shapes[name][self.axes[name] - 1] or 0):
             return
         same = values[:, :, 1:] == values[:, :, :-1]
+        same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
         for k in range(values.shape[1]):
-            pairs = self.steps.setdefault((name, k), [0, 0])
+            pairs = self.steps.setdefault((name, k), [0, 0, 0])
             pairs[0] += same[:, k].size
             pairs[1] += int(same[:, k].size - same[:, k].sum())
             for end, reached in ((1, values[:, k].max(1)), (-1, values[:, k].min(1))):
                 held = (same[:, k] & (values[:, k, 1:] == reached[:, None])).sum(1)
-                for i in np.flatnonzero((held >= EACH) & (reached != 0) & (held < same.shape[2])).tolist():
+                at_end = (held >= EACH) & (reached != 0) & np.isfinite(reached) & (held < same.shape[2])
+                pairs[2] += int(held[at_end].sum())
+                for i in np.flatnonzero(at_end).tolist():
                     at = (name, k, end, float(reached[i]))  # of no signal there is nothing to say
-                    if self._count(at, int(held[i]), 1):
-                        self.where.add(at, block, first + i, name)
+                    self._count(at, int(held[i]), 1)
+                    self.where.add(at, block, first + i, name)
 
-    def _count(self, at: At, steps: int, samples: int) -> bool:
-        if at not in self.ends and len(self.ends) >= MOST:
-            return False
+    def _count(self, at: At, steps: int, samples: int) -> None:
         own = self.ends.setdefault(at, [0, 0])
         own[:] = own[0] + steps, own[1] + samples
-        return True
+        if len(self.ends) > 2 * MOST:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Keeps the values with the smallest digests: these were kept wherever they were met, so that their counts are whole."""
+        kept = sorted(self.ends, key=lambda at: digest64(repr(at).encode()))[:MOST]
+        self.ends = {at: self.ends[at] for at in kept}
+        self.where.found = {kind: found for kind, found in self.where.found.items() if kind in self.ends}
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Saturated)
@@ -101,15 +111,22 @@ class Saturated(Check):
         for at, (steps, samples) in other.ends.items():
             self._count(at, steps, samples)
         for of, pairs in other.steps.items():
-            own = self.steps.setdefault(of, [0, 0])
-            own[:] = own[0] + pairs[0], own[1] + pairs[1]
+            own = self.steps.setdefault(of, [0, 0, 0])
+            own[:] = (a + b for a, b in zip(own, pairs, strict=True))
         self.where.merge(other.where)
 
     def facts(self) -> Iterator[Fact]:
+        self._prune()
+        limits = Counter((name, end, value) for name, _, end, value in self.ends)
+        """Channels that have this end."""
         for at, (steps, samples) in sorted(self.ends.items()):
             name, k, end, value = at
-            pairs, changes = self.steps[name, k]
-            if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - steps):
+            pairs, changes, rests = self.steps[name, k]
+            width = self.shapes[name][self.axes[name] - 1] or 1
+            floor = 2 * limits[name, end, value] > width > 2 or (abs(value) == 1 and "action" in name.lower())
+            if floor:
+                continue  # the end of a scale, such as -80 dB, or of what an action may be
+            if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - rests):
                 told = {"value": value, "steps": steps, "count": samples, "where": self.where.of(at)}
                 yield Fact(
                     SATURATED, told, self.evidence(), {"field": name, "component": k, "end": END[end], "at": value}
@@ -132,9 +149,13 @@ class Saturated(Check):
                 f"{escaped(name)} is saturated in some samples: {', '.join(told[:TOLD])}{more}; elsewhere it changes from step to step",
                 of,
                 "drop these samples, or record them with a wider range: what lay beyond is lost",
-                dealt([f.value["where"] for f in of]),
+                dealt([[place] for place in _distinct(place for f in of for place in f.value["where"])]),
                 max(f.value["count"] for f in of),
             )
+
+
+def _distinct(places: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({place["sample"]: place for place in places}.values())
 
 
 CHECK = Saturated

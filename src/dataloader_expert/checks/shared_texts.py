@@ -12,6 +12,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import content_fields, digests
+from dataloader_expert.checks.pairs import content_digests
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -54,7 +55,7 @@ class SharedTexts(Check):
             self.kept.clear()
             return
         for split, part in self.context.by_split(block):
-            whole = digests(part, self.content)
+            whole = content_digests(part, self.content)
             for name in self.texts if split is not None else ():
                 if name not in part.columns:
                     continue
@@ -95,7 +96,7 @@ class SharedTexts(Check):
             yield finding(
                 "splits-near-overlap",
                 "warning",
-                f"{v['count']:,} of {v['samples']:,} samples of {escaped(v['other'])} have a {name} that {escaped(v['of'])} has as well, in samples "
+                f"{v['count']:,} of {v['samples']:,} samples of {escaped(v['other'])} share their {name} with samples of {escaped(v['of'])} "
                 f"that are otherwise different; within {escaped(v['of'])}, {v['within']:.1%} recur",
                 fact,
                 f"split by {name}, so that each is in one split only",

@@ -24,6 +24,8 @@ QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with
 CUT, CHANNEL, LEVELLED = "cut off", "silent channel", "clipped below full scale"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
+BETWEEN, LEVELS = 0.2, 50
+"""The least share of samples between a tenth and nine tenths of the peak, and the fewest levels that they have."""
 LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
 """The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
 has more; and how far below it the sample before is in the median."""
@@ -250,6 +252,9 @@ def levelled(value: Any) -> bool:
     for channel in range(value.shape[1]):
         begins = np.flatnonzero(stays[:, channel])
         before = size[begins, channel]
+        between = (size[:, channel] > 0.1 * peak[channel]) & (size[:, channel] < 0.9 * peak[channel])
+        if between.mean() < BETWEEN or len(np.unique(size[between, channel])) < LEVELS:
+            continue  # a wave of a few levels
         enough = len(begins) >= AGAIN and at[:, channel].mean() <= OF_PEAK and peak[channel] >= LOUD * _full(value)
         if enough and float(np.median(before)) < (1 - RUN_INTO) * peak[channel]:
             return True

@@ -326,8 +326,11 @@ class Statistics(Check):
     def _of_features(self) -> Iterable[Fact]:
         """The moments of each feature of a matrix, over the training split if there is one, and its statistics in each split."""
         by_field: dict[str, list[dict[str, float | None]]] = {}
+        by_name: dict[str, dict[str | None, Numbers]] = {}
+        for (field, _, split), part in self.numbers.items():
+            by_name.setdefault(field, {})[split] = part
         for name in self.context.features:
-            parts = {split: part for (field, _, split), part in self.numbers.items() if field == name}
+            parts = by_name.get(name, {})
             if len(parts) > 1:
                 for split, part in sorted((s, p) for s, p in parts.items() if s is not None):
                     yield Fact(
@@ -375,10 +378,10 @@ class Statistics(Check):
                 yield finding(
                     "missing-values",
                     "info",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {kind.value['by']} decides: those "
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {escaped(kind.value['by'])} decides: those "
                     f"of {escaped(has)} have it",
                     [fact, kind],
-                    f"nothing to do, as long as {kind.value['by']} is an input too",
+                    f"nothing to do, as long as {escaped(kind.value['by'])} is an input too",
                     places,
                     fact.value,
                 )

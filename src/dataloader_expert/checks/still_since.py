@@ -13,7 +13,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, numbers_of, texts_of
-from dataloader_expert.checks.units import tells
+from dataloader_expert.checks.units import CHANGED, tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -25,6 +25,8 @@ STILL = Quantity(
     "the rows of the longest run of one value of a field, and the next longest run of any value",
 )
 KEPT, CELLS, MOST_KINDS = 20_000, 2_000_000, 50
+CHANGES = 0.1
+"""The least share of the other rows' neighbours that differ: a flag that is set once has no usual runs."""
 LEAST, LONGER, CHANCE = 50, 10, 1e-12
 """The fewest rows, how many times as many they are as those of any other run, and how unlikely they must be by chance."""
 VARIES = 0.9
@@ -89,23 +91,29 @@ class StillSince(Check):
             first, last, next_longest = found
             if any(tells(kind, first, last) for other, kind in kinds.items() if other != name):
                 continue
+            of = max(1.0, self.seen / len(numbers))  # rows that were looked at stand for others
             value = {
                 "value": float(numbers[first]),
                 "first": int(rows["sample"][first]),
                 "last": int(rows["sample"][last]),
-                "rows": last - first + 1,
-                "next": next_longest,
+                "rows": round(of * (last - first + 1)),
+                "next": round(of * next_longest),
+                "at_an_end": first == 0 or last == len(numbers) - 1,
             }
             yield Fact(STILL, value, self.evidence("sampled", len(numbers)), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(STILL):
             v, name = fact.value, escaped(str(fact.at["field"]))
+            if facts.find(CHANGED, field=fact.at["field"]) is not None:
+                continue
+            about = "about " if (fact.evidence.seen or 0) < self.seen else ""
             yield finding(
                 "stuck-values",
-                "warning",
-                f"{name} is {v['value']:g} in all samples from {v['first']:,} to {v['last']:,}, where no other run of one value is longer than "
-                f"{v['next']:,}",
+                # what begins and ends again may be a season
+                "warning" if v["at_an_end"] or v["value"] != 0 else "info",
+                f"{name} is {v['value']:g} in all samples looked at from {v['first']:,} to {v['last']:,}, where no other run of one value is "
+                f"longer than {about}{v['next']:,}",
                 fact,
                 "find out whether it was filled in there; if not, mark these samples' values as missing",
                 [{"sample": v["first"], "file": self.files.of(v["first"]), "field": fact.at["field"]}],
@@ -132,6 +140,8 @@ def longest_run(numbers: Any) -> tuple[int, int, int] | None:
     if length * math.log(max(share, 1 / len(others))) > math.log(CHANCE):
         return None
     changes = float((others[1:] != others[:-1]).mean())
+    if changes < CHANGES:
+        return None
     if changes >= VARIES and numbers[first] != 0:
         return None  # told as stuck
     return first, first + length - 1, int(rest.max())

@@ -9,6 +9,8 @@ from functools import partial
 from operator import mul
 from typing import Any
 
+from dataloader_expert.facts import Quantity
+
 LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
 """The fewest rows of a group, and the fewest and most groups of a field."""
 INSIDE = 0.02
@@ -23,9 +25,16 @@ OVERLAP, FROM_FAR = 1.0, 100
 """Interquartile ranges by which they may differ if before they differed by so many times as many: a factor of a thousand leaves no doubt."""
 APART, CLEARLY = 10.0, 3.0
 """Or by so many before, if by any other conversion they would differ so many times as much."""
+DISTINCT = 10
+"""The fewest distinct numbers on both sides, where no conversion is known: flags and prices step."""
 BEYOND = 3.0
 """How many times the width of the other rows' numbers a stretch lies away from them, if it does not matter that these drift, nor
 whether a conversion is known."""
+LARGEST = 1e150
+"""Numbers beyond have no square."""
+CHANGED = Quantity(
+    "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
+)
 RUNS, FEWEST = 24, 6
 """The most runs of rows, and the fewest, in which a change from one row on is looked for."""
 TAIL = 0.1
@@ -118,7 +127,7 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     middles = np.sort([np.median(placed[whose == k]) for k in range(runs)])
     widest = int(np.diff(middles).argmax())
     low, high = middles[widest], middles[widest + 1]
-    above = placed > (math.sqrt(low * high) if low > 0 else (low + high) / 2)
+    above = placed > (math.sqrt(low) * math.sqrt(high) if low > 0 else (low + high) / 2)
     few = above.sum() * 2 < n if usual is None else abs(usual - high) > abs(usual - low)
     odd = above if few else ~above
     first, end = _densest(odd)
@@ -138,20 +147,26 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     if gap < BEYOND * usual_width and not all(least <= np.median(piece) <= most for piece in pieces):
         return None
     how = _conversion(own, rest)
-    if how is None and gap < BEYOND * usual_width:
+    several = min(len(np.unique(own)), len(np.unique(rest))) >= DISTINCT
+    if how is None and not (several and usual_width > 0 and gap >= BEYOND * usual_width):
         return None
     return Stretch(first, end - 1, how, float(np.median(placed[inside])), float(np.median(placed[~inside])))
 
 
 def tells(kinds: Any, first: int, last: int) -> bool:
-    """Whether the rows from ``first`` to ``last`` are those of one kind, which may have a size of its own."""
+    """Whether the rows from ``first`` to ``last`` are those of one kind, or of some by which rows are sorted: these may have sizes of
+    their own."""
     import numpy as np
 
     inside = np.zeros(len(kinds), bool)
     inside[first : last + 1] = True
     values, counts = np.unique(kinds[inside], return_counts=True)
     usual = kinds == values[counts.argmax()]
-    return bool(usual[inside].mean() >= ONE_KIND and usual[~inside].mean() <= 1 - ONE_KIND)
+    if usual[inside].mean() >= ONE_KIND and usual[~inside].mean() <= 1 - ONE_KIND:
+        return True
+    begins = np.flatnonzero(np.concatenate([[True], kinds[1:] != kinds[:-1]]))  # of rows that are sorted by kind
+    ends = {0, len(kinds), *begins.tolist()}
+    return len(begins) * LEAST <= len(kinds) and first in ends and last + 1 in ends
 
 
 def _width(placed: Any) -> float:
