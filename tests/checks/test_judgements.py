@@ -570,7 +570,7 @@ SILENT = {
             },
             kinds={"x": "array"},
         ),
-        "decibels that end at a floor": Data({"mel": np.maximum(WINDOWS * 30 - 50, -80)}, kinds={"mel": "array"}),
+        "decibels that end at a floor": Data({"mel": np.maximum(WINDOWS * 30 - 50, -50)}, kinds={"mel": "array"}),
         "actions that go as far as they may": Data({"actions": np.clip(WINDOWS, -1, 1)}, kinds={"actions": "array"}),
     },
     "still_since": {

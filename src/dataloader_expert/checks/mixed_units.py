@@ -212,7 +212,7 @@ class MixedUnits(Check):
         import numpy as np
 
         for group, (texts, whose) in {"": ([""], np.zeros(len(numbers), np.int64)), **groups}.items():
-            several = False
+            made: list[Fact] = []
             for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
                 at = np.flatnonzero(whose == k)
                 if len(at) < LEAST * FEWEST:
@@ -220,26 +220,25 @@ class MixedUnits(Check):
                 found = odd_stretch(numbers[at], middle(np.delete(numbers, at)) if len(at) < len(numbers) else None)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
-                several = True
                 value = asdict(found) | {
                     "of": text,
                     "first": int(samples[at[found.first]]),
                     "last": int(samples[at[found.last]]),
                     "rows": found.last - found.first + 1,
                 }
-                yield Fact(
-                    CHANGED,
-                    value,
-                    self.evidence("sampled", len(at)),
-                    {"field": name, "group": group or None, "of": k},
-                )
-            if several:
+                at_group = {"field": name, "group": group or None, "of": k}
+                made.append(Fact(CHANGED, value, self.evidence("sampled", len(at)), at_group))
+            if len(made) > 1 or (
+                group and not _is_place(group)
+            ):  # what happens to several at once is no change of one's unit
+                made = [fact for fact in made if fact.value["how"] is not None]
+            if made:
+                yield from made
                 return
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNITS):
-            where, group = _in_group(fact), str(fact.at["group"])
-            site = group == FILE or set(words(group)) & PLACES
+            where, site = _in_group(fact), _is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)
             # kinds of things may have sizes of their own, and some conversion fits by chance
@@ -248,6 +247,10 @@ class MixedUnits(Check):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": self.files.of(v["first"])})
+
+
+def _is_place(group: str) -> bool:
+    return group == FILE or bool(set(words(group)) & PLACES)
 
 
 def _in_group(fact: Fact) -> str:

@@ -123,8 +123,8 @@ class Saturated(Check):
             name, k, end, value = at
             pairs, changes, rests = self.steps[name, k]
             width = self.shapes[name][self.axes[name] - 1] or 1
-            floor = 2 * limits[name, end, value] > width > 2 or (abs(value) == 1 and "action" in name.lower())
-            if floor:
+            usual = 2 * limits[name, end, value] > width > 2 and 2 * samples >= self.seen
+            if usual or (abs(value) == 1 and "action" in name.lower()):
                 continue  # the end of a scale, such as -80 dB, or of what an action may be
             if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - rests):
                 told = {"value": value, "steps": steps, "count": samples, "where": self.where.of(at)}
