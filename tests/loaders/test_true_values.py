@@ -27,6 +27,15 @@ def test_fortran_order_is_the_same_data(tmp_path: Path) -> None:
         assert dataset[i]["x"].numpy().tolist() == x[i].tolist() and int(dataset[i]["y"]) == i
 
 
+def test_large_rows_in_fortran_order_are_read_in_one_piece(tmp_path: Path) -> None:
+    """Our promise: pictures that were saved so are the same, too."""
+    x = np.random.default_rng(3).integers(0, 255, (12, 3, 32, 32), dtype=np.uint8)
+    np.save(tmp_path / "x.npy", np.asfortranarray(x))
+    dataset = open_dataset(tmp_path / "x.npy")
+    assert len(dataset.source.units) == 1
+    assert all(dataset[i]["x"].numpy().tolist() == x[i].tolist() for i in range(12))
+
+
 def test_hashes_are_told_apart(tmp_path: Path) -> None:
     """Our promise: numbers beyond the largest int64 are not rounded to floats."""
     ids = [2**62 + 1, 2**62 + 3, 2**64 - 5]

@@ -20,6 +20,8 @@ from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
+MOST_PARTS, WHOLE_BYTES = 1024, 1 << 30
+"""Values of a row in Fortran order beyond which an array is read whole, if it is no larger."""
 WINDOW = 1024
 """Tokens of a sample of a stream of them: the context of GPT-2, in which such files are usually read."""
 MANY = 8
@@ -122,6 +124,12 @@ class Npy(Source):
                 self.problems.append(unequal)
             row = sum(_row_bytes(h) for _, h, _ in group.values())
             step = max(1, RANGE_BYTES // max(row, 1))
+            apart = [h for e, h, _ in group.values() if e.path in fortran_order]
+            if (
+                any(_row_bytes(h) // max(1, _row_bytes((h[0], (1,)))) > MOST_PARTS for h in apart)
+                and n * row <= WHOLE_BYTES
+            ):
+                step = n  # in one piece: a read for each value of a row would take far longer
             for lo in range(0, n, step):
                 hi = min(n, lo + step)
                 spans = tuple(
@@ -225,7 +233,7 @@ class Npy(Source):
         rows = {}
         for name, file, dtype, shape, at, apart in unit.at:
             row = _row_bytes((dtype, (1, *shape)))
-            if not apart:
+            if not apart or apart == unit.samples:
                 rows[name] = self.listing.span(file, at, at + unit.samples * row)
                 continue
             size = _row_bytes((dtype, (1,)))
