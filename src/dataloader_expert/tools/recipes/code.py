@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
@@ -59,7 +61,7 @@ def loader_code(
         "code.py",
         reference=reference,
         is_loader=present is not None,
-        source=repr(request.source),
+        source=repr(from_anywhere(request.source)),
         arguments=_arguments(request, facts, collate, split),
         collate=name,
         varying=varying,
@@ -67,6 +69,17 @@ def loader_code(
         setup=setup,
         checks=_checks(facts),
     )
+
+
+def from_anywhere(source: str) -> str:
+    """The source by its absolute path, where it names a file or folder from here, so that code runs in any folder."""
+    path, in_code, name = source.partition(".py:")
+    with contextlib.suppress(OSError, ValueError):  # no path at all
+        if in_code and Path(f"{path}.py").is_file():
+            return f"{Path(path).absolute()}.py:{name}"
+        if not in_code and Path(source).exists():
+            return str(Path(source).absolute())
+    return source
 
 
 def as_yours(
