@@ -86,7 +86,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     )
     known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
     known["KEY_POINTS"] = source.notes.key_points if isinstance(source, FileSamples) else 0
-    known["SHARED"] = tuple(sorted(getattr(source, "shared", ())))
+    known["OF_SEVERAL"] = tuple(sorted(getattr(source, "shared", ())))
     known["DEPTH"] = getattr(source, "depth", 0)
     if source.format == "token-bin":
         ((known["IDS"], known["HEADER"]),) = streams_of(source)

@@ -34,7 +34,7 @@ NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "nul
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 CLASS_NAMES: tuple[str, ...] = ()
 """What the numbers of Pascal VOC's classes stand for."""
-SHARED: tuple[str, ...] = ()
+OF_SEVERAL: tuple[str, ...] = ()
 """Keys of JSON members that other members of a sample have as well: they are written after the member's name."""
 KEY_POINTS = 0
 """How many numbers of key points follow each box of YOLO."""
@@ -408,7 +408,7 @@ def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
             file.seek(start)
             value = value_of(suffix.rpartition(".")[2], file.read(size))
             if isinstance(value, dict):
-                sample |= {f"{suffix}.{k}" if k in SHARED or k in sample else k: v for k, v in value.items()}
+                sample |= {f"{suffix}.{k}" if k in OF_SEVERAL or k in sample else k: v for k, v in value.items()}
             else:
                 sample[name] = value
     return sample
