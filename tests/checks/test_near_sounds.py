@@ -37,7 +37,9 @@ def coarse(x: Any, rng: Any) -> Any:
 
 
 def noisy(x: Any, rng: Any) -> Any:
-    return (x + rng.normal(0, 100, x.shape)).clip(-32768, 32767).astype(np.int16)
+    """With noise 36 dB below the sound."""
+    loud = np.sqrt(np.square(x, dtype=np.float64).mean())
+    return (x + rng.normal(0, loud / 64, x.shape)).clip(-32768, 32767).astype(np.int16)
 
 
 def stereo(x: Any, rng: Any) -> Any:
