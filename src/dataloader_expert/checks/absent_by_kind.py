@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import BY_KIND, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, texts_of
+from dataloader_expert.checks.rows_kept import Named, digest_of, texts_of
 from dataloader_expert.facts import Fact
 from dataloader_expert.sources.base import Block
 
@@ -52,7 +52,6 @@ class AbsentByKind(Check):
             kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
         for name, named in self.kinds.items():
             kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
-            kept[f"known {name}"] = np.array([bool(t) for t in texts_of(block.columns.get(name), rows, 1)], bool)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -79,7 +78,7 @@ class AbsentByKind(Check):
             if not absent.any() or absent.all():
                 continue
             for name, (values, whose) in of_kind.items():
-                known = rows[f"known {name}"]
+                known = rows[f"kind {name}"] != digest_of("")
                 if name == field or not absent[known].any():
                     continue
                 if (found := _decided(absent[known], whose[known], len(values))) is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.features import features_of, with_features
+from dataloader_expert.checks.features import Feature, features_of, with_features
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
@@ -104,7 +104,7 @@ class Context:
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
     pivots: dict[str, float] = field(default_factory=dict)
-    features: dict[str, Field] = field(default_factory=dict)
+    features: dict[str, Feature] = field(default_factory=dict)
     """Those fields that are components of others; see ``with_features``."""
 
     @staticmethod
@@ -394,6 +394,9 @@ SERIES_FIELDS = 4
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
 BY_KIND = Quantity(
     "absent_by_kind", "", "the category that decides whether samples have a field, and those of its values that have it"
+)
+CHANGED_UNITS = Quantity(
+    "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""

@@ -18,7 +18,6 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.features import vector_of
 from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import Finding, finding
@@ -180,8 +179,8 @@ class Drift(Check):
         yield from swapped
         exchanged = {str(place["field"]) for found in swapped for place in found.where}
         prepared = dict(_prepared(facts, arrays, numbers - self.aside - exchanged))
-        whole = {name for name, _ in prepared} & {vector_of(f) for f in self.context.features}
-        exchanged |= {f for f in self.context.features if vector_of(f) in whole}  # told of the vector
+        whole = {name for name, _ in prepared}
+        exchanged |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
         yield from (found for (name, _), found in prepared.items() if name not in exchanged)
         done = {name for name, _ in prepared} | exchanged
         unlike = dict(_unlike(facts, done))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block, Column, Field
@@ -13,63 +14,100 @@ MOST = 64
 KINDS = ("array", "embedding")
 WIDE, CHANNELS = 4096, 64
 """The most components of a vector, and channels of other arrays, that are looked at."""
+MEASURED = ("float", "int", "uint")
 
 
-def features_of(fields: Iterable[Field], label: str | None) -> dict[str, Field]:
-    """The components of the fields that are rows of features, as fields, by name."""
-    found: dict[str, Field] = {}
+@dataclass(frozen=True)
+class Feature(Field):
+    """Component ``at`` of the vectors in the field ``of``."""
+
+    of: str = ""
+    at: int = 0
+
+
+def features_of(fields: Iterable[Field], label: str | None) -> dict[str, Feature]:
+    """The components of the fields that are rows of features, by name; none that has the name of a field."""
+    found: dict[str, Feature] = {}
     fields = list(fields)
     names = {field.name for field in fields}
     for field in fields:
         width = field.shape[0] if len(field.shape) == 1 and field.kind in KINDS and field.name != label else None
-        if width is not None and 2 <= width <= MOST and field.dtype.startswith(("float", "int", "uint")):
-            made = {f"{field.name}[{i}]": Field(f"{field.name}[{i}]", "number", field.dtype) for i in range(width)}
-            found |= made if not names & made.keys() else {}
+        if width is not None and 2 <= width <= MOST and field.dtype.startswith(MEASURED):
+            made = [Feature(f"{field.name}[{i}]", "number", field.dtype, (), field.name, i) for i in range(width)]
+            found |= {f.name: f for f in made} if not names & {f.name for f in made} else {}
     return found
 
 
-def with_features(block: Block, features: Mapping[str, Field]) -> Block:
+def with_features(block: Block, features: Mapping[str, Feature]) -> Block:
     """The block, with a column for each of these features where their vectors are there as one array."""
-    columns = dict(block.columns)
-    for name in features:
-        of, at = vector_of(name), name[name.rindex("[") + 1 : -1]
-        column = block.columns.get(of)
-        values = None if column is None else column.values if hasattr(column.values, "dtype") else column.stacked
-        if column is None or values is None or values.dtype.kind not in "biuf":
-            continue
-        if values.ndim == 2 and values.shape[1] > int(at):
-            columns[name] = Column(values[:, int(at)], column.nulls)
-    return replace(block, columns=columns) if len(columns) > len(block.columns) else block
+    arrays = {of: block.columns[of].array for of in {f.of for f in features.values()} if of in block.columns}
+    made = {
+        name: Column(values[:, f.at], block.columns[f.of].nulls)
+        for name, f in features.items()
+        if (values := arrays.get(f.of)) is not None
+        and values.dtype.kind in "biuf"
+        and values.ndim == 2
+        and values.shape[1] > f.at
+    }
+    return replace(block, columns=block.columns | made) if made else block
 
 
-def vector_of(feature: str) -> str:
-    """The field that a feature is a component of."""
-    return feature[: feature.rindex("[")]
+@dataclass(frozen=True)
+class Channels:
+    """How the channels of an array field lie: along ``axis``, where that of the samples is 0."""
 
+    name: str
+    shape: tuple[int | None, ...]
+    axis: int
+    width: int
 
-def channel_axis(field: Field) -> int | None:
-    """The axis of the components, the samples' own being 0: that of a vector of floats; of other arrays, the shorter of the first and the
-    last. None if there are too many, if whole numbers are ids or marks, and of images of bytes, whose channels have statistics."""
-    shape = field.shape
-    if (
-        not shape
-        or not field.dtype.startswith(("float", "int", "uint"))
-        or (field.kind == "image" and field.dtype == "uint8")
-    ):
-        return None
-    if len(shape) == 1:
-        return 1 if shape[0] is not None and 2 <= shape[0] <= WIDE and field.dtype.startswith("float") else None
-    first, last = shape[0], shape[-1]
-    axis = 1 if first is not None and (last is None or first < last) else len(shape)
-    width = shape[axis - 1]
-    return axis if width is not None and 2 <= width <= CHANNELS and first != last else None
+    @staticmethod
+    def of(field: Field) -> Channels | None:
+        """Those of a vector of floats are its components; of other arrays, the shorter of the first and the last axis has them. None if
+        there are too many, if whole numbers are ids or marks, and of images of bytes, whose channels have statistics."""
+        shape = field.shape
+        pixels = field.kind == "image" and field.dtype == "uint8"
+        if not shape or pixels or not field.dtype.startswith(MEASURED):
+            return None
+        first, last = shape[0], shape[-1]
+        if len(shape) == 1:
+            few = first is not None and 2 <= first <= WIDE and field.dtype.startswith("float")
+            return Channels(field.name, shape, 1, first) if few and first is not None else None
+        axis = 1 if first is not None and (last is None or first < last) else len(shape)
+        width = shape[axis - 1]
+        few = width is not None and 2 <= width <= CHANNELS and first != last
+        return Channels(field.name, shape, axis, width) if few and width is not None else None
 
+    def in_block(self, block: Block) -> Iterator[tuple[int, Any]]:
+        """The field's values, [samples, channels, steps], as one array or sample by sample, each with the position of its first sample;
+        without those that are laid out otherwise."""
+        column = block.columns.get(self.name)
+        if column is None:
+            return
+        whole = column.array
+        parts = (
+            [(0, whole)]
+            if whole is not None
+            else ((i, v[None]) for i, v in enumerate(column.values) if hasattr(v, "dtype"))
+        )
+        for first, values in parts:
+            made = self.apart(values)
+            if made is not None:
+                yield first, made
 
-def called(name: str, shape: tuple[int | None, ...], axis: int, k: int) -> str:
-    """As numpy would select it from a sample: ``x[3]``, ``x[:, 3]``."""
-    at = [":"] * len(shape)
-    if axis <= len(at):
-        at[axis - 1] = str(k)
-    while at and at[-1] == ":":
-        at.pop()
-    return f"{escaped(name)}[{', '.join(at)}]"
+    def apart(self, values: Any) -> Any:
+        """Arrays of samples as [samples, channels, steps]; None if they are laid out otherwise, are empty or no numbers."""
+        import numpy as np
+
+        fits = values.ndim == len(self.shape) + 1 and values.size and values.dtype.kind in "iuf"
+        if not fits or values.shape[self.axis] != self.width:
+            return None
+        return np.moveaxis(values, self.axis, 1).reshape(len(values), self.width, -1)
+
+    def called(self, k: int) -> str:
+        """A channel as numpy would select it from a sample: ``x[3]``, ``x[:, 3]``."""
+        at = [":"] * len(self.shape)
+        at[self.axis - 1] = str(k)
+        while at[-1] == ":":
+            at.pop()
+        return f"{escaped(self.name)}[{', '.join(at)}]"

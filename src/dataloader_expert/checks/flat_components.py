@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.features import called, channel_axis
+from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -56,44 +56,29 @@ class FlatComponents(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.axes = {
-            f.name: axis
+        self.channels = {
+            f.name: channels
             for f in context.fields
             if f.kind in KINDS and f.name != context.label and not (context.objects is not None and f.shape[:1] == (None,))
-            and not has_boxes(f) and not set(words(f.name)) & POINTS and (axis := channel_axis(f)) is not None
+            and not has_boxes(f) and not set(words(f.name)) & POINTS and (channels := Channels.of(f)) is not None
         }  # fmt: skip
-        shapes = {f.name: f.shape for f in context.fields}
-        self.widths = {name: shapes[name][axis - 1] for name, axis in self.axes.items()}
-        self.found = {name: _Seen() for name in self.axes}
+        self.found = {name: _Seen() for name in self.channels}
         self.where = Places()
 
     def applies(self) -> bool:
-        return bool(self.axes)
+        return bool(self.channels)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        for name, axis in self.axes.items():
-            column = block.columns.get(name)
-            if column is None:
-                continue
-            values = column.values if hasattr(column.values, "dtype") else column.stacked
-            if values is not None:
-                if values.size and values.dtype.kind in "iuf":
-                    self._look(block, name, values, axis, range(len(values)))
-                continue
-            for i, value in enumerate(column.values):
-                if hasattr(value, "dtype") and value.size and value.dtype.kind in "iuf":
-                    self._look(block, name, value[None], axis, (i,))
+        for name, channels in self.channels.items():
+            for first, values in channels.in_block(block):
+                self._look(block, name, first, values)
 
-    def _look(self, block: Block, name: str, values: Any, axis: int, rows: Iterable[int]) -> None:
+    def _look(self, block: Block, name: str, first: int, values: Any) -> None:
+        """``values``: samples, components, steps; of a vector one."""
         import numpy as np
 
-        seen, apart = self.found[name], values.ndim > 2
-        if values.ndim <= (axis if axis > 0 else 1):
-            return
-        values = np.moveaxis(values, axis, 1).reshape(len(values), values.shape[axis], -1)  # sample, component, step
-        if values.shape[1] != self.widths[name]:
-            return
+        seen = self.found[name]
         lows, highs = np.fmin.reduce(values, 2), np.fmax.reduce(values, 2)
         low, high = np.fmin.reduce(lows, 0), np.fmax.reduce(highs, 0)
         seen.low = low if seen.low is None else np.fmin(seen.low, low)
@@ -102,17 +87,16 @@ class FlatComponents(Check):
         some = values[:LOOKED]
         seen.zeros += ((some == 0) | (some == low.min())).sum((0, 2))
         seen.values += len(some) * values.shape[2]
-        if not apart or values.shape[2] < LEAST:
+        if values.shape[2] < LEAST:
             return
         flat = lows == highs
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
         flat[flat.all(1)] = False  # the whole sample: told as such
         flat[_padded(flat, lows)] = False
-        at = list(rows)
         for i, k in np.argwhere(flat).tolist():
             seen.flat[k] = seen.flat.get(k, 0) + 1
-            self.where.add((name, k), block, at[i], name)
+            self.where.add((name, k), block, first + i, name)
 
     def merge(self, other: Check) -> None:
         import numpy as np
@@ -147,23 +131,18 @@ class FlatComponents(Check):
                     "of": len(seen.low),
                     "floor": float(np.nanmin(seen.low)),
                     "zeros": round(float(np.delete(seen.zeros, always).mean() / seen.values), 4),
-                    "axis": self.axes[name],
                 }
                 yield Fact(ALWAYS, value, self.evidence(n=seen.samples), {"field": name})
             for k, n in sorted(seen.flat.items()):
                 measured = seen.changes[k] >= VARIES * max(1, seen.steps[k])
                 if k not in always and measured and n <= (1 - OFTEN) * seen.samples:
-                    value = {"count": n, "of": seen.samples, "where": self.where.of((name, k)), "axis": self.axes[name]}
+                    value = {"count": n, "of": seen.samples, "where": self.where.of((name, k))}
                     yield Fact(AT_TIMES, value, self.evidence(n=seen.samples), {"field": name, "component": k})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        shapes = {f.name: f.shape for f in self.context.fields}
         for fact in facts.all(ALWAYS):
             v, name = fact.value, str(fact.at["field"])
-            told = [
-                f"{called(name, shapes.get(name, ()), v['axis'], c['component'])} is {c['value']:g}"
-                for c in v["components"]
-            ]
+            told = [f"{self.channels[name].called(c['component'])} is {c['value']:g}" for c in v["components"]]
             more = "" if v["count"] <= len(told) else f", and {v['count'] - len(told)} more"
             natural = v["zeros"] >= USUAL and all(c["value"] in (0, v["floor"]) for c in v["components"])
             yield finding(
@@ -178,10 +157,8 @@ class FlatComponents(Check):
             )
         for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(AT_TIMES)):
             of = sorted(facts.all(AT_TIMES, field=name), key=lambda fact: -fact.value["count"])
-            axis = self.axes.get(name, 1)
             told = [
-                f"{called(name, shapes.get(name, ()), axis, int(str(f.at['component'])))} throughout {f.value['count']:,} of "
-                f"{f.value['of']:,} samples"
+                f"{self.channels[name].called(int(str(f.at['component'])))} throughout {f.value['count']:,} of {f.value['of']:,} samples"
                 for f in of
             ]
             more = f", and {len(told) - TOLD} more" if len(told) > TOLD else ""

@@ -26,11 +26,7 @@ class Folds(Check):
         split = context.roles.split
         aside = {context.label, None if split is None else split.field}
         self.field = next(
-            (
-                f.name
-                for f in context.fields
-                if not f.shape and f.name not in aside and (words(f.name)[-1:] or [""])[0] in WORDS
-            ),
+            (f.name for f in context.fields if not f.shape and f.name not in aside and set(words(f.name)[-1:]) & WORDS),
             None,
         )
         self.folds: set[str] = set()

@@ -12,13 +12,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.features import called, channel_axis
-from dataloader_expert.checks.places import Files
-from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
+from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, in_order, numbers_of, texts_of
 from dataloader_expert.checks.units import (
-    CHANGED,
     FEWEST,
     GROUPS,
     LARGEST,
@@ -38,38 +36,10 @@ from dataloader_expert.sources.roles import GROUP_WORDS, words
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
-PLACES = GROUP_WORDS | {
-    *(
-        "site",
-        "device",
-        "sensor",
-        "station",
-        "source",
-        "lab",
-        "machine",
-        "meter",
-        "city",
-        "region",
-        "country",
-        "scanner",
-        "camera",
-    ),
-    *(
-        "batch",
-        "shop",
-        "store",
-        "center",
-        "centre",
-        "instrument",
-        "vendor",
-        "location",
-        "unit",
-        "file",
-        "shard",
-        "year",
-        "month",
-    ),
-}
+RECORDED_BY = GROUP_WORDS | {
+    "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
+    "batch", "shop", "store", "center", "centre", "instrument", "vendor", "location", "unit", "file", "shard", "year", "month",
+}  # fmt: skip
 """Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
@@ -94,20 +64,12 @@ class MixedUnits(Check):
         split = roles.split.field if roles.split is not None else None
         self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
         """Fields whose values may have sizes of their own, and by which rows may be sorted."""
-        self.channels = {
-            f.name: axis
-            for f in context.fields
-            if f.kind in WINDOWS
-            and len(f.shape) > 1
-            and f.name != context.label
-            and (axis := channel_axis(f)) is not None
-        }
+        windows = [f for f in context.fields if f.kind in WINDOWS and len(f.shape) > 1 and f.name != context.label]
+        self.channels = [channels for f in windows if (channels := Channels.of(f)) is not None]
         """Of windows and the like: of each channel the mean and the size are compared."""
-        self.shapes = {f.name: f.shape for f in context.fields}
-        of_channels = sum(self.shapes[name][axis - 1] or 0 for name, axis in self.channels.items())
-        width = 2 * of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 2
+        of_channels = len(MEASURES) * sum(channels.width for channels in self.channels)
+        width = of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 2
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
-        self.files = Files()
 
     def applies(self) -> bool:
         return bool(self.numbers or self.channels)
@@ -120,8 +82,8 @@ class MixedUnits(Check):
         if not len(rows):
             return
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
-        for name, axis in self.channels.items():
-            kept |= self._of_channels(name, axis, block, rows)
+        for channels in self.channels:
+            kept |= _of_channels(channels, block, rows)
         for name in self.groups:
             kept[f"group {name}"] = self.called[name].digests(texts_of(block.columns.get(name), rows, 80))
         kept[f"group {FILE}"] = self.called[FILE].digests([block.file(int(i)) for i in rows])
@@ -129,32 +91,12 @@ class MixedUnits(Check):
             kept[f"kind {name}"] = np.array(
                 [digest_of(t) for t in texts_of(block.columns.get(name), rows, 80)], np.uint64
             )
-        kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
-        self.drawn.keep(block, rows, kept)
-        self.files.note(block)
-
-    def _of_channels(self, name: str, axis: int, block: Block, rows: Any) -> dict[str, Any]:
-        """The mean and the root mean square of each channel of each of these rows; NaN where a sample has no such channels."""
-        import numpy as np
-
-        width = self.shapes[name][axis - 1] or 0
-        made = np.full((2, width, len(rows)), np.nan)
-        column = block.columns.get(name)
-        values = [] if column is None else [column.values[row] for row in rows.tolist()]
-        for i, value in enumerate(values):
-            if getattr(value, "ndim", 0) == len(self.shapes[name]) and value.shape[axis - 1] == width and value.size:
-                flat = np.moveaxis(value, axis - 1, 0).reshape(width, -1)
-                if flat.dtype.kind in "iuf" and float(np.abs(flat).max()) <= LARGEST:  # NaN is not
-                    made[0, :, i] = flat.mean(1, dtype=np.float64)
-                    made[1, :, i] = np.sqrt(np.square(flat, dtype=np.float64).mean(1))
-        known = {called(name, self.shapes[name], axis, k): made[:, k] for k in range(width)}
-        return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MixedUnits)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        self.files.merge(other.files)
         for group, names in other.called.items():
             self.called[group].merge(names)
 
@@ -163,9 +105,7 @@ class MixedUnits(Check):
 
         if not self.drawn.parts:
             return
-        _, rows = self.drawn.all()
-        order = np.argsort(rows["sample"])
-        rows = {name: values[order] for name, values in rows.items()}
+        rows = in_order(self.drawn.all()[1])
         groups = {}
         for group, named in self.called.items():
             values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
@@ -183,7 +123,7 @@ class MixedUnits(Check):
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
             found = self._of(name, numbers[there], here) or [
-                *self._from_row_on(name, numbers[there], rows["sample"][there], here, kinds)
+                *self._from_row_on(name, numbers[there], rows["sample"][there], rows["file"][there], here, kinds)
             ]
             told |= {of} if found else set()
             yield from found
@@ -206,7 +146,13 @@ class MixedUnits(Check):
         return []
 
     def _from_row_on(
-        self, name: str, numbers: Any, samples: Any, groups: dict[str, tuple[list[str], Any]], kinds: list[Any]
+        self,
+        name: str,
+        numbers: Any,
+        samples: Any,
+        files: Any,
+        groups: dict[str, tuple[list[str], Any]],
+        kinds: list[Any],
     ) -> Iterable[Fact]:
         """A stretch of rows in another unit; else those of single groups of the first field that has some."""
         import numpy as np
@@ -225,12 +171,12 @@ class MixedUnits(Check):
                     "first": int(samples[at[found.first]]),
                     "last": int(samples[at[found.last]]),
                     "rows": found.last - found.first + 1,
+                    "file": str(files[at[found.first]]) or None,
                 }
                 at_group = {"field": name, "group": group or None, "of": k}
-                made.append(Fact(CHANGED, value, self.evidence("sampled", len(at)), at_group))
-            if len(made) > 1 or (
-                group and not _is_place(group)
-            ):  # what happens to several at once is no change of one's unit
+                made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
+            # what happens to several at once is no change of one's unit
+            if len(made) > 1 or (group and not _is_place(group)):
                 made = [fact for fact in made if fact.value["how"] is not None]
             if made:
                 yield from made
@@ -243,14 +189,30 @@ class MixedUnits(Check):
             found = _told(fact, where, fact.value["median"], place)
             # kinds of things may have sizes of their own, and some conversion fits by chance
             yield found if site else replace(found, severity="info")
-        for fact in facts.all(CHANGED):
+        for fact in facts.all(CHANGED_UNITS):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
-            yield _told(fact, where, v["own"], {"sample": v["first"], "file": self.files.of(v["first"])})
+            yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
+
+
+def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
+    """The mean and the root mean square of each channel of each of these rows; NaN where a sample has no such channels."""
+    import numpy as np
+
+    made = np.full((len(MEASURES), channels.width, len(rows)), np.nan)
+    column = block.columns.get(channels.name)
+    values = [] if column is None else [column.values[row] for row in rows.tolist()]
+    for i, value in enumerate(values):
+        sample = channels.apart(value[None]) if hasattr(value, "dtype") else None
+        if sample is not None and float(np.abs(sample).max()) <= LARGEST:  # NaN is not
+            made[0, :, i] = sample[0].mean(1, dtype=np.float64)
+            made[1, :, i] = np.sqrt(np.square(sample[0], dtype=np.float64).mean(1))
+    known = {channels.called(k): made[:, k] for k in range(channels.width)}
+    return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
 
 
 def _is_place(group: str) -> bool:
-    return group == FILE or bool(set(words(group)) & PLACES)
+    return group == FILE or bool(set(words(group)) & RECORDED_BY)
 
 
 def _in_group(fact: Fact) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import content_fields, digest64, vectors
-from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.rows_kept import at_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -49,7 +49,6 @@ class OddLabels(Check):
         self.whole = fixed
         """Whether an array's own components are used, not a summary."""
         self.drawn = Drawn(KEPT)
-        self.files = Files()
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names) and not self.context.guessed
@@ -70,19 +69,13 @@ class OddLabels(Check):
         x = vectors(block if len(rows) == n else block.take(rows), self.names, self.whole)[:, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = [digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()]
-        kept = {
-            "x": x.astype(np.float32),
-            "label": np.array(codes, np.uint64),
-            "index": np.array([block.index(i) for i in rows.tolist()]),
-        }
-        self.files.note(block)
-        self.drawn.keep(block, rows, kept)
+        kept = {"x": x.astype(np.float32), "label": np.array(codes, np.uint64)}
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, OddLabels)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -90,9 +83,8 @@ class OddLabels(Check):
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        x, codes, index = rows["x"], rows["label"], rows["index"]
-        kept = np.isfinite(x).all(1)
-        x, codes, index = x[kept], codes[kept], index[kept]
+        rows = {name: values[np.isfinite(rows["x"]).all(1)] for name, values in rows.items()}
+        x, codes = rows["x"], rows["label"]
         names, label = np.unique(codes, return_inverse=True)
         if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
             return
@@ -101,13 +93,14 @@ class OddLabels(Check):
         telling = float((votes.argmax(1) == label).mean())
         own = votes[np.arange(len(label)), label]
         odd = np.flatnonzero((own == 0) & (votes.max(1) >= OTHERS))
+        shown = odd[np.argsort(rows["sample"][odd])][:MAX_PLACES].tolist()
         usual = float(np.bincount(label).max()) / len(label)
         gain = (telling - usual) / (1 - usual)
         value = {
             "odd": len(odd),
             "telling": round(telling, 4),
             "gain": round(gain, 4),
-            "samples": sorted(index[odd].tolist())[:MAX_PLACES],
+            "where": [{"sample": int(rows["sample"][i]), "file": rows["file"][i] or None} for i in shown],
         }
         yield Fact(ODD, value, self.evidence("sampled", len(x)))
 
@@ -124,7 +117,7 @@ class OddLabels(Check):
             f"predict for {v['telling']:.0%} of the samples)",
             fact,
             "check their labels",
-            [{"sample": i, "file": self.files.of(i)} for i in v["samples"]],
+            v["where"],
             v["odd"],
         )
 

@@ -77,6 +77,14 @@ def at_of(block: Block, rows: Any) -> dict[str, Any]:
     return {"sample": np.array([block.index(int(i)) for i in rows], np.int64), "file": files}
 
 
+def in_order(kept: dict[str, Any]) -> dict[str, Any]:
+    """Kept rows with ``at_of``, in the order of the data."""
+    import numpy as np
+
+    order = np.argsort(kept["sample"])
+    return {name: values[order] for name, values in kept.items()}
+
+
 def places(kept: dict[str, Any], mask: Any, field: str) -> list[dict[str, Json]]:
     """Some of the kept rows that are marked."""
     import numpy as np

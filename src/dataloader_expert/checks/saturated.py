@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.features import called, channel_axis
+from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import Finding, finding
@@ -44,13 +44,12 @@ class Saturated(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.axes = {
-            f.name: axis
+        self.channels = {
+            f.name: channels
             for f in context.fields
             if f.kind in KINDS and len(f.shape) == 2 and f.name != context.label and context.objects is None
-            and (axis := channel_axis(f)) is not None
+            and (channels := Channels.of(f)) is not None
         }  # fmt: skip
-        self.shapes = {f.name: f.shape for f in context.fields}
         self.ends: dict[At, list[int]] = {}
         """The steps that stay there, and the samples."""
         self.steps: dict[tuple[str, int], list[int]] = {}
@@ -58,25 +57,19 @@ class Saturated(Check):
         self.where = Places()
 
     def applies(self) -> bool:
-        return bool(self.axes)
+        return bool(self.channels)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        for name, axis in self.axes.items():
-            column = block.columns.get(name)
-            stacked = None if column is None else column.values if hasattr(column.values, "dtype") else column.stacked
-            parts: Iterable[tuple[int, Any]] = (
-                () if column is None else enumerate(v[None] for v in column.values if hasattr(v, "dtype"))
-            )
-            for first, values in parts if stacked is None else ((0, stacked),):
-                if values.dtype.kind in "iuf" and values.ndim == 3 and values.size:
-                    self._look(block, name, first, values.swapaxes(1, axis) if axis != 1 else values)
+        for name, channels in self.channels.items():
+            for first, values in channels.in_block(block):
+                self._look(block, name, first, values)
 
     def _look(self, block: Block, name: str, first: int, values: Any) -> None:
         """``values``: samples, channels, steps."""
         import numpy as np
 
-        if values.shape[2] < OF_STEPS or values.shape[1] != (self.shapes[name][self.axes[name] - 1] or 0):
+        if values.shape[2] < OF_STEPS:
             return
         same = values[:, :, 1:] == values[:, :, :-1]
         same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
@@ -122,7 +115,7 @@ class Saturated(Check):
         for at, (steps, samples) in sorted(self.ends.items()):
             name, k, end, value = at
             pairs, changes, rests = self.steps[name, k]
-            width = self.shapes[name][self.axes[name] - 1] or 1
+            width = self.channels[name].width
             usual = 2 * limits[name, end, value] > width > 2 and 2 * samples >= self.seen
             if usual or (abs(value) == 1 and "action" in name.lower()):
                 continue  # the end of a scale, such as -80 dB, or of what an action may be
@@ -134,11 +127,9 @@ class Saturated(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(SATURATED)):
-            found = facts.all(SATURATED, field=name)
-            of = sorted(found, key=lambda fact: -fact.value["steps"])
-            shape, axis = self.shapes.get(name, ()), self.axes.get(name, 1)
+            of = sorted(facts.all(SATURATED, field=name), key=lambda fact: -fact.value["steps"])
             told = [
-                f"{called(name, shape, axis, int(str(f.at['component'])))} stays at {f.value['value']:g}, its {f.at['end']} value, for "
+                f"{self.channels[name].called(int(str(f.at['component'])))} stays at {f.value['value']:g}, its {f.at['end']} value, for "
                 f"{f.value['steps']:,} steps of {f.value['count']:,} samples"
                 for f in of
             ]

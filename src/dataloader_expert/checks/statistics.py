@@ -19,7 +19,6 @@ from dataloader_expert.checks.base import (
     Check,
     Context,
 )
-from dataloader_expert.checks.features import vector_of
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
@@ -329,7 +328,7 @@ class Statistics(Check):
         by_name: dict[str, dict[str | None, Numbers]] = {}
         for (field, _, split), part in self.numbers.items():
             by_name.setdefault(field, {})[split] = part
-        for name in self.context.features:
+        for name, feature in self.context.features.items():
             parts = by_name.get(name, {})
             if len(parts) > 1:
                 for split, part in sorted((s, p) for s, p in parts.items() if s is not None):
@@ -339,7 +338,7 @@ class Statistics(Check):
             whole = Numbers(self.context.pivots.get(name, 0.0), self.cap)
             for of in ["train"] if "train" in parts else sorted(parts, key=str):
                 whole.merge(parts[of])
-            by_field.setdefault(vector_of(name), []).append(_moments(whole))
+            by_field.setdefault(feature.of, []).append(_moments(whole))
         for field, moments in by_field.items():
             value = {k: [m[k] for m in moments] for k in ("mean", "std", "min", "max")}
             yield Fact(FEATURE_MOMENTS, value, self.evidence(), {"field": field})

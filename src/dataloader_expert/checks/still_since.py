@@ -9,11 +9,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.places import Files
-from dataloader_expert.checks.rows_kept import Named, numbers_of, texts_of
-from dataloader_expert.checks.units import CHANGED, tells
+from dataloader_expert.checks.rows_kept import Named, at_of, in_order, numbers_of, texts_of
+from dataloader_expert.checks.units import tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -47,14 +46,11 @@ class StillSince(Check):
         split = None if roles.split is None else roles.split.field
         self.kinds = {f.name: Named(MOST_KINDS) for f in plain if f.name in kinds or f.name == split}
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds) + 1))))
-        self.files = Files()
 
     def applies(self) -> bool:
         return bool(self.fields)
 
     def see(self, block: Block) -> None:
-        import numpy as np
-
         self.seen += block.samples
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
@@ -62,26 +58,19 @@ class StillSince(Check):
         kept: dict[str, Any] = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
         for name, named in self.kinds.items():
             kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
-        kept["sample"] = np.array([block.index(int(i)) for i in rows], np.int64)
-        self.drawn.keep(block, rows, kept)
-        self.files.note(block)
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, StillSince)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        self.files.merge(other.files)
         for name, named in other.kinds.items():
             self.kinds[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         if not self.drawn.parts:
             return
-        _, rows = self.drawn.all()
-        order = np.argsort(rows["sample"])
-        rows = {name: values[order] for name, values in rows.items()}
+        rows = in_order(self.drawn.all()[1])
         kinds = {name: rows[f"kind {name}"] for name, named in self.kinds.items() if not named.many}
         for name in self.fields:
             numbers = rows[f"number {name}"]
@@ -96,6 +85,7 @@ class StillSince(Check):
                 "value": float(numbers[first]),
                 "first": int(rows["sample"][first]),
                 "last": int(rows["sample"][last]),
+                "file": str(rows["file"][first]) or None,
                 "rows": round(of * (last - first + 1)),
                 "next": round(of * next_longest),
                 "at_an_end": first == 0 or last == len(numbers) - 1,
@@ -105,7 +95,7 @@ class StillSince(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(STILL):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            if facts.find(CHANGED, field=fact.at["field"]) is not None:
+            if facts.find(CHANGED_UNITS, field=fact.at["field"]) is not None:
                 continue
             about = "about " if (fact.evidence.seen or 0) < self.seen else ""
             yield finding(
@@ -116,7 +106,7 @@ class StillSince(Check):
                 f"longer than {about}{v['next']:,}",
                 fact,
                 "find out whether it was filled in there; if not, mark these samples' values as missing",
-                [{"sample": v["first"], "file": self.files.of(v["first"]), "field": fact.at["field"]}],
+                [{"sample": v["first"], "file": v["file"], "field": fact.at["field"]}],
                 v["rows"],
             )
 

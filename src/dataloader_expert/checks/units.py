@@ -9,8 +9,6 @@ from functools import partial
 from operator import mul
 from typing import Any
 
-from dataloader_expert.facts import Quantity
-
 LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
 """The fewest rows of a group, and the fewest and most groups of a field."""
 INSIDE = 0.02
@@ -32,9 +30,6 @@ BEYOND = 3.0
 whether a conversion is known."""
 LARGEST = 1e150
 """Numbers beyond have no square."""
-CHANGED = Quantity(
-    "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
-)
 RUNS, FEWEST = 24, 6
 """The most runs of rows, and the fewest, in which a change from one row on is looked for."""
 TAIL = 0.1
@@ -43,8 +38,9 @@ PURE = 0.95
 """The share of the rows of a stretch that lie on its side, and of the others that lie on theirs."""
 FACTORS: dict[str, float] = {
     "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
-    "m/s to km/h": 3.6, "g to m/s²": 9.80665, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0, "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541,
-    "ounces to grams": 28.3495, "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
+    "m/s to km/h": 3.6, "g to m/s²": 9.80665, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0,
+    "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541, "ounces to grams": 28.3495,
+    "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
 }  # fmt: skip
 
 
@@ -77,9 +73,8 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
         low, _, high = reach[k]
         lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
         apart = bool(((high < lows) | (low > highs)).all())
-        alike = (
-            lows.max() <= middles.min() and middles.max() <= highs.min()
-        )  # each has its middle within the reach of all
+        # each has its middle within the reach of all
+        alike = lows.max() <= middles.min() and middles.max() <= highs.min()
         own, rest = numbers[whose == k], numbers[whose != k]
         far = abs(reach[k][1] - float(np.median(placed[whose != k]))) >= BEYOND * _width(placed[whose != k])
         if not apart or not (alike or far) or 2 * sizes[k] > len(numbers):

@@ -104,6 +104,11 @@ class Column:
         alike = all(isinstance(v, np.ndarray) and v.dtype == kind and v.shape == shape for v in values)
         return np.stack(values) if alike and self.nulls is None else None
 
+    @property
+    def array(self) -> np.ndarray[Any, Any] | None:
+        """All values as one array, [samples, ...]; None where they are none, or differ in dtype or shape."""
+        return self.values if hasattr(self.values, "dtype") else self.stacked
+
     def cut(self, here: slice) -> Column:
         """The values of these samples, arrays not copied."""
         nulls = None if self.nulls is None else self.nulls[here]
