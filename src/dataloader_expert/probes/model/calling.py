@@ -37,6 +37,25 @@ def ran(model: Any, way: Way, batch: Any) -> Ran:
     return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
 
 
+def given_to(model: Any, way: Way, batch: Any, *kinds: type) -> tuple[list[tuple[Any, list[Any]]], Exception | None]:
+    """The layers of these kinds as a call comes to them, with the tensors that each is given, and what the call raises. A model without
+    such layers is not called."""
+    import torch
+
+    got: list[tuple[Any, list[Any]]] = []
+
+    def note(module: Any, given: Any, named: Any) -> None:
+        got.append((module, [v for v in (*given, *named.values()) if isinstance(v, torch.Tensor)]))
+
+    layers: list[Any] = [m for m in model.modules() if isinstance(m, kinds)] if hasattr(model, "modules") else []
+    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in layers]
+    try:
+        return got, ran(model, way, batch).error if hooks else None
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def called(model: Any, way: Way, batch: Any) -> Any:
     import torch
 

@@ -11,11 +11,11 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import BATCH, SPREAD
-from dataloader_expert.probes.model.calling import evaluated, few_of, ran
+from dataloader_expert.probes.model.calling import evaluated, few_of, given_to
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
-from dataloader_expert.probes.model.mends import Lookup, is_fake
+from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
@@ -209,27 +209,15 @@ def looked_up(model: Any, way: Way, batch: Any) -> list[Json]:
     no measures."""
     import torch
 
-    ids: list[Any] = []
     batch, _ = few_of(batch)
-
-    def note(module: Any, given: Any, named: Any) -> None:
-        ids.extend(v for v in (*given, *named.values()) if isinstance(v, torch.Tensor))
-
-    modules = model.modules() if hasattr(model, "modules") else ()
-    tables = [m for m in modules if isinstance(m, torch.nn.Embedding | torch.nn.EmbeddingBag)]
-    hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in tables]
-    try:
-        if hooks:
-            ran(model, way, batch)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    got, _ = given_to(model, way, batch, torch.nn.Embedding, torch.nn.EmbeddingBag)
+    ids = [tensor for _, given in got for tensor in given]
     found: list[Json] = []
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), batch) if ids else None
         if not isinstance(x, torch.Tensor) or x.is_floating_point() or is_fake(x):
             continue
-        if any((x.shape == t.shape and torch.equal(x, t)) or Lookup(0, t).column_of(x) is not None for t in ids):
+        if any((x.shape == t.shape and torch.equal(x, t)) or column_of(x, t) is not None for t in ids):
             found.append(name)
     for name, expression in accessors(batch).items():
         y = evaluated(expression, batch) if expression == way.target else None

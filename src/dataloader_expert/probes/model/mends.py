@@ -18,6 +18,7 @@ OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
 IGNORED = (255, 65_535)
 """What by custom marks pixels or tokens without a class."""
 LARGEST = 2**63 - 1
+"""No id lies beyond."""
 MULTIPLES = (4, 8, 16, 32, 64)
 """What heights and widths must be multiples of, for layers that halve them and double them again."""
 
@@ -49,11 +50,12 @@ class Lookup:
     rows: int
     ids: Any
 
-    def column_of(self, x: Any) -> int | None:
-        """The column of ``x`` that was looked up; None if it was all of it, or something else."""
-        if x.ndim < 2 or self.ids.shape != x.shape[:-1]:
-            return None
-        return next((j for j in range(x.shape[-1]) if bool((x[..., j] == self.ids).all())), None)
+
+def column_of(x: Any, ids: Any) -> int | None:
+    """The column of ``x`` that these ids are; None if they are all of it, or something else."""
+    if x.ndim < 2 or ids.shape != x.shape[:-1]:
+        return None
+    return next((j for j in range(x.shape[-1]) if bool((x[..., j] == ids).all())), None)
 
 
 @dataclass(frozen=True)
@@ -283,7 +285,7 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
         return
     least, most = int(x.min()), int(x.max())
     ids = f"ids from {least} to {most}"
-    column = None if looked_up is None else looked_up.column_of(x)
+    column = None if looked_up is None else column_of(x, looked_up.ids)
     if looked_up is not None and column is not None:
         n, given = looked_up.rows, x[..., column]
         if int(given.min()) < 0:

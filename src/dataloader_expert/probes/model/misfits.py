@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dataloader_expert.probes.model.calling import Ran, called, cut, evaluated, few_of, is_finite, keeps, ran, rows_of
+from dataloader_expert.probes.model.calling import (
+    Ran,
+    called,
+    cut,
+    evaluated,
+    few_of,
+    given_to,
+    is_finite,
+    keeps,
+    ran,
+    rows_of,
+)
 from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, Misfit, is_fake, mends, wants
 from dataloader_expert.probes.model.targets import of_loss
 from dataloader_expert.probes.model.ways import (
@@ -180,24 +191,11 @@ class _Trial:
         """The layer that gets another number of features than it was made for."""
         from torch import nn
 
-        got: list[tuple[str, Any, Any]] = []
-        names = {id(m): n for n, m in self.model.named_modules()} if hasattr(self.model, "named_modules") else {}
-
-        def note(module: Any, given: Any) -> None:
-            got.append((names.get(id(module), ""), module, given[0] if given else None))
-
-        kinds = (nn.Linear, nn.RNNBase, nn.LayerNorm)
-        modules = self.model.modules() if hasattr(self.model, "modules") else ()
-        hooks = [m.register_forward_pre_hook(note) for m in modules if isinstance(m, kinds)]
-        try:
-            for way in self.ways[:1] if hooks else ():
-                ran(self.model, way, self.few)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        if not got or not hasattr(got[-1][2], "shape") or not got[-1][2].ndim:
+        got, _ = given_to(self.model, self.ways[0], self.few, nn.Linear, nn.RNNBase, nn.LayerNorm)
+        layer, given = got[-1] if got else (None, [])
+        if layer is None or not given or not given[0].ndim:
             return None
-        name, layer, x = got[-1]
+        x, name = given[0], next(n for n, m in self.model.named_modules() if m is layer)
         takes = (
             layer.in_features
             if isinstance(layer, nn.Linear)
@@ -214,20 +212,9 @@ class _Trial:
         """The table that refuses its ids, and these."""
         from torch import nn
 
-        got: list[Lookup] = []
-
-        def note(module: Any, given: Any) -> None:
-            if given and hasattr(given[0], "shape"):
-                got.append(Lookup(module.num_embeddings, given[0]))
-
-        modules = self.model.modules() if hasattr(self.model, "modules") else ()
-        hooks = [m.register_forward_pre_hook(note) for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag)]
-        try:
-            failed = ran(self.model, way, self.few).error is not None
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return got[-1] if failed and got else None
+        got, error = given_to(self.model, way, self.few, nn.Embedding, nn.EmbeddingBag)
+        table, given = got[-1] if got and error is not None else (None, [])
+        return Lookup(table.num_embeddings, given[0]) if table is not None and given else None
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
@@ -434,24 +421,9 @@ class _Trial:
         """Whether such a layer gets the samples in its dimension of time."""
         from torch import nn
 
-        seen: list[bool] = []
-
-        def seen_by(module: Any, given: Any) -> None:
-            shape = list(getattr(given[0], "shape", ())) if given else []
-            if len(shape) == 3:
-                seen.append(shape[0] == self.n and shape[1] != self.n)
-
-        layers = [m for m in self.model.modules() if getattr(m, "batch_first", None) is False]
-        kinds = (nn.RNNBase, nn.MultiheadAttention)
-        hooks = [m.register_forward_pre_hook(seen_by) for m in layers if isinstance(m, kinds)]
-        if not hooks:
-            return False
-        try:
-            ran(self.model, way, self.few)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return any(seen)
+        got, _ = given_to(self.model, way, self.few, nn.RNNBase, nn.MultiheadAttention)
+        shapes = [given[0].shape for m, given in got if getattr(m, "batch_first", None) is False and given]
+        return any(len(shape) == 3 and shape[0] == self.n and shape[1] != self.n for shape in shapes)
 
     def values(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """Pictures on another scale than the mean and std that the model declares."""
