@@ -68,6 +68,14 @@ def test_only_the_column_that_lies_beyond_its_table_is_changed() -> None:
     assert torch.equal(fed[:, 1], torch.where(x[:, 1] < 7, x[:, 1], 0))
 
 
+def test_a_column_whose_least_id_is_rare_is_not_shifted() -> None:
+    """Our promise: ids are judged by the whole batch, however few samples are run first."""
+    x = torch.stack([torch.randint(8, 20, (N,)), torch.randint(3, 8, (N,))], 1)
+    x[0, 1], x[5, 1] = 0, 7
+    verdict = check(Columns(), x)
+    assert "ids from 0 to 7 in column 1, where the model knows 0 to 6" in words(verdict)
+
+
 class Mixed(nn.Module):
     def __init__(self) -> None:
         super().__init__()

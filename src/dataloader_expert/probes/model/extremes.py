@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST = 4096
+COLUMNS = 8
+"""The most columns of ids of several kinds."""
 ODD_SHARE = 0.1
 """Samples of a kind rarer than this are odd."""
 
@@ -68,7 +70,7 @@ def extremes(
 
 
 def whole_numbers(sample: Any) -> Iterator[tuple[str, int, int]]:
-    """The least and the largest whole number of each leaf that has any."""
+    """The least and the largest whole number of each leaf that has any, and of each of a few columns, which may be ids of several kinds."""
     from dataloader_expert.probes.serving import flat
 
     for name, value in flat(sample):
@@ -77,6 +79,8 @@ def whole_numbers(sample: Any) -> Iterator[tuple[str, int, int]]:
         elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")):
             if 0 not in value.shape:
                 yield name, int(value.min()), int(value.max())
+                if value.ndim == 1 and 2 <= len(value) <= COLUMNS:
+                    yield from ((f"{name}[{j}]", int(v), int(v)) for j, v in enumerate(value.tolist()))
 
 
 def _random(n: int, seed: int) -> Any:

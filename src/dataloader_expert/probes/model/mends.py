@@ -45,10 +45,10 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The table of so many rows that refused these ids."""
+    """The table of so many rows that refused the ids of a column."""
 
     rows: int
-    ids: Any
+    column: int
 
 
 def column_of(x: Any, ids: Any) -> int | None:
@@ -280,14 +280,14 @@ def of_length(x: Any, want: Wants) -> Iterator[Mend]:
 
 
 def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Mend]:
-    """``looked_up``: the table that refused its ids, if that is known; of several columns of ids it may be that of one."""
+    """``looked_up``: the table that refused one of its columns of ids, if that is known."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     least, most = int(x.min()), int(x.max())
     ids = f"ids from {least} to {most}"
-    column = None if looked_up is None else column_of(x, looked_up.ids)
-    if looked_up is not None and column is not None:
-        n, given = looked_up.rows, x[..., column]
+    if looked_up is not None:
+        n, column = looked_up.rows, looked_up.column
+        given = x[..., column]
         if int(given.min()) < 0:
             return  # what stands for none is not known
         limits = [LARGEST] * x.shape[-1]

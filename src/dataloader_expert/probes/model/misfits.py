@@ -22,7 +22,7 @@ from dataloader_expert.probes.model.calling import (
     ran,
     rows_of,
 )
-from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, Misfit, is_fake, mends, wants
+from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, Misfit, column_of, is_fake, mends, wants
 from dataloader_expert.probes.model.targets import of_loss
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
@@ -117,8 +117,7 @@ class _Trial:
         for way in self.ways[:2] if self.n and self.n != self.all else ():
             of_size = re.search(rf"\b{self.all}\b", self.said_to.get(way.code(), "")) is not None
             if of_size and self.fails(way, whole=True) is None:  # it takes batches of one size
-                self.few, self.n = self.batch, self.all
-                self.done.clear()
+                self.widen()
                 return self.further(way)
         for other in self.exchanged():
             return replace(self.further(other), error=in_short(first))
@@ -139,11 +138,16 @@ class _Trial:
     def beyond_the_few(self, way: Way) -> Exception | None:
         """What a call with the whole batch raises of ids or labels that the few have not; these are then among the few."""
         raised = self.fails(way, whole=True)
-        if raised is None or not ("out of range" in str(raised) or "out of bounds" in str(raised)):
+        if raised is None or not _of_range(str(raised)):
             return None
-        self.few, self.n = self.batch, self.all
-        self.done.clear()
+        self.widen()
         return raised
+
+    def widen(self) -> None:
+        """Takes the whole batch for the few: its ids tell more of their range."""
+        if self.n != self.all:
+            self.few, self.n = self.batch, self.all
+            self.done.clear()
 
     def not_mended(self, without: Way | None, error: Exception | None) -> Verdict:
         """Where no mend was found: the way that leaves labels out, if it runs."""
@@ -208,13 +212,14 @@ class _Trial:
         text += f" and gets [B{''.join(f', {d}' for d in x.shape[1:])}]"
         return Misfit("shape-mismatch", field, text, cured=False)
 
-    def refused_ids(self, way: Way) -> Lookup | None:
-        """The table that refuses its ids, and these."""
+    def refused_ids(self, way: Way, expression: str) -> Lookup | None:
+        """The table that refuses a column of this field, if that is what the call fails of."""
         from torch import nn
 
         got, error = given_to(self.model, way, self.few, nn.Embedding, nn.EmbeddingBag)
         table, given = got[-1] if got and error is not None else (None, [])
-        return Lookup(table.num_embeddings, given[0]) if table is not None and given else None
+        column = column_of(evaluated(expression, self.few), given[0]) if given else None
+        return None if table is None or column is None else Lookup(table.num_embeddings, column)
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
@@ -258,16 +263,17 @@ class _Trial:
             if "target" in said:  # it is a loss within the model that complains
                 fields.sort(key=lambda field: field[1] not in TARGETS)
             for expression, name in fields:
-                # which classes there are, few samples do not tell
-                batch = self.batch if OF_TARGET.search(said) else self.few
+                # which classes and ids there are, few samples do not tell
+                batch = self.batch if OF_TARGET.search(said) or _of_range(said) else self.few
+                mended = wrapped(expression, inner.mends.get(name, ()))
                 try:
-                    x = evaluated(wrapped(expression, inner.mends.get(name, ())), batch)
+                    x = evaluated(mended, batch)
                 except Exception:  # a mend that the tensor itself refuses
                     continue
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
-                table = self.refused_ids(inner) if "out of range" in said else None
+                table = self.refused_ids(inner, mended) if "out of range" in said else None
                 for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
@@ -525,6 +531,11 @@ def breaks_on_one(model: Any, way: Way, batch: Any) -> bool:
     finally:
         model.eval()
     return False
+
+
+def _of_range(said: str) -> bool:
+    """Whether it is of ids or labels beyond what a model knows."""
+    return "out of range" in said or "out of bounds" in said
 
 
 def in_short(error: Exception | None) -> str | None:
