@@ -45,3 +45,33 @@ def test_one_sample_that_a_model_refuses_is_told(odd: str, code: str | None, tmp
     report = quickly.ask("recommend_batch_spec", f"{path}:make", str(tmp_path), model=f"{path}:Model")
     told = [(f.code, f.severity) for f in report.findings if f.code.endswith(("-ids", "-mismatch"))]
     assert told == ([] if code is None else [(code, "error")])
+
+
+OF_ONE_SIZE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def make():
+    numbers = torch.Generator().manual_seed(0)
+    return DataLoader([(torch.randint(0, WIDTH, (6,), generator=numbers), i % 2) for i in range(120)], 4)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(1000, 8), nn.Linear(48, 2)
+
+    def forward(self, ids):
+        return self.head(self.table(ids).view(4, 48))
+"""
+
+
+@pytest.mark.parametrize(("width", "codes"), [(1000, []), (1100, ["out-of-range-ids"])])
+def test_a_model_of_one_batch_size_gets_no_larger_batch(
+    width: int, codes: list[str], tmp_path: Path, quickly: Asker
+) -> None:
+    """Our promise: more samples are worth a look than its batch holds, and it takes no more at once."""
+    path = tmp_path / "train.py"
+    path.write_text(OF_ONE_SIZE.replace("WIDTH", str(width)), encoding="utf-8")
+    report = quickly.ask("recommend_batch_spec", f"{path}:make", str(tmp_path), model=f"{path}:Model")
+    assert [f.code for f in report.findings if f.code.endswith(("-ids", "-mismatch"))] == codes

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.probes.model.extremes import extremes, whole_numbers
+from dataloader_expert.probes.model.extremes import WHOLE, extremes, whole_numbers
 
 
 @given(st.integers(2, 600), st.data())
@@ -31,4 +31,14 @@ def test_so_is_the_least(n: int, data: Any) -> None:
 
 def test_only_whole_numbers_count() -> None:
     sample = {"a": torch.tensor([2.5]), "b": torch.tensor([True]), "c": torch.tensor([], dtype=torch.long), "d": 7}
-    assert list(whole_numbers(sample)) == [("d", 7, 7)]
+    assert list(whole_numbers(sample)) == [("d", (), [(WHOLE, 7, 7)])]
+
+
+@given(st.integers(40, 200), st.data())
+def test_columns_have_ends_and_places_of_rows_that_differ_in_length_have_none(n: int, data: Any) -> None:
+    """Our promise: of columns of several kinds of ids each has its own table."""
+    at = data.draw(st.integers(0, n - 1))
+    rows = [torch.tensor([50, 20 + i % 20 + 20 * (i == at), 1]) for i in range(n)]
+    assert at in extremes(rows, n, None, time.monotonic() + 60, 0, lambda index: None, 4).highest
+    ragged = [torch.arange(3, 5 + i % 4) * 10 for i in range(n)]
+    assert len(extremes(ragged, n, None, time.monotonic() + 60, 0, lambda index: None, 4).highest) == 2

@@ -89,7 +89,7 @@ class BatchLook(Probe):
         if found is not None:
             odd = [{"sample": i, "is": k} for i, k in found.odd]
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
-            spread["far"] = [*dict.fromkeys((*found.highest, *found.largest[:1], *(i for i, _ in found.odd[:2])))]
+            spread["far"] = [*dict.fromkeys((*found.largest[:1], *(i for i, _ in found.odd[:2]), *found.highest))]
         yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
 
 

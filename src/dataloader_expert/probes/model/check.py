@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ SPEC = Quantity(
 )
 REAL_SHARE = 0.2
 """The share of the memory allowed up to which a model is made for real."""
+FAR_SHARE = 0.05
+"""The share of the time left for reading samples unlike the others."""
 OURS = frozenset({"dtype", "layout"})
 """Steps that our own preprocessing takes between a built-in dataset and any model."""
 
@@ -78,14 +81,31 @@ class ModelCheck(Probe):
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
-        """The verdict, with what the model refuses of a batch of ``n`` with the largest and least numbers, the longest and odd ones."""
+        """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
+        numbers. All are in one batch, for the range of ids; a model may take batches of ``n`` only, and then gets these."""
+        n = max(n, 1)
+        far = (bench.facts.value(SPREAD, {}).get("far") or [])[
+            : max(n, int(FAR_SHARE * bench.left() / (bench.fitted_s or 1e-3)))
+        ]
+        together = self.of_samples(bench, model, verdict, said, far, n)
+        of_ranges = not together.refused and all(m.code in OF_RANGES for m in together.misfits)
+        if len(far) <= n or together is verdict or of_ranges:
+            return together
+        for first in range(0, len(far), n):
+            alone = self.of_samples(bench, model, verdict, said, far[first : first + n], n)
+            if alone is not verdict:
+                return alone
+        return verdict
+
+    def of_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, far: list[int], n: int) -> Verdict:
+        """The verdict, with what the model refuses of a batch of these samples, filled up to ``n``; itself if that is nothing."""
         from dataloader_expert.loaders.building import plain
 
-        far = bench.facts.value(SPREAD, {}).get("far")
         if not far:
             return verdict
         served = serving(bench, self.batch_size, 0)
-        chosen = [*far, *(i for i in range(n + len(far)) if i not in far and i < len(served.dataset))][: max(n, 1)]
+        others = (i for i in range(len(served.dataset)) if i not in far)
+        chosen = [*far, *itertools.islice(others, max(0, n - len(far)))]
         try:
             batch = next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen])))
         except Exception:  # of the user's collate function or dataset: other probes tell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,8 @@ COLUMNS = 8
 """The most columns of ids of several kinds."""
 ODD_SHARE = 0.1
 """Samples of a kind rarer than this are odd."""
+WHOLE = -1
+"""The column that stands for all of a leaf."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Extremes:
     smallest: tuple[int, ...]
     odd: tuple[tuple[int, str], ...]
     highest: tuple[int, ...] = ()
-    """Those with the largest and with the least of their whole numbers, of each leaf one: ids may lie beyond a model's table, and
-    some classes be rare."""
+    """Those with the largest and with the least of their whole numbers: of each leaf, then of each column. Ids may lie beyond a
+    model's table, and some classes be rare."""
 
 
 def extremes(
@@ -41,8 +43,9 @@ def extremes(
     by_length = None if lengths is None or len(lengths) != n else np.argsort(np.asarray(lengths), kind="stable")
     weights: dict[int, float] = {}
     kinds: dict[int, str] = {}
-    most: dict[str, tuple[int, int]] = {}
-    least: dict[str, tuple[int, int]] = {}
+    most: dict[tuple[int, str], tuple[int, int]] = {}
+    least: dict[tuple[int, str], tuple[int, int]] = {}
+    shapes: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
     order = [int(i) for i in np.random.default_rng(seed).permutation(looked)]
     if by_length is not None:
         order = [int(by_length[-1]), int(by_length[0]), *order]
@@ -53,9 +56,12 @@ def extremes(
         except Exception:  # of the user's code; the scan tells which
             continue
         weights[index], kinds[index] = bytes_of(sample), kind_of(sample)
-        for name, low, high in whole_numbers(sample):
-            most[name] = max(most.get(name, (high, index)), (high, index))
-            least[name] = min(least.get(name, (low, index)), (low, index))
+        for name, shape, numbers in whole_numbers(sample):
+            shapes[name].add(shape)
+            for column, low, high in numbers:
+                place = column, name
+                most[place] = max(most.get(place, (high, index)), (high, index))
+                least[place] = min(least.get(place, (low, index)), (low, index))
         if time.monotonic() > until:
             break
     at(-1)
@@ -65,22 +71,25 @@ def extremes(
     counts = Counter(kinds.values())
     rare = {k for k, c in counts.items() if c < ODD_SHARE * len(kinds)}
     odd = tuple((i, k) for i, k in sorted(kinds.items()) if k in rare)[:20]
-    highest = tuple(dict.fromkeys(index for _, index in (*most.values(), *least.values())))
+    # places of rows that differ in length are no columns
+    places = [p for p in sorted(most) if p[0] == WHOLE or len(shapes[p[1]]) == 1]
+    highest = tuple(dict.fromkeys(index for p in places for _, index in (most[p], least[p])))
     return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd, highest)
 
 
-def whole_numbers(sample: Any) -> Iterator[tuple[str, int, int]]:
-    """The least and the largest whole number of each leaf that has any, and of each of a few columns, which may be ids of several kinds."""
+def whole_numbers(sample: Any) -> Iterator[tuple[str, tuple[int, ...], list[tuple[int, int, int]]]]:
+    """Of each leaf with whole numbers its name, its shape, and the least and the largest: of all of it, and of each column, which
+    may be ids of several kinds, where it has a few."""
     from dataloader_expert.probes.serving import flat
 
     for name, value in flat(sample):
         if isinstance(value, int):
-            yield name, int(value), int(value)
+            yield name, (), [(WHOLE, int(value), int(value))]
         elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")):
             if 0 not in value.shape:
-                yield name, int(value.min()), int(value.max())
-                if value.ndim == 1 and 2 <= len(value) <= COLUMNS:
-                    yield from ((f"{name}[{j}]", int(v), int(v)) for j, v in enumerate(value.tolist()))
+                few = value.ndim == 1 and len(value) <= COLUMNS
+                columns = [(j, int(x), int(x)) for j, x in enumerate(value.tolist())] if few else []
+                yield name, tuple(value.shape), [(WHOLE, int(value.min()), int(value.max())), *columns]
 
 
 def _random(n: int, seed: int) -> Any:
