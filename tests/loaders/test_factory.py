@@ -635,6 +635,7 @@ def test_what_shards_itself_across_ranks_is_not_sharded_again(
     """All samples, once, whatever the number of workers."""
     from datasets.distributed import split_dataset_by_node
 
+    # as torchrun does: the environment tells a process its rank
     monkeypatch.setenv("WORLD_SIZE", "2")
     read: list[int] = []
     for rank in (0, 1):

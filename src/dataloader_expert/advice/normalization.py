@@ -14,13 +14,25 @@ from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.sources.roles import words
 
-NO_MEASURE = {"id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints", "zip", "bbox", "bboxes"}
+UNMEASURED_WORDS = {
+    "id",
+    "ids",
+    "label",
+    "labels",
+    "mask",
+    "masks",
+    "timestamp",
+    "ts",
+    "keypoints",
+    "zip",
+    "bbox",
+    "bboxes",
+}
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
-NO_MEASURES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
+UNMEASURED_NAMES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
 """Whole names of such numbers."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
-
 UNLIKE = 4.0
 """How many times as wide as usual the range of a feature is if it is no measure of the same kind."""
 
@@ -38,9 +50,9 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     numeric = [
         n
         for n in numeric
-        if n.lower() not in NO_MEASURES
+        if n.lower() not in UNMEASURED_NAMES
         and n not in facts.value(MODEL, {"codes": []})["codes"]
-        and not set(words(n)) & NO_MEASURE
+        and not set(words(n)) & UNMEASURED_WORDS
         and n != several
         and any(facts.all(STATISTICS, field=n))
     ]

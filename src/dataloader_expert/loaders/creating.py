@@ -22,7 +22,7 @@ from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.samplers import BlockShuffleSampler
 from dataloader_expert.samplers.rules import at_least, nearest, one_of
-from dataloader_expert.sources.arrays import FIRST_READ
+from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Source
 
 logger = logging.getLogger(__name__)
@@ -187,9 +187,7 @@ def open_dataset(
     only = None if columns is None else tuple(columns)
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
     opened = open_source(ref, [])
-    unequal = next(
-        (p.told() for p in opened.problems if p.code == "length-mismatch" and p.told().endswith(FIRST_READ)), None
-    )
+    unequal = next((p.told() for p in opened.problems if isinstance(p, Unequal)), None)
     if unequal is not None and unreadable == "raise":  # which rows belong together is then anyone's guess
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":

@@ -190,7 +190,7 @@ class SourceDataset(Dataset[Any]):
             made = self.transform(sample)
         except StopIteration as e:  # in an iterator it would end the epoch
             raise RuntimeError(f"transform raised StopIteration for sample {index}: an iterator in it ended") from e
-        except Exception as e:
+        except Exception as e:  # whatever the user's code raises goes on, and says where
             e.add_note(f"in the transform of sample {index}")
             raise
         if made is None:

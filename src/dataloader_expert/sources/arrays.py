@@ -15,8 +15,6 @@ from dataloader_expert.sources.layout import label_by_name, split_in_name, witho
 Header = tuple[str, tuple[int, ...]]
 """dtype as numpy writes it, shape."""
 
-FIRST_READ = "of each were read"
-"""What is said of arrays that differ in length, and of texts side by side."""
 OFFSETS = {"offsets", "indptr", "ptr", "row_splits", "cu_seqlens", "lengths_cumsum"}
 TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
 DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", "samples", "signals", "texts", *TOKENS}
@@ -25,6 +23,13 @@ EDGES = {"edges", "bin_edges", "bins", "ticks"}
 """Names of arrays that are one longer than what they enclose."""
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
+
+
+class Unequal(Unreadable):
+    """Arrays, or texts side by side, that differ in length: only so many samples of each are read."""
+
+    def __init__(self, message: str, samples: int, **where: object) -> None:
+        super().__init__("length-mismatch", f"{message}; the first {samples:,} of each were read", **where)
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,12 @@ class Part:
     ragged: tuple[tuple[str, str], ...] = ()
     lengths: tuple[tuple[str, int], ...] = ()
 
-    def unequal(self, file: str) -> Unreadable | None:
+    def unequal(self, file: str) -> Unequal | None:
         """The problem, if the arrays differ in length."""
         if not self.lengths:
             return None
-        rows = ", ".join(f"{name} has {n} rows" for name, n in self.lengths)
-        text = f"{rows}; the first {self.samples} {FIRST_READ}"
-        return Unreadable("length-mismatch", text, file=file, split=self.split)
+        rows = ", ".join(f"{name} has {n:,} rows" for name, n in self.lengths)
+        return Unequal(rows, self.samples, file=file, split=self.split)
 
 
 def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,22 @@ SIDE_FILES = {
     "vocab.txt",
 }
 """Files that describe the samples next to them."""
+
+DESCRIBES = {
+    "names",
+    "classes",
+    "categories",
+    "map",
+    "vocab",
+    "vocabulary",
+    "stats",
+    "info",
+    "meta",
+    "metadata",
+    "config",
+    "schema",
+}
+"""Last words in the names of files about a data set, such as ``keypoint_names.json``."""
 
 MAX_DEPTH = 40
 
@@ -112,6 +129,12 @@ class Listing:
 def is_beside(path: str) -> bool:
     """Whether a file is about the data: a note, or one that names classes, sizes and the like."""
     return is_about(path) or path.rsplit("/", 1)[-1] in SIDE_FILES
+
+
+def describes(path: str) -> bool:
+    """Whether a file's name is that of one about a data set."""
+    stem, _, suffix = path.rpartition("/")[2].lower().rpartition(".")
+    return suffix in ("json", "yaml", "yml", "toml") and re.split(r"[^a-z]+", stem)[-1] in DESCRIBES
 
 
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:

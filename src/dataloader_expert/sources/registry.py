@@ -21,7 +21,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
-from dataloader_expert.sources.files import Listing, is_beside, list_files
+from dataloader_expert.sources.files import Listing, describes, is_beside, list_files
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.packed import unpacked_name
@@ -292,28 +292,6 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
-DESCRIBES = {
-    "names",
-    "classes",
-    "categories",
-    "map",
-    "vocab",
-    "vocabulary",
-    "stats",
-    "info",
-    "meta",
-    "metadata",
-    "config",
-    "schema",
-}
-"""Last words in the names of files about a data set, such as ``keypoint_names.json``."""
-
-
-def _describes(path: str) -> bool:
-    stem, _, suffix = path.rpartition("/")[2].lower().rpartition(".")
-    return suffix in ("json", "yaml", "yml", "toml") and re.split(r"[^a-z]+", stem)[-1] in DESCRIBES
-
-
 def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
     problems = []
@@ -324,7 +302,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         named = SUFFIXES.get(suffix, entry.kind)
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds and not _describes(entry.path):
+        elif entry.kind not in kinds and not describes(entry.path):
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so

@@ -278,9 +278,8 @@ def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[
             columns[name] = Column(np.array([bool(v) for v in values]), nulls)
         elif present and all(type(v) is int and abs(v) < 1 << 63 for v in present):
             columns[name] = Column(np.array([v or 0 for v in values], np.int64), nulls)
-        elif present and all(
-            type(v) is int and 0 <= v < 1 << 64 for v in present
-        ):  # hashes, which floats do not tell apart
+        elif present and all(type(v) is int and 0 <= v < 1 << 64 for v in present):
+            # hashes, which floats do not tell apart
             columns[name] = Column(np.array([v or 0 for v in values], np.uint64), nulls)
         elif present and all(type(v) in (int, float) for v in present):
             columns[name] = Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)

@@ -14,7 +14,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import FIRST_READ
+from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing, is_beside
 from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
@@ -151,8 +151,8 @@ class Lines(Table):
             totals.append(total)
         if len({n - _blank_at_end(self.listing, e.path) for e, n in zip(of, totals, strict=True)}) > 1:
             each = ", ".join(f"{e.path.rpartition('/')[2]} {n:,}" for e, n in zip(of, totals, strict=True))
-            text = f"the files of a parallel text differ in their number of lines: {each}; all lines after a lost one are misaligned; the first {min(totals):,} {FIRST_READ}"
-            self.problems.append(Unreadable("length-mismatch", text, file=of[totals.index(min(totals))].path))
+            text = f"the files of a parallel text differ in their number of lines: {each}; all lines after a lost one are misaligned"
+            self.problems.append(Unequal(text, min(totals), file=of[totals.index(min(totals))].path))
         starts = [byte_order_mark(self.listing, entry.path) for entry in of]
         done = 0
         for i, upto in enumerate(counts):

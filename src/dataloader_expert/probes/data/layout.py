@@ -12,6 +12,9 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.sources.base import Source
 
+SOURCE = Quantity(
+    "source", "", "the absolute path or the Python reference that was read: code with it runs in any folder"
+)
 FORMAT = Quantity("format", "", "the storage format")
 MODALITY = Quantity("modality", "", "what kind of data the samples are")
 FIELDS = Quantity("fields", "", "name, kind, dtype and per-sample shape of each field (null: varies)")
@@ -38,6 +41,7 @@ class Layout(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source
         seen = evidence("counted", "layout")
+        yield Fact(SOURCE, bench.ref.name, evidence("declared", "layout"))
         yield Fact(FORMAT, source.format, seen)
         if source.fields:
             yield from described(bench)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
 from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, STREAM
+from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, SOURCE, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
@@ -61,7 +59,7 @@ def loader_code(
         "code.py",
         reference=reference,
         is_loader=present is not None,
-        source=repr(from_anywhere(request.source)),
+        source=repr(facts.value(SOURCE, request.source)),
         arguments=_arguments(request, facts, collate, split),
         collate=name,
         varying=varying,
@@ -69,17 +67,6 @@ def loader_code(
         setup=setup,
         checks=_checks(facts),
     )
-
-
-def from_anywhere(source: str) -> str:
-    """The source by its absolute path, where it names a file or folder from here, so that code runs in any folder."""
-    path, in_code, name = source.partition(".py:")
-    with contextlib.suppress(OSError, ValueError):  # no path at all
-        if in_code and Path(f"{path}.py").is_file():
-            return f"{Path(path).absolute()}.py:{name}"
-        if not in_code and Path(source).exists():
-            return str(Path(source).absolute())
-    return source
 
 
 def as_yours(
