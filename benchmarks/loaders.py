@@ -4,13 +4,16 @@
 if none is given): what a sample costs and how evenly, whether it waits, computes, or queues for a store; collating, worker
 start-up, length, batch size, kind and present settings. For each, the installed command runs with default arguments; then every
 number of workers of a grid, and the recommended settings, run in a fresh process; where another setting was faster, both run
-twice more, in turn, and these runs are compared. About a minute and a half per loader.
+twice more, in turn, and these runs are compared. No rate counts for more than what the drawn costs allow: many workers deliver
+in bursts, of which a short run may see one. About a minute and a half per loader.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import random
 import statistics
 import subprocess
@@ -161,6 +164,27 @@ def drawn(draw: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def possible(parameters: dict[str, Any], workers: int) -> float:
+    """The most samples/s that the drawn costs allow: as many at a time as there are processes, cores and the store's slots."""
+    indices = range(min(parameters["length"], 20_000))
+    scale = 1.0
+    if parameters["tail"] == "uneven":
+        scale = statistics.fmean(random.Random(i).lognormvariate(-0.32, 0.8) for i in indices)
+    elif parameters["tail"] == "rare":
+        draws = [random.Random(i) for i in indices]
+        for draw in draws:
+            draw.lognormvariate(-0.32, 0.8)  # as the loader does first
+        scale = statistics.fmean(10.0 if draw.random() < 0.05 else 0.53 for draw in draws)
+    cpu: float = parameters["cpu_s"] * scale + parameters["collate_s"] / parameters["batch_size"]
+    wait: float = parameters["wait_s"] * scale
+    processes = max(1, workers)
+    return min(
+        processes / (cpu + wait),
+        min(processes, os.cpu_count() or 1) / cpu if cpu else math.inf,
+        parameters["slots"] / wait if parameters["slots"] and wait else math.inf,
+    )
+
+
 def rates(file: Path, settings: list[Setting]) -> dict[Setting, float]:
     """Samples/s of the loader at each of these settings, each in a process of its own."""
     argv = [sys.executable, "-W", "ignore", str(file), json.dumps([TIMED_S, LIMIT_S, settings])]
@@ -168,9 +192,14 @@ def rates(file: Path, settings: list[Setting]) -> dict[Setting, float]:
     return dict(zip(settings, map(float, done.stdout.split()), strict=True))
 
 
-def beside(file: Path, chosen: Setting, top: Setting) -> float:
+def counted(parameters: dict[str, Any], rate: dict[Setting, float]) -> dict[Setting, float]:
+    """The rates, none for more than is possible."""
+    return {s: min(r, possible(parameters, s[0])) if r == r else 0.0 for s, r in rate.items()}
+
+
+def beside(parameters: dict[str, Any], file: Path, chosen: Setting, top: Setting) -> float:
     """The rate at ``chosen`` over that at ``top``, each afresh and twice: the highest of many rates was lucky too."""
-    there, back = rates(file, [top, chosen]), rates(file, [chosen, top])
+    there, back = (counted(parameters, rates(file, order)) for order in ([top, chosen], [chosen, top]))
     return (there[chosen] + back[chosen]) / (there[top] + back[top])
 
 
@@ -192,8 +221,9 @@ def one(parameters: dict[str, Any]) -> dict[str, Any]:
             )  # fmt: skip
         grid = ((n, given[1] or 2, True, kept) if n else (0, 0, True, False) for n in GRID)
         rate = rates(file, sorted({given, chosen, *grid}))
-        top = max(rate, key=lambda s: rate[s] if rate[s] == rate[s] else 0.0)
-        of_best = 1.0 if chosen == top else beside(file, chosen, top)
+        sure = counted(parameters, rate)
+        top = max(sure, key=lambda s: sure[s])
+        of_best = 1.0 if sure[chosen] == sure[top] else beside(parameters, file, chosen, top)
     return {
         "parameters": parameters, "took_s": round(took, 1), "summary": told.get("summary"),
         "measured": best is not None, "chosen": chosen, "best": top, "of_best": of_best,
