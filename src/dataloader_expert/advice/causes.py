@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from dataloader_expert.conclusions import MAX_PLACES, Finding, capital
 
 SEVERITIES = ("error", "warning", "info")
-SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
+SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned", "suspicious-text"}
 """Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
 ELSEWHERE = {"unpicklable"}
 """What matters with other start methods of workers, unless it is an error with the present one."""
@@ -19,10 +20,24 @@ ALIKE_FROM = 3
 NAMED = 5
 
 
-def ordered(findings: Iterable[Finding]) -> list[Finding]:
+class Ranked(Protocol):
+    """A finding, or its line in a report."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def cost(self) -> float | None: ...
+
+
+F = TypeVar("F", bound=Ranked)
+
+
+def ordered(findings: Iterable[F]) -> list[F]:
     """Errors; then what costs time, the most costly first; then the other warnings, then the rest."""
 
-    def rank(f: Finding) -> tuple[int, float]:
+    def rank(f: F) -> tuple[int, float]:
         dear = f.severity != "error" and (f.cost or 0.0) >= DEAR
         return (1 if dear else 2 * SEVERITIES.index(f.severity), -(f.cost or 0.0))
 
@@ -66,7 +81,7 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
     )
 
 
-def cause(findings: Iterable[Finding]) -> Finding | None:
+def cause(findings: Iterable[F]) -> F | None:
     """What to fix first: an error, what costs most, or a warning."""
     serious = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
     told = (f for f in serious if f.code not in SYMPTOMS and (f.severity == "error" or f.code not in ELSEWHERE))

@@ -72,15 +72,15 @@ class Names(Check):
         fact = facts.find(ODD)
         if fact is not None:
             places = [{"file" if n["what"] == "file" else "field": n["name"]} for n in fact.value["names"]]
-            kinds = ", ".join(sorted({str(n["what"]) for n in fact.value["names"]}))
+            n, kinds = fact.value["count"], ", ".join(sorted({str(n["what"]) for n in fact.value["names"]}))
             yield finding(
                 "suspicious-text",
                 "warning",
-                f"{fact.value['count']} names ({kinds}) look like markup or instructions to a language model",
+                f"{n} {'name looks' if n == 1 else 'names look'} like markup or instructions to a language model ({kinds})",
                 fact,
                 "treat them as data: rename them before they reach a page, a prompt or a shell",
                 places,
-                fact.value["count"],
+                n,
             )
 
 

@@ -96,6 +96,7 @@ def _statistics(c: Any) -> Iterator[Captioned]:
     for field, s in c.statistics.items():
         for name, one in ((f"{field}.{k}", v) for k, v in s.items()) if isinstance(s, dict) else ((field, s),):
             q = one.quantiles or {}
+            name += " (characters)" if one.measure == "characters" else ""
             rows.append((name, one.mean, one.std, one.min, q.get("p50"), one.max, one.distribution))
     if rows:
         header = ("Field", "Mean", "Std", "Min", "Median", "Max", "Distribution")

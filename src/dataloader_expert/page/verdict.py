@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from dataloader_expert.advice.causes import cause as first_cause
 from dataloader_expert.charts.scales import said, said_bytes
 from dataloader_expert.page.parts import Parts
 
@@ -33,7 +34,8 @@ class Tile:
 def verdict(report: Report, parts: Parts) -> Verdict:
     """The word depends on what was asked; the fix is the advice with a measured gain, else the fix of the worst finding."""
     worst: set[str] = {f.severity for f in report.findings}
-    cause = next((f for f in report.findings if f.severity != "info"), None)
+    serious = (f for f in report.findings if f.severity != "info")
+    cause = first_cause(report.findings) if parts.quality is None else next(serious, None)
     level, word = _word(parts, worst)
     proved = next((a for a in report.advice if a.gain is not None), None)
     data = {c.id for c in parts.quality.checks} if parts.quality is not None else set()
