@@ -10,14 +10,14 @@ from __future__ import annotations
 import io
 import random
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
 from benchmarks.common import keep, real_data, seed_asked
-from dataloader_expert.checks.fingerprint import insides, picture_hashes, thumb
-from dataloader_expert.checks.near_pictures import candidates, confirmed
+from dataloader_expert.checks.fingerprint import insides, looks, picture_hashes
+from dataloader_expert.checks.near_pictures import Images, copies
+from dataloader_expert.sources.base import Block, Column, Unit
 
 NAME = "copies"
 Change = Callable[[Image.Image, random.Random], Image.Image]
@@ -59,23 +59,30 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def small(image: Image.Image) -> Any:
-    """What the check keeps of a picture."""
-    return insides(np.asarray(thumb(image), np.float32)[None])[0]
+def compared(images: list[Image.Image]) -> Images:
+    """What the check keeps of images without labels."""
+    block = Block(Unit(0, "images", 0, len(images), 0), {"image": Column(images)})
+    seen = looks(block, "image")
+    grey, frames = insides(seen.small)
+    alike = np.zeros(len(images), np.uint64)
+    return Images(picture_hashes(grey), grey, seen.tints, frames, alike, alike)
+
+
+def together(one: Images, other: Images) -> Images:
+    return Images(*map(np.concatenate, zip(one, other, strict=True)))
 
 
 def main() -> None:
     seed, data = seed_asked(__doc__), real_data()
     rng = random.Random(seed)
     images = [Image.open(p).convert("RGB") for p in sorted((data / "images" / "clothing_cc0").rglob("*.jpg"))]
-    originals = np.stack([small(i) for i in images])
+    originals = compared(images)
     found = {}
     for name, change in CHANGES.items():
-        both = np.concatenate([originals, np.stack([small(change(i, rng)) for i in images])])
-        pairs = [p for p in candidates(picture_hashes(both), both) if p[1] - p[0] == len(images)]
-        found[name] = len(set(confirmed(both, pairs))) / len(images)
+        pairs, _ = copies(together(originals, compared([change(i, rng) for i in images])))
+        found[name] = sum(b - a == len(images) for a, b in set(pairs)) / len(images)
         print(f"{name:28} {found[name]:.3f}")
-    false = confirmed(originals, list(candidates(picture_hashes(originals), originals)))
+    false, _ = copies(originals)
     print(
         f"seed {seed}: {len(false)} of {len(images) * (len(images) - 1) // 2:,} pairs of originals are taken for copies"
     )

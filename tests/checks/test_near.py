@@ -124,7 +124,7 @@ def test_images_that_are_all_alike_pair_only_with_copies() -> None:
     images[17].save(buffer, "JPEG", quality=70)
     images.append(Image.open(buffer).convert("L"))
     grey = np.stack([np.asarray(i.resize((32, 32), Image.Resampling.BOX)) for i in images])
-    found, _ = nearest(candidates(picture_hashes(grey), grey), np.zeros(len(grey), np.uint64))
+    found, _ = nearest(candidates(picture_hashes(grey), grey), *[np.zeros(len(grey), np.uint64)] * 2)
     pairs = confirmed(grey, found)
     assert len(pairs) > 10  # aligned, many correlate
     assert confirmed(grey, standing_out(grey, found)) == [(17, 45)]

@@ -7,6 +7,7 @@ the unexplained variance where the two agree least: two shirts on the same floor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ class Bound:
 USUAL = Bound(0.95, 0.12, 0.7)
 STRICT = Bound(0.985, 0.04, 0.9)
 """For pairs that nothing but the alignment speaks for: two jackets on the same wall reach the usual bound now and then."""
+NEVER = Bound(1.1, 0.0, 0.5)
+"""Which no pair reaches: the fit goes on to its end."""
 EARLY = 2
 OVERLAP = 0.7
 """The least share of an image that must lie within the other."""
@@ -51,14 +54,27 @@ def alike(ones: Any, others: Any, bound: Bound = USUAL) -> Any:
     """
     import numpy as np
 
-    parts = [
-        _scaled(ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32), bound)
-        for i in range(0, len(ones), AT_ONCE)
-    ]
+    parts = [_scaled(a, b, bound)[0] for a, b in _parts(ones, others)]
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
-def _scaled(a: Any, b: Any, bound: Bound) -> Any:
+def likeness(ones: Any, others: Any) -> Any:
+    """The best correlation of each pair in any alignment, -1 if none is one that a copy may have; float32 [n]. Arguments as of ``alike``."""
+    import numpy as np
+
+    parts = [_scaled(a, b, NEVER)[1] for a, b in _parts(ones, others)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def _parts(ones: Any, others: Any) -> Iterator[tuple[Any, Any]]:
+    import numpy as np
+
+    for i in range(0, len(ones), AT_ONCE):
+        yield ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32)
+
+
+def _scaled(a: Any, b: Any, bound: Bound) -> tuple[Any, Any]:
+    """Whether the pairs agree, and their best correlations."""
     import numpy as np
 
     a, b = blurred(a), blurred(b)
@@ -68,7 +84,7 @@ def _scaled(a: Any, b: Any, bound: Bound) -> Any:
         if len(rows):
             same[rows], found = _fitted(a[rows], b[rows], scale, bound)
             best[rows] = np.maximum(best[rows], found)
-    return same
+    return same, best
 
 
 def _worst(left: Any, off: Any, inside: Any) -> Any:

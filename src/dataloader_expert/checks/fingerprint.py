@@ -271,8 +271,9 @@ def picture_hashes(grey: Any) -> Any:
     return np.where(flat[:, None], np.uint64(0), np.maximum(made, np.uint64(1)))
 
 
-def insides(small: Any) -> Any:
-    """32 x 32 gray pictures, [n, 32, 32], without their margins; uint8.
+def insides(small: Any) -> tuple[Any, Any]:
+    """32 x 32 gray pictures, [n, 32, 32], without their margins, uint8; and where these were cut: first row and column, and those
+    behind the last, uint8 [n, 4].
 
     A margin is the rows and columns at a picture's edges that are all of its corner's brightness. A broad one that pictures
     share makes up most of their hashes, whatever stands inside.
@@ -281,14 +282,16 @@ def insides(small: Any) -> Any:
 
     inner = np.abs(small - small[:, :1, :1]) > MARGIN_DEPTH
     bare = inner[:, 0].any(1) & inner[:, -1].any(1) & inner[:, :, 0].any(1) & inner[:, :, -1].any(1)
-    found = small.copy()
+    found, frames = small.copy(), np.full((len(small), 4), (0, 0, *small.shape[1:]), np.uint8)
     for i in np.flatnonzero(~bare & inner.any((1, 2))).tolist():
-        found[i] = stretched(_cut(small[i], inner[i]))
-    return np.clip(np.nan_to_num(np.rint(found)), 0, 255).astype(np.uint8)
+        down, across = _cut(inner[i])
+        found[i] = stretched(small[i][down, across])
+        frames[i] = down.start, across.start, down.stop, across.stop
+    return np.clip(np.nan_to_num(np.rint(found)), 0, 255).astype(np.uint8), frames
 
 
-def _cut(gray: Any, inner: Any, least: int = 8) -> Any:
-    """The part of a picture with the rows and columns that hold what is ``inner``, bool [h, w], and at least ``least`` of each."""
+def _cut(inner: Any, least: int = 8) -> tuple[slice, slice]:
+    """The rows and the columns of a picture that hold what is ``inner``, bool [h, w], at least ``least`` of each."""
     import numpy as np
 
     spans = []
@@ -297,7 +300,7 @@ def _cut(gray: Any, inner: Any, least: int = 8) -> Any:
         size = max(least, int(at[-1] - at[0]) + 1)
         start = min(int(at[0]), inner.shape[1 - axis] - size)
         spans.append(slice(start, start + size))
-    return gray[spans[0], spans[1]]
+    return spans[0], spans[1]
 
 
 def stretched(gray: Any, size: int = 32) -> Any:
@@ -379,7 +382,8 @@ COLOURED = 1.0
 
 
 def tint(pixels: Any, gray: Any) -> Any:
-    """How much redder and bluer than gray a picture is inside its margins, on average; NaN of one without colour.
+    """How much redder and bluer than gray a picture is, on average, of one with margins where it differs from these; NaN of one
+    without colour.
 
     Args:
         pixels: some of its pixels, float32 [32, 32, 3].
@@ -389,8 +393,8 @@ def tint(pixels: Any, gray: Any) -> Any:
 
     inner = np.abs(gray - gray[0, 0]) > MARGIN_DEPTH
     bare = inner[0].any() and inner[-1].any() and inner[:, 0].any() and inner[:, -1].any()
-    inside = pixels if bare or not inner.any() else _cut(pixels, inner)
-    own = (inside[..., ::2] - (inside @ np.array(LUMA, np.float32))[..., None]).reshape(-1, 2)
+    inside = (pixels if bare or not inner.any() else pixels[inner]).reshape(-1, 3)
+    own = inside[:, ::2] - (inside @ np.array(LUMA, np.float32))[:, None]
     return own.mean(0) if np.abs(own).mean() >= COLOURED else np.nan
 
 

@@ -9,11 +9,11 @@ Pairs are not chained.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from dataloader_expert.checks.alignment import STRICT, USUAL, alike, blurred
+from dataloader_expert.checks.alignment import STRICT, USUAL, alike, blurred, likeness
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, looks, picture_hashes
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
@@ -32,9 +32,21 @@ RANK, LIKENESSES = 20, 2_000
 UNLIKE, FAR_LESS = 0.25, 0.1
 """Unexplained variance of an image by its ``RANK``-th nearest beyond which it resembles few others; and the share of it that a
 copy may have if it does not."""
+NEIGHBOURS, FAR_CLOSER, ALIGNED = 5, 0.25, 500
+"""Images with which a pair is compared after alignment, the share of their unexplained variance that its own may be, and the most
+such pairs: more show that all images are alike."""
 AT_ONCE = 256
 OTHER_TINT = 12
 """Steps between the tints of two images beyond which they may show different things: two shirts on the same wall."""
+SAME_GREY, SAME_CONTRAST = 12, 1.2
+"""Steps of mean brightness, and the ratio of contrasts, up to which a grey image may be another without its colours."""
+WHOLE = (0, 0, 32, 32)
+SAME_FRAME, SAME_PLACE = 4, 1
+"""Pixels of 32 by which a crop of a tenth, or a slight rotation, moves the frame that margins leave; and those by which encoding
+or resizing does."""
+FLAT, LEVELS, SMALL = 2.5, 16, 512
+"""Bits of entropy, of as many levels of grey, and pixels of 32 x 32 within margins, below which an image says little without its
+place and size: others have its shape by chance, such as arrows and letters."""
 CONFIRMED, FOUND = 4_000, 200_000
 """The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
 MOST = 40_000
@@ -44,6 +56,22 @@ RULE = (
     f"alignment, or within {FAR} and {STRICT.alike}"
 )
 MISSED = "near copies of images that are turned, rotated, covered or cropped by more than a tenth"
+
+
+Candidate = tuple[int, int, bool, int]
+"""Two images, whether one is mirrored, and the number of bits in which their hashes differ."""
+
+
+class Images(NamedTuple):
+    """What is compared of n images: hashes, as in ``NearPictures``; grey versions, [n, 32, 32]; tints and frames; digests of the other
+    fields, and of the labels."""
+
+    hashes: Any
+    grey: Any
+    tints: Any
+    frames: Any
+    rest: Any
+    labels: Any
 
 
 class NearPictures(Check):
@@ -70,6 +98,8 @@ class NearPictures(Check):
         """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
         self.tints: list[Any] = []
         """As of ``looks``."""
+        self.frames: list[Any] = []
+        """As of ``insides``."""
 
     def applies(self) -> bool:
         return self.context.near and bool(self.fields)
@@ -87,10 +117,13 @@ class NearPictures(Check):
         name = self.fields[0]
         if name in block.columns:
             seen = looks(block, name)
-            self.waiting.append(insides(seen.small[:n]))
+            inside, frames = insides(seen.small[:n])
+            self.waiting.append(inside)
+            self.frames.append(frames)
             self.tints.append(seen.tints[:n])
         else:
             self.waiting.append(np.zeros((n, 32, 32), np.uint8))  # which has no hash
+            self.frames.append(np.zeros((n, 4), np.uint8))
             self.tints.append(np.full((n, 2), np.nan, np.float32))
         self.n_waiting += n
         if self.n_waiting >= AT_ONCE:
@@ -114,6 +147,7 @@ class NearPictures(Check):
         self.kept.merge(other.kept)
         self.hashes += other.hashes
         self.tints += other.tints
+        self.frames += other.frames
         self.rest += other.rest
         self.grey = self.grey + other.grey if self.seen <= MOST else []
 
@@ -127,13 +161,11 @@ class NearPictures(Check):
         hashes, digest = np.concatenate(self.hashes), rows.digest
         _, first = np.unique(digest, return_index=True)
         kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat images have no hash
-        tints = np.concatenate(self.tints)
-        rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
+        tints, frames = np.concatenate(self.tints)[kept], np.concatenate(self.frames)[kept]
+        rest = (np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64))[kept]
         if self.grey:
             grey = np.concatenate(self.grey)[kept]
-            found, left_out = nearest(candidates(hashes[kept], grey), rest[kept])
-            found = [c for c in found if same_colours(tints[kept[c[0]]], tints[kept[c[1]]])]
-            near = confirmed(grey, standing_out(grey, found))
+            near, left_out = copies(Images(hashes[kept], grey, tints, frames, rest, rows.label[kept]))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
@@ -141,7 +173,9 @@ class NearPictures(Check):
             alike = [
                 (a, b)
                 for a, b in close(hashes[kept, 0], CLOSE)
-                if rest[kept[a]] == rest[kept[b]] and same_colours(tints[kept[a]], tints[kept[b]])
+                if rest[a] == rest[b]
+                and same_colours(tints[a], tints[b])
+                and same_frame(frames[a], frames[b], SAME_FRAME)
             ]
             rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
@@ -153,10 +187,57 @@ class NearPictures(Check):
         return judge_near(facts, "pictures", sure=True)
 
 
+def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
+    """The pairs of near copies, and how many similar pairs were not looked at."""
+    grey, frames = images.grey, images.frames
+    found, left_out = nearest(candidates(images.hashes, grey), images.rest, images.labels)
+    little = {i for i in {i for c in found for i in c[:2]} if says_little(grey[i], frames[i])}
+    found = [c for c in found if may_be_copies(c, images, little)]
+    apart = standing_out(grey, found)
+    others = sorted(c for c in {*found} - {*apart} if c[0] not in little and c[1] not in little)
+    return confirmed(grey, apart, little) + closest(grey, agreeing(grey, others, little)), left_out
+
+
+def may_be_copies(candidate: Candidate, images: Images, little: Collection[int]) -> bool:
+    """Whether colours and margins of two images may be those of copies; ``little``: those of which ``says_little`` is true."""
+    a, b, mirrored, _ = candidate
+    grey, tints, frames = images.grey, images.tints, images.frames
+    if math.isnan(tints[a][0]) != math.isnan(tints[b][0]):
+        as_bright = abs(float(grey[a].mean()) - float(grey[b].mean())) <= SAME_GREY
+        contrasts = float(grey[a].std()) + 1, float(grey[b].std()) + 1
+        if not as_bright or max(contrasts) > SAME_CONTRAST * min(contrasts):
+            return False
+    within = SAME_PLACE if a in little or b in little else SAME_FRAME
+    return same_colours(tints[a], tints[b]) and same_frame(frames[a], frames[b], within, mirrored)
+
+
 def same_colours(one: Any, other: Any) -> bool:
-    """Whether the tints of two images may be those of copies: a brightened one is more colourful, and a grey one tells nothing."""
+    """Whether the tints of two images may be those of copies: a brightened one is more colourful; grey ones have none to compare."""
     apart, most = math.hypot(*(one - other)), max(math.hypot(*one), math.hypot(*other))
     return not (apart > OTHER_TINT and apart > 0.5 * most)
+
+
+def says_little(grey: Any, frame: Any) -> bool:
+    """Whether an image has margins, and what these leave is small or of few levels of grey."""
+    import numpy as np
+
+    top, left, bottom, right = map(int, frame)
+    if (top, left, bottom, right) == WHOLE:
+        return False
+    share = np.bincount(grey.ravel() // (256 // LEVELS), minlength=LEVELS) / grey.size
+    return bool((bottom - top) * (right - left) < SMALL or -(share * np.log2(np.maximum(share, 1e-9))).sum() < FLAT)
+
+
+def same_frame(one: Any, other: Any, within: int, mirrored: bool = False) -> bool:
+    """Whether margins leave both images the same place, up to so many pixels, if both have any: a copy keeps its margins, and
+    drawings on an even ground are alike without them, whatever their size. A border may have been added to one."""
+    top, left, bottom, right = map(int, one)
+    if (top, left, bottom, right) == WHOLE or tuple(map(int, other)) == WHOLE:
+        return True
+    if mirrored:
+        left, right = 32 - right, 32 - left
+    ends = zip((top, left, bottom, right), map(int, other), strict=True)
+    return all(abs(a - b) <= within for a, b in ends)
 
 
 def bits(x: Any) -> Any:
@@ -179,10 +260,6 @@ def _set_bits() -> Any:
     for _ in range(16):
         table = np.concatenate([table, table + 1])
     return table
-
-
-Candidate = tuple[int, int, bool, int]
-"""Two images, whether one is mirrored, and the number of bits in which their hashes differ."""
 
 
 def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
@@ -208,11 +285,13 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
             yield from ((i, i + 1 + j, as_mirror, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
 
 
-def nearest(found: Iterable[Candidate], rest: Any) -> tuple[list[Candidate], int]:
-    """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are."""
+def nearest(found: Iterable[Candidate], rest: Any, labels: Any) -> tuple[list[Candidate], int]:
+    """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are. A mirror image of another label is
+    no copy: left is not right."""
     total, kept = 0, []
     for candidate in found:
-        if rest[candidate[0]] == rest[candidate[1]]:
+        a, b, mirrored, _ = candidate
+        if rest[a] == rest[b] and not (mirrored and labels[a] != labels[b]):
             total += 1
             kept.append(candidate)
             if len(kept) >= 4 * CONFIRMED:
@@ -221,19 +300,49 @@ def nearest(found: Iterable[Candidate], rest: Any) -> tuple[list[Candidate], int
     return kept, total - len(kept)
 
 
-def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
-    """The candidates that correlate after alignment; ``grey``: [n, 32, 32]."""
+def confirmed(grey: Any, found: list[Candidate], little: Collection[int] = ()) -> list[tuple[int, int]]:
+    """The pairs of the candidates that correlate after alignment, more where an image says ``little``; ``grey``: [n, 32, 32]."""
+    return [(a, b) for a, b, _, _ in agreeing(grey, found, little)]
+
+
+def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list[Candidate]:
     import numpy as np
 
     if not found:
         return []
     a, b, mirrored, apart = (np.array(part) for part in zip(*found, strict=True))
-    others = grey[b]
-    others[mirrored] = others[mirrored][:, :, ::-1]
-    same = np.zeros(len(a), bool)
-    for rows, bound in ((apart <= CANDIDATE, USUAL), (apart > CANDIDATE, STRICT)):
-        same[rows] = alike(grey[a[rows]], others[rows], bound)
-    return list(zip(a[same].tolist(), b[same].tolist(), strict=True))
+    same, strict = np.zeros(len(a), bool), (apart > CANDIDATE) | np.isin([a, b], list(little)).any(0)
+    for rows, bound in ((~strict, USUAL), (strict, STRICT)):
+        same[rows] = alike(grey[a[rows]], as_seen(grey, b[rows], mirrored[rows]), bound)
+    return [candidate for candidate, agrees in zip(found, same.tolist(), strict=True) if agrees]
+
+
+def as_seen(grey: Any, at: Any, mirrored: Any) -> Any:
+    """These images, mirrored where that is said."""
+    chosen = grey[at]
+    chosen[mirrored] = chosen[mirrored][:, :, ::-1]
+    return chosen
+
+
+def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
+    """The pairs that are far more alike than either is to its ``NEIGHBOURS`` nearest, all after alignment: of images that resemble
+    each other a copy that was cropped or turned stands out only then. None if there are too many to align."""
+    import numpy as np
+
+    if not found or len(found) > ALIGNED:
+        return []
+    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
+    own = 1 - likeness(grey[a], as_seen(grey, b, mirrored))
+    beside = np.ones(len(found), np.float32)
+    some = spread_over(grey)
+    flat = _unit(blurred(grey[some].astype(np.float32)))
+    for one, other in ((a, b), (b, a)):
+        like = _unit(blurred(grey[one].astype(np.float32))) @ flat.T
+        like[(some == one[:, None]) | (some == other[:, None])] = -2  # itself, and what is compared with it
+        near = some[np.argsort(-like, 1)[:, :NEIGHBOURS]]
+        theirs = 1 - likeness(grey[one.repeat(near.shape[1])], grey[near.ravel()]).reshape(near.shape)
+        beside = np.minimum(beside, np.median(theirs, 1))
+    return list(zip(a[own <= FAR_CLOSER * beside].tolist(), b[own <= FAR_CLOSER * beside].tolist(), strict=True))
 
 
 def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
@@ -250,8 +359,7 @@ def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
     at, place = np.unique(np.concatenate([a, b]), return_inverse=True)
     soft = blurred(grey[at].astype(np.float32))
     flat, mirror = _unit(soft), _unit(soft[:, :, ::-1])
-    spread = np.linspace(0, len(grey) - 1, min(len(grey), LIKENESSES)).astype(int)
-    some = _unit(blurred(grey[spread].astype(np.float32)))
+    some = _unit(blurred(grey[spread_over(grey)].astype(np.float32)))
     # itself is the nearest if it is among these images
     crowd = [
         1 - np.partition(part @ some.T, -RANK - 1, 1)[:, -RANK - 1]
@@ -262,6 +370,13 @@ def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
     apart = 1 - (flat[one] * np.where(mirrored[:, None], mirror[two], flat[two])).sum(1)
     kept = (nearest_of > UNLIKE) | (apart <= FAR_LESS * nearest_of)
     return [candidate for candidate, keep in zip(found, kept.tolist(), strict=True) if keep]
+
+
+def spread_over(grey: Any) -> Any:
+    """At most ``LIKENESSES`` of the images, spread over all."""
+    import numpy as np
+
+    return np.linspace(0, len(grey) - 1, min(len(grey), LIKENESSES)).astype(int)
 
 
 def _unit(images: Any) -> Any:

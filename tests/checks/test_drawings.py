@@ -1,0 +1,93 @@
+"""Drawings on an even ground are alike by chance: near copies keep their place, size, colour and direction."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw, ImageOps
+
+from tests.checks.looking import Data, judged
+
+INK = {
+    "red": (220, 40, 40),
+    "blue": (40, 90, 210),
+    "black": (30, 30, 30),
+    "green": (40, 150, 70),
+    "ochre": (240, 170, 20),
+}
+
+
+def arrow(size: int, at: tuple[int, int], ink: str = "black", left: bool = False) -> Image.Image:
+    image = Image.new("RGB", (128, 128), "white")
+    x, y = at
+    points = [(0, 3), (5, 3), (5, 1), (9, 5), (5, 9), (5, 7), (0, 7)]
+    ImageDraw.Draw(image).polygon([(x + px * size, y + py * size) for px, py in points], INK[ink])
+    return ImageOps.mirror(image) if left else image
+
+
+def drawn(seed: int, **more: str | bool) -> Image.Image:
+    rng = random.Random(seed)
+    size = rng.randint(3, 8)
+    return arrow(size, (rng.randint(8, 120 - 9 * size), rng.randint(0, 120 - 9 * size)), **more)  # type: ignore[arg-type]
+
+
+def found(images: list[Image.Image], labels: list[str]) -> dict[str, int]:
+    told = judged("near_pictures", Data({"image": images, "label": labels}, "label", kinds={"image": "image"}))
+    return {code: finding.count for code, finding in told.items()}
+
+
+def test_arrows_of_other_colours_sizes_and_directions_are_no_copies() -> None:
+    """Our promise: an icon set is not halved by "keep one of each"."""
+    seeds = random.SystemRandom().sample(range(10**6), 40)
+    images = [drawn(s, ink=ink, left=bool(s % 2)) for s in seeds for ink in INK]
+    labels = ["left" if s % 2 else "right" for s in seeds for _ in INK]
+    told = found(images, labels)
+    assert "label-conflict" not in told
+    assert told.get("near-duplicates", 0) <= 0.03 * len(
+        images
+    )  # the few of one colour that have the same place by chance
+
+
+def encoded(image: Image.Image) -> Image.Image:
+    held = io.BytesIO()
+    image.save(held, "JPEG", quality=95)
+    return Image.open(io.BytesIO(held.getvalue())).convert("RGB")
+
+
+@pytest.mark.parametrize(
+    "change", [encoded, lambda i: i.resize((96, 96)), lambda i: i.convert("L").convert("RGB")], ids=["JPEG", "smaller", "grey"]
+)  # fmt: skip
+def test_copies_of_drawings_are_found(change: Callable[[Image.Image], Image.Image]) -> None:
+    inks = list(INK)
+    images = [arrow(4 + i % 4, (8 + 5 * i, 60 - 5 * i), inks[i % 5]) for i in range(10)]
+    assert found([*images, *map(change, images[3:5])], ["a"] * 12) == {"near-duplicates": 2}
+
+
+def blots(seed: int) -> Image.Image:
+    """Something like a photograph."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (9, 9, 3), np.uint8)
+    return Image.fromarray(coarse).resize((120, 120), Image.Resampling.BICUBIC)
+
+
+def test_a_mirror_image_of_another_label_is_no_copy() -> None:
+    images = [blots(i) for i in range(12)]
+    mirrored = ImageOps.mirror(images[5])
+    assert found([*images, mirrored], ["a"] * 13) == {"near-duplicates": 1}
+    assert found([*images, mirrored], [*["a"] * 12, "b"]) == {}
+    assert "label-conflict" in found([*images, encoded(images[5])], [*["a"] * 12, "b"])
+
+
+def test_a_cropped_copy_is_found_among_images_that_resemble_one_another() -> None:
+    """Our promise: unaligned, it is no nearer to its original than to others; aligned, it is by far."""
+    common = np.random.default_rng().integers(0, 256, (9, 9, 3))
+    images = []
+    for i in range(60):
+        own = np.random.default_rng(i).integers(0, 256, (9, 9, 3))
+        mixed = (0.55 * common + 0.45 * own).astype(np.uint8)
+        images.append(Image.fromarray(mixed).resize((160, 160), Image.Resampling.BICUBIC))
+    copies = [images[k].crop((6, 4, 158, 156)) for k in (7, 23, 41)]
+    assert found([*images, *copies], ["a"] * 63) == {"near-duplicates": 3}
