@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
 from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, Seen
@@ -221,6 +221,11 @@ class Duplicates(Check):
         if self._recurs(g["extra"]):
             chance = True
             across = equal = f"{but}: each is a single value, and most values recur"
+        if self._measured(facts) and 2 * g["conflicts"] > g["groups"]:
+            chance = True
+            across = equal = (
+                f"{but}: most have other values of {self.context.label}, as observations do, and copies do not"
+            )
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
             yield finding(
@@ -261,14 +266,15 @@ class Duplicates(Check):
                 g["cross_split"],
             )
         if g["conflicts"]:
-            severity: Severity = "info" if chance else "error" if rich else "warning"
+            undecided = chance or self._measured(facts)
+            severity: Severity = "info" if undecided else "error" if rich else "warning"
             yield finding(
                 "label-conflict",
                 severity,
                 f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
                 fact,
-                "no model can be right on both: the fields do not decide the label"
-                if chance
+                "nothing to do: the fields do not decide the label, so that no model can be right on both"
+                if undecided
                 else "decide on one label; no model can be right on both",
                 g["conflict_where"],
                 g["conflicts"],
@@ -279,6 +285,10 @@ class Duplicates(Check):
         fields = [f for f in self.context.fields if f.name in self.kept.names]
         single = len(fields) == 1 and fields[0].kind in ("number", "boolean") and not fields[0].shape
         return single and 2 * extra > self.seen
+
+    def _measured(self, facts: Facts) -> bool:
+        """Whether the label is a quantity, and no class: equal samples may have several."""
+        return self.context.label is not None and facts.find(CLASS_COUNTS) is None
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.context.phrase:

@@ -1,0 +1,37 @@
+"""Equal samples with several values of a quantity are observations; with several classes they contradict each other."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from dataloader_expert.conclusions import Finding
+from tests.checks.looking import Data, judged
+
+
+def rents(price: Any, splits: list[str] | str = "") -> dict[str, Finding]:
+    """Flats of sizes that go with their rooms, so that more are equal than chance would have it."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    rooms = rng.integers(1, 6, 2500)
+    data = {"rooms": rooms, "size": rooms * 25 + rng.integers(-3, 4, 2500), "floor": rng.integers(0, 6, 2500)}
+    return judged("duplicates", Data(data | {"price": price(rooms, rng)}, "price", splits=splits))
+
+
+def test_equal_rows_with_other_prices_are_no_copies() -> None:
+    """Our promise: of a regression nothing is to be decided, and nothing to be dropped."""
+    told = rents(lambda rooms, rng: rooms * 310.0 + rng.normal(0, 60, len(rooms)), ["train"] * 2000 + ["test"] * 500)
+    assert {code: f.severity for code, f in told.items()} == dict.fromkeys(
+        ("duplicate-samples", "splits-overlap", "label-conflict"), "info"
+    )
+
+
+def test_equal_rows_with_the_same_price_are() -> None:
+    told = rents(lambda rooms, rng: rooms * 310.0)
+    assert told["duplicate-samples"].severity == "warning" and "label-conflict" not in told
+
+
+def test_classes_contradict_each_other() -> None:
+    told = rents(lambda rooms, rng: rng.integers(0, 2, len(rooms)))
+    assert told["label-conflict"].severity == "warning"
