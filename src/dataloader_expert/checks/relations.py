@@ -11,6 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, numbers_of, places, split_of, texts_of
+from dataloader_expert.checks.treatments import placeholder
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -105,7 +106,7 @@ class Relations(Check):
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        yield from self._orders(rows)
+        yield from self._orders(rows | {k: known(v) for k, v in rows.items() if k.startswith("number ")})
         if self.context.several_splits:
             yield from self._same(rows)
             yield from self._renumbered(rows)
@@ -293,6 +294,15 @@ class Relations(Check):
                 [{"split": fact.at["split"], "field": fact.at["field"]}],
                 n,
             )
+
+
+def known(values: Any) -> Any:
+    """Numbers without the one that stands for missing ones, which is NaN."""
+    import numpy as np
+
+    levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    stands_for_none = placeholder(levels, counts) if len(levels) else None
+    return values if stands_for_none is None else np.where(values == stands_for_none, np.nan, values)
 
 
 def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
