@@ -40,6 +40,7 @@ CLASSES = 100
 """A label with more distinct numbers is continuous."""
 SIZED = ("image", "audio", "array")
 FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
+KEY, ORDER = "identifier", "order of the rows"
 REMOVE = "remove it from {} unless it is known before the label is"
 TOLD = {
     "": ("{}", "drop {} unless it is known before the label is: a model that sees it learns nothing else"),
@@ -50,6 +51,10 @@ TOLD = {
     FIRST: ("the first word of {}", REMOVE),
     LAST: ("the last word of {}", REMOVE),
     LETTERS: ("what comes before the first digit in {}", "make sure that the model does not see {}"),
+    KEY: (
+        "the identifier {}",
+        "make sure that the model does not see {}, nor anything else that was recorded class by class",
+    ),
 }
 """What of a field gives the label away, as a sentence says it, and what to do."""
 _WORD, _LETTERS, _NUMBER = (
@@ -96,6 +101,9 @@ class Giveaway(Check):
         self.texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name not in aside]
         texts = {f.name for f in context.fields if f.kind in ("text", "category") and not f.shape}
         self.keyed = [r.field for r in roles.keys if r.field in texts and r.field != context.label]
+        numbers = {f.name for f in context.fields if f.kind == "number" and not f.shape}
+        self.numbered = [r.field for r in roles.keys if r.field in numbers and r.field != context.label]
+        """Identifiers that are numbers."""
         self.marked = [
             f.name
             for f in context.fields
@@ -106,11 +114,13 @@ class Giveaway(Check):
         """Labels as texts, by what is kept of them."""
         self.values: dict[int, str] = {}
         """Texts of other fields, by their digests."""
-        width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed)
+        width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed) + len(self.numbered)
         self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
 
     def applies(self) -> bool:
-        return self.context.label is not None and bool(self.names or self.sized or self.texts or self.keyed)
+        return self.context.label is not None and bool(
+            self.names or self.sized or self.texts or self.keyed or self.numbered
+        )
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -148,6 +158,11 @@ class Giveaway(Check):
         for name in self.keyed:
             begun = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
             kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
+        for name in self.numbered:
+            column = block.columns.get(name)
+            kept[f"{KEY} {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
+        if self.numbered:
+            kept[ORDER] = (block.unit.start + rows).astype(np.float64)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -171,6 +186,10 @@ class Giveaway(Check):
         every += [(what, name) for name in self.texts for what in (FIRST, LAST)] + [
             (LETTERS, name) for name in self.keyed
         ]
+        if self.numbered and len(distinct) <= CLASSES:
+            stored = _classes(rows[ORDER][there], target, learns[there])
+            if stored is None or stored[0] < KNOWN:  # in a file that is sorted by class any number of a row tells it
+                every += [(KEY, name) for name in self.numbered]
         if 2 <= len(distinct) <= CLASSES:
             for name in self.texts:
                 written = rows[f"{NAMED} {name}"][there][:MOST_READ]
