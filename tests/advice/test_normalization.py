@@ -41,3 +41,23 @@ def test_features_of_one_scale_share_their_constants(tmp_path: Path) -> None:
     assert found is not None
     assert found["mean"] == pytest.approx(x.mean(), rel=1e-9)
     assert found["std"] == pytest.approx(x.std(), rel=1e-9)
+
+
+def test_a_number_that_names_a_group_is_not_normalised(tmp_path: Path) -> None:
+    """Our promise: the number of a subject is no measure."""
+    rng = np.random.default_rng()
+    subjects = rng.integers(1, 20, 400)
+    rows = [
+        f"{s},{v:.4f},{t}" for s, v, t in zip(subjects, rng.normal(20, 3, 400), rng.integers(0, 2, 400), strict=True)
+    ]
+    (tmp_path / "data.csv").write_text("\n".join(["subject,force,label", *rows]), encoding="utf-8")
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None and isinstance(found["mean"], float)
+
+
+def test_constants_for_a_logarithm_are_said_to_be_taken_before_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng()
+    rows = [f"{a:.3f},{b:.3f}" for a, b in zip(rng.lognormal(4, 2, 500), rng.lognormal(2, 2, 500), strict=True)]
+    (tmp_path / "data.csv").write_text("\n".join(["cost,income", *rows]), encoding="utf-8")
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None and found["method"] == "log" and "after the logarithm" in found["computed_on"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dataloader_expert.checks.base import LABELS_EACH, STATISTICS
+from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
 from dataloader_expert.checks.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
@@ -42,6 +42,9 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     fields = {f["name"]: f for f in facts.value(FIELDS, [])}
     label = facts.value(LABEL, {"name": None})["name"]
     several = next((f.at["field"] for f in facts.all(LABELS_EACH)), None)
+    named = {
+        r["field"] for r in facts.value(ROLES, [])
+    }  # they say which sample it is, or of which group, split or time
     numeric = [
         n
         for n, f in fields.items()
@@ -54,6 +57,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
+        and n not in named
         and any(facts.all(STATISTICS, field=n))
     ]
     if not fields:
@@ -90,6 +94,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     if not found:
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     method = _method([s for s, _ in found.values()])
+    if method == "log":
+        on += "; of the values as stored: compute them again after the logarithm"
     each = {n: f.value for f in facts.all(FEATURE_MOMENTS) if (n := f.at["field"]) in found and unlike(f.value)}
     mean = {n: each[n]["mean"] if n in each else m["mean"] for n, (_, m) in found.items()}
     std = {n: [s or 1.0 for s in each[n]["std"]] if n in each else m["std"] for n, (_, m) in found.items()}

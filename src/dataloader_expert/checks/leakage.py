@@ -27,6 +27,8 @@ TIMES = Quantity(
 )
 MOST_GROUPS = 100_000
 """The most groups of which the times are kept."""
+MOST_LATE, STRAY = 10_000, 0.05
+"""The latest times of training that are kept, and the share of training up to which those within another split's period are strays."""
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
@@ -49,6 +51,8 @@ class Leakage(Check):
         """The earliest and the latest second of each group by split and reading; none once there are too many groups."""
         self.moments: dict[str, dict[str, list[Any]]] = {}
         """Seconds of every sample by split and reading; for training, only the end counts."""
+        self.latest: dict[str, Any] = {}
+        """The latest seconds of training, sorted, by reading."""
         self.dated: Counter[tuple[str, str]] = Counter()
         """Samples with a time by split and reading."""
         self.unreadable: set[str] = set()
@@ -87,6 +91,13 @@ class Leakage(Check):
                 self.dated[split, reading] += len(moments)
                 if split != "train":
                     self.moments.setdefault(split, {}).setdefault(reading, []).append(moments)
+                else:
+                    self._late(reading, moments)
+
+    def _late(self, reading: str, moments: Any) -> None:
+        import numpy as np
+
+        self.latest[reading] = np.sort(np.concatenate([self.latest.get(reading, moments[:0]), moments]))[-MOST_LATE:]
 
     def _spans(self, split: str, part: Block) -> None:
         groups = self.context.groups_of(part)
@@ -132,6 +143,8 @@ class Leakage(Check):
         for group, spans in other.spans.items():
             for of, span in spans.items():
                 self._span(group, of, span)
+        for reading, moments in other.latest.items():
+            self._late(reading, moments)
         self.dated += other.dated
         self.unreadable |= other.unreadable
         self.no_time = other.no_time if self.no_time is None else self.no_time
@@ -160,9 +173,13 @@ class Leakage(Check):
                 early = sum(int((m < ends[1][0]).sum()) for m in moments) if ends is not None else 0
                 first, last = self._told(low), self._told(high)
                 value = {"earliest": first, "latest": last, "early": early, "samples": self.dated[split, reading]}
+                late = self.latest.get(reading)
+                strays = 0 if late is None or split == "train" else int((late >= low[0]).sum())
                 value.update(
                     since=low[0],
                     until=high[0],
+                    strays=strays,
+                    of_training=self.dated["train", reading],
                     each_later=self._each_later(split, reading),
                     **_taken(self.context.timed),
                 )
@@ -271,18 +288,32 @@ class Leakage(Check):
                     t["early"],
                 )
                 continue
+            severity = (
+                "info" if (by_group or self.of_senses) and self.context.time is None else _severity(self.context.timed)
+            )
+            strays, fix = "", "if the model is to predict later samples, split by time"
+            if few_strays(t):
+                n, them = t["strays"], "them" if t["strays"] != 1 else "it"
+                strays = f"; that is due to {n} of {t['of_training']} training samples, from the period of {split}"
+                fix = f"if the model is to predict later samples, move {them} to {split} or drop {them}"
             yield finding(
                 "time-leakage",
-                "info" if (by_group or self.of_senses) and self.context.time is None else _severity(self.context.timed),
+                severity,
                 f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample"
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
+                + strays
                 + _guess("time", self.context.timed)
                 + (f"; the splits are by {escaped(groups.value['field'])}" if groups is not None and by_group else ""),
                 [train, other],
-                "if the model is to predict later samples, split by time",
+                fix,
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
+
+
+def few_strays(times: dict[str, Any]) -> bool:
+    """Whether a few training samples in the period of another split, as ``TIMES`` counts them, are all that is wrong."""
+    return bool(0 < times["strays"] < times["early"] and times["strays"] <= STRAY * times["of_training"])
 
 
 def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:

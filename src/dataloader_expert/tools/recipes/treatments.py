@@ -8,7 +8,7 @@ from typing import Any
 from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.giveaway import GIVEAWAY, KNOWN
-from dataloader_expert.checks.leakage import GROUPS, TIMES
+from dataloader_expert.checks.leakage import GROUPS, TIMES, few_strays
 from dataloader_expert.checks.pairs import DUPLICATES
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import Finding
@@ -59,10 +59,13 @@ def _splits(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
         for split, fact in early.items():
             v = fact.value
             if v["early"]:
-                before, after = {split: float(v["samples"])}, {split: float(v["samples"] - v["early"])}
-                do = f"drop from {split} what is earlier than the last training sample"
-                how = fact.evidence.how
-                yield _of("time-leakage", v["field"], do, v["early"], "samples", before, after, how)
+                name, do = split, f"drop from {split} what is earlier than the last training sample"
+                n, of = v["early"], v["samples"]
+                if few_strays(v):
+                    name, do = "train", f"drop from train what is not earlier than the first sample of {split}"
+                    n, of = v["strays"], v["of_training"]
+                before, after = {name: float(of)}, {name: float(of - n)}
+                yield _of("time-leakage", v["field"], do, n, "samples", before, after, fact.evidence.how)
 
 
 def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
