@@ -367,6 +367,7 @@ SPLIT_STATISTICS = Quantity(
 LABELS_BLANK = Quantity(
     "labels_blank", "samples", "samples without a label in splits where most have one, and where they are"
 )
+QUANTITY_LABEL = Quantity("label_is_a_quantity", "", "whether the label is measured or counted, and no class")
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
 LABEL_SETS = Quantity(
     "label_sets",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dataloader_expert.checks.alike import misspelt, spelt, twins
-from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
+from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -157,6 +157,8 @@ class Classes(Check):
 
     def facts(self) -> Iterable[Fact]:
         if not self.usable():
+            if self.floats or quantities(self.context.label or "", sum(self.counts.values(), Counter())):
+                yield Fact(QUANTITY_LABEL, True, self.evidence())
             return
         evidence = self.evidence()
         if self.context.folders and self.context.roles.split is None:  # exact, however many of the files were read

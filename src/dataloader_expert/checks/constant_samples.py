@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from dataloader_expert.checks.base import STATISTICS, Check, Context
+from dataloader_expert.checks.fingerprint import constant
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Field
 
 CONSTANT = Quantity("constant_samples", "samples", "samples whose array has a single value throughout, with places")
 LEAST = 8
@@ -26,7 +26,8 @@ class ConstantSamples(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         kinds = ("array", "sequence", "embedding", "image")
-        self.whole = {f.name for f in context.fields if "float" not in f.dtype}
+        self.marks = {f.name for f in context.fields if "float" not in f.dtype and not _in_colour(f)}
+        """Fields that may be masks, or mark something: whole numbers, but for images in colour."""
         self.fields = [
             f.name
             for f in context.fields
@@ -50,14 +51,10 @@ class ConstantSamples(Check):
             if name not in block.columns:
                 continue
             values = block.columns[name].values
-            flat = values.reshape(len(values), -1) if isinstance(values, np.ndarray) else [_flat(v) for v in values]
-            if isinstance(flat, np.ndarray):
-                one = np.zeros(len(flat), bool)
-                if flat.shape[1] >= LEAST:  # few rows begin with equal values, and only those are compared in full
-                    rows = np.flatnonzero((flat[:, :LEAST] == flat[:, :1]).all(1))
-                    one[rows] = (flat[rows] == flat[rows, :1]).all(1)
+            if isinstance(values, np.ndarray):
+                one = constant(values, LEAST)
             else:
-                one = np.array([v is not None and len(v) >= LEAST and _constant(v) for v in flat], bool)
+                one = np.array([hasattr(v, "reshape") and bool(constant(v[None], LEAST)[0]) for v in values], bool)
             self.counts[name] += int(one.sum())
             self.varied[name] += len(one) - int(one.sum())
             for i in np.flatnonzero(one)[:MAX_PLACES].tolist():
@@ -78,10 +75,10 @@ class ConstantSamples(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CONSTANT):
             v, name = fact.value, str(fact.at["field"])
-            if name in self.whole and v["count"] * FEW > v["varied"]:
+            if name in self.marks and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
             ranges = [(f.value["min"], f.value["max"]) for f in facts.all(STATISTICS, field=name)]
-            if name in self.whole and ranges and all(low is not None and 0 <= low <= high <= 1 for low, high in ranges):
+            if name in self.marks and ranges and all(low is not None and 0 <= low <= high <= 1 for low, high in ranges):
                 continue  # marks, such as which tokens count: all of a sample's may be set
             if v["count"] and v["varied"]:
                 yield finding(
@@ -95,12 +92,8 @@ class ConstantSamples(Check):
                 )
 
 
-def _constant(value: Any) -> bool:
-    return bool((value[:LEAST] == value[0]).all() and (value == value[0]).all())
-
-
-def _flat(value: Any) -> Any:
-    return value.reshape(-1) if hasattr(value, "reshape") and value.dtype.kind in "biufc" else None
+def _in_colour(field: Field) -> bool:
+    return field.kind == "image" and len(field.shape) == 3 and 3 in (field.shape[0], field.shape[-1])
 
 
 CHECK = ConstantSamples

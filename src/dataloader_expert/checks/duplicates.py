@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
+from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
 from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, Seen
@@ -288,7 +288,7 @@ class Duplicates(Check):
 
     def _measured(self, facts: Facts) -> bool:
         """Whether the label is a quantity, and no class: equal samples may have several."""
-        return self.context.label is not None and facts.find(CLASS_COUNTS) is None
+        return facts.value(QUANTITY_LABEL, False) is True
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.context.phrase:

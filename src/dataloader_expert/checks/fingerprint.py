@@ -42,7 +42,7 @@ NAMES = {
     "sample_rate",
 }
 FILES = {"path", "file", "filename", "file_name"}
-ROWS = 1 << 14
+ROWS, FIRST_VALUES = 1 << 14, 8
 WORDS = 64
 LUMA = (0.299, 0.587, 0.114)
 WINDOW = 96
@@ -122,13 +122,33 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
-    if not columns or not all(isinstance(values, list) for values in columns):
+    if not columns or any(isinstance(values, np.ndarray) and values.ndim < 2 for values in columns):
         return None
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:
-        even = [all(_even(v, phrase) for v in sample) for sample in zip(*columns, strict=True)]
-        block.views[key] = np.array(even, bool)
+        even = np.ones(len(columns[0]), bool)
+        for values in columns:
+            rows = np.flatnonzero(even)
+            if isinstance(values, np.ndarray):
+                even[rows] = constant(values[rows])
+            else:
+                even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
+        block.views[key] = even
     return block.views[key] if block.views[key].any() else None
+
+
+def constant(values: Any, least: int = 2) -> Any:
+    """Which arrays, [n, ...], hold a single value, at least so many times; bool [n]."""
+    import numpy as np
+
+    flat = values.reshape(len(values), -1)
+    one = np.zeros(len(flat), bool)
+    if (
+        flat.shape[1] >= least and values.dtype.kind in "biufc"
+    ):  # few begin with equal values, and only those are compared in full
+        rows = np.flatnonzero((flat[:, :FIRST_VALUES] == flat[:, :1]).all(1))
+        one[rows] = (flat[rows] == flat[rows, :1]).all(1)
+    return one
 
 
 def short(value: Any, phrase: int) -> bool:
