@@ -59,7 +59,7 @@ BLOCK = re.compile(
 )
 """The head of a block in Python, and the line after it."""
 KINDS = {
-    "flat": "are programs whose lines have lost their indentation",
+    "flat": "are code that has lost its indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
@@ -85,9 +85,15 @@ def kinds_of(text: str) -> Iterable[str]:
 
 
 def indented(text: str) -> bool | None:
-    """Whether the blocks of a program are indented; None for a text without any."""
-    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in BLOCK.finditer(text)]
-    return None if not found else 2 * sum(found) > len(found)
+    """Whether blocks of a program are indented, of which stripping the lines leaves none; None for a text without any."""
+    heads = (m for m in BLOCK.finditer(text) if _closed(m[0]))
+    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in heads]
+    return any(found) if found else None
+
+
+def _closed(line: str) -> bool:
+    """Whether a line closes the brackets that it opens, and no others: else it goes on with the line before."""
+    return sum(map(line.count, "([{")) == sum(map(line.count, ")]}"))
 
 
 def _has_markup(text: str) -> bool:
