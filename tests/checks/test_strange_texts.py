@@ -16,9 +16,7 @@ def wrong(text: str) -> str:
     return "".join(b.decode("cp1252", "ignore") or b.decode("latin-1") for b in each)
 
 
-@pytest.mark.parametrize(
-    "letter", list("äöüßñçéÉÜÄ") + ["€", "…", "–", "“", "→", "≤", "✓", "★", "°", "£", "あ", "привет", "😀"]
-)
+@pytest.mark.parametrize("letter", [*"äöüßñçéÉÜÄ€…“→≤✓★°£あ😀", "\u2013", "привет"])
 def test_what_was_decoded_wrongly_is_found(letter: str) -> None:
     assert TWICE.search(f"a {wrong(letter)} b")
 
@@ -26,11 +24,11 @@ def test_what_was_decoded_wrongly_is_found(letter: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "For 92 € you get “more” – or not…",
-        "Il a dit « café »… et s’en va",
+        "For 92 € you get “more” \u2013 or not…",
+        "Il a dit « café »… et s\u2019en va",
         "„Die ADÜ“ und „ÖPNV“",
         "„každáš“ a „vidíš“",
-        "amanhã” – não é",
+        "amanhã” \u2013 não é",
         "ESPAÑA: 20 °C, 5 µm, ½ l",
         "Привет, мир…",
         "café²",

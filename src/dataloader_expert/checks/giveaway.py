@@ -207,20 +207,20 @@ class Giveaway(Check):
                     told = {"class": self._label_of(distinct[k]), "value": self._value_of(name, value), "count": n}
                     yield Fact(TOGETHER, told, self.evidence("sampled", int(there.sum())), {"field": name})
         for what, name in every:
-            values, of, own = rows[f"{what} {name}"][there], target, learns[there]
+            values, classes, own = rows[f"{what} {name}"][there], target, learns[there]
             if what in (FIRST, LAST):
                 longer = rows[f"{NAMED} {name}"][there][:, FEW_WORDS] != _digests([""])
-                values, of, own = values[longer], of[longer], own[longer]
+                values, classes, own = values[longer], classes[longer], own[longer]
             if len(distinct) > CLASSES:
                 if label.dtype.kind != "f":
                     return  # so many texts are not a label
-                scored = _continuous(values, of, own)
+                scored = _continuous(values, classes, own)
             else:
-                scored = _classes(values, of, own)
+                scored = _classes(values, classes, own)
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
                 at = {"field": name} if what == "field" else {"field": name, "measure": what}
-                yield Fact(GIVEAWAY, value, self.evidence("sampled", len(of)), at)
+                yield Fact(GIVEAWAY, value, self.evidence("sampled", len(classes)), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(GIVEAWAY):
