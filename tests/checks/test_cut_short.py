@@ -34,7 +34,7 @@ def at_a_third(i: int, text: str) -> str:
 
 
 def test_translations_that_were_cut_are_told() -> None:
-    found = judged("shifted_rows", translated(at_a_third))["length-mismatch"]
+    found = judged("shifted_rows", translated(at_a_third))["suspicious-text"]
     assert found.severity == "warning" and found.count >= 5
     assert all(int(str(place["sample"])) % 30 == 7 for place in found.where)
     assert {place["field"] for place in found.where} == {"de"}
@@ -61,4 +61,4 @@ def test_transcripts_may_be_of_recordings_with_silence() -> None:
     sounds = [np.zeros((800 * len(text), 1), np.int16) for text in data.columns["en"]]
     columns = {"audio": sounds, "text": data.columns["de"]}
     found = judged("shifted_rows", Data(columns, kinds={"audio": "audio", "text": "text"}))
-    assert found["length-mismatch"].severity == "info"
+    assert found["suspicious-text"].severity == "info"

@@ -37,7 +37,7 @@ RUNS = 2
 
 
 class ShiftedRows(Check):
-    ids = ("rows-shifted", "length-mismatch")
+    ids = ("rows-shifted", "suspicious-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -110,7 +110,7 @@ class ShiftedRows(Check):
             fix = "they were probably cut off: fetch them in full from their source, or drop these samples"
             fix += "" if both else "; keep those whose recordings are silent for long"
             where = [{"sample": at, "file": self.files.of(at), "field": str(fact.at["field"])} for at in v["samples"]]
-            yield finding("length-mismatch", "warning" if both else "info", text, fact, fix, where, v["count"])
+            yield finding("suspicious-text", "warning" if both else "info", text, fact, fix, where, v["count"])
 
 
 def has_length(field: Field) -> bool:
