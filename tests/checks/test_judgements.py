@@ -176,6 +176,7 @@ WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
 QUARTERS = [f"s{i // 100}" for i in range(400)]
+READINGS = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(120)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -223,9 +224,7 @@ def asked(i: int, echoed: bool) -> list[dict[str, Any]]:
     """A long question and an answer that holds it, or a part of it."""
     question = f"What is the capital of country number {i}, please?"
     answer = (
-        f"### Instruction: {question} ### Response: It is {i}."
-        if echoed
-        else f"The capital of country number {i}: {i}."
+        f"You asked: {question} The answer is: it is {i}." if echoed else f"The capital of country number {i}: {i}."
     )
     return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
 
@@ -840,6 +839,11 @@ SILENT = {
                 "parts": [[[i, 2 * i, "ml"], [7, i, "kg"]] for i in range(60)],
             },
             kinds={"text": "text", "parts": "other"},
+        ),
+    },
+    "cut_texts": {
+        "texts without a full stop": Data(
+            {"text": [*READINGS, "The meter was down", "It was taken", "It was written"]}, kinds={"text": "text"}
         ),
     },
     "conversations": {
@@ -1960,6 +1964,16 @@ SPEAKS = {
             ),
             "span-mismatch",
             "error",
+        ),
+    },
+    "cut_texts": {
+        "texts that end within a word": (
+            Data(
+                {"text": [*READINGS, "The meter was rea", "A reading of the me", "It was tak", "It was writ"]},
+                kinds={"text": "text"},
+            ),
+            "suspicious-text",
+            "warning",
         ),
     },
     "conversations": {

@@ -44,10 +44,13 @@ def _plain(name: str) -> str:
     return _BETWEEN.sub(" ", bare.strip("'\"").rstrip(".,;").strip() or bare)
 
 
-def misspelt(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+def misspelt(counts: Mapping[str, int], shortest: int = SHORT) -> list[tuple[str, str]]:
     """Rare names of which a letter, in long ones two, is another, missing, added or exchanged, each with the common name that is
-    meant. Names with digits are codes."""
-    words = [name for name in counts if len(name) >= SHORT and not any(map(str.isdigit, name))]
+    meant. Names with digits are codes.
+
+    ``shortest``: letters of the shortest names; in those that have fewer than ``SHORT``, only neighbours that are exchanged count.
+    """
+    words = [name for name in counts if len(name) >= shortest and not any(map(str.isdigit, name))]
     if len(words) > MOST_WORDS:
         return []
     found = []
@@ -55,7 +58,10 @@ def misspelt(counts: Mapping[str, int]) -> list[tuple[str, str]]:
         meant = [
             name
             for name in words
-            if counts[name] >= TIMES * counts[rare] and _edits(rare, name, 1 + (len(name) >= LONG)) and name != rare
+            if counts[name] >= TIMES * counts[rare]
+            and (len(rare) >= SHORT or sorted(rare) == sorted(name))
+            and _edits(rare, name, 1 + (len(name) >= LONG))
+            and name != rare
         ]
         if len(meant) == 1:
             found.append((rare, meant[0]))

@@ -11,7 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.numbers import piled
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW, TEMPLATE, said
+from dataloader_expert.checks.wording import FEW, has_template, said
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -236,7 +236,7 @@ def echoes(turns: list[dict[str, Any]]) -> Iterator[str]:
 
 def templated(turns: list[dict[str, Any]]) -> Iterator[str]:
     """Whether a turn holds tokens of a chat template."""
-    if any(TEMPLATE.search(text) for turn in turns for text in said(turn) if "<" in text or "[" in text):
+    if any(has_template(text) for turn in turns for text in said(turn)):
         yield TEMPLATED
 
 

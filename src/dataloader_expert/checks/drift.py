@@ -18,7 +18,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
+from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling, written
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -356,6 +356,13 @@ def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(OWN)):
         for one, two in _pairs(facts.all(OWN, field=name)) if name not in done else ():
             of = telling(one.value, two.value)
+            ways = written(one.value), written(two.value)
+            if of is None and None not in ways and ways[0] != ways[1]:
+                text = f"nearly all texts of {escaped(name)} are written {ways[0]} in {one.at['split']}, {ways[1]} in {two.at['split']}"
+                fix = "write every split with the same code: a model that is trained on the one does not know the other"
+                where = [{"field": name, "split": two.at["split"]}]
+                yield name, finding("preprocessing-differs", "warning", text, [one, two], fix, where)
+                break
             if of is None:
                 continue
             a, b = ([f.value[of][int(q * (len(f.value[of]) - 1))] for q in (0.05, 0.95)] for f in (one, two))

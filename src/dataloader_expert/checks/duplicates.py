@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
-from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, Seen
+from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, PHRASE, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -40,8 +40,24 @@ class Groups:
             return len(rows)
         copied = copied.take(np.lexsort((copied.index, copied.digest)))
         starts = np.flatnonzero(np.concatenate([[True], copied.digest[1:] != copied.digest[:-1]]))
-        self._count(copied, np.diff(np.concatenate([starts, [len(copied)]])))
-        return len(rows) - len(copied) + len(starts)
+        sizes = np.diff(np.concatenate([starts, [len(copied)]]))
+        distinct = len(rows) - len(copied) + len(starts)
+        self._contradict(copied, starts, sizes)
+        if self.kept.phrases:
+            kept = copied.digest & np.uint64(PHRASE) == 0
+            sizes, copied = sizes[kept[starts]], copied.take(kept)
+        if len(copied):
+            self._count(copied, sizes)
+        return distinct
+
+    def _contradict(self, rows: Rows, starts: Any, sizes: Any) -> None:
+        """Counts the groups whose samples have several labels."""
+        import numpy as np
+
+        group, labelled = np.repeat(np.arange(len(sizes)), sizes), rows.label != 0
+        conflicts = _several(group[labelled], rows.label[labelled], len(sizes))
+        self.conflicts += int(conflicts.sum())
+        self._tell("conflicts", rows, starts, sizes, np.flatnonzero(conflicts))
 
     def _count(self, rows: Rows, sizes: Any) -> None:
         """Of samples that have equals, sorted by group and index; ``sizes`` of the groups."""
@@ -56,13 +72,11 @@ class Groups:
         inside_splits = np.unique(group[named] * len(self.kept.splits) + rows.split[named], return_counts=True)[1]
         self.across += pairs_of(np.bincount(group[named])) - pairs_of(inside_splits)
         crosses = _several(group[named], rows.split[named], len(sizes))
-        conflicts = _several(group[rows.label != 0], rows.label[rows.label != 0], len(sizes))
         self.cross_split += int(crosses.sum())
-        self.conflicts += int(conflicts.sum())
         inside = crosses[group] & named
         self.shared.update(dict(zip(*_counted(rows.split[inside]), strict=True)))
         self._pairs(group[inside], rows.split[inside])
-        for name, chosen in (("all", sizes > 1), ("crossing", crosses), ("conflicts", conflicts)):
+        for name, chosen in (("all", sizes > 1), ("crossing", crosses)):
             self._tell(name, rows, starts, sizes, np.flatnonzero(chosen))
 
     def _pairs(self, group: Any, split: Any) -> None:
@@ -293,7 +307,10 @@ class Duplicates(Check):
     def unknowns(self) -> Iterable[Unknown]:
         if self.context.phrase:
             n = self.context.phrase
-            yield Unknown("copies of short texts", f"texts of up to {n} characters were not compared: many recur often")
+            but = " but by their labels" if self.kept.phrases else ""
+            yield Unknown(
+                "copies of short texts", f"texts of up to {n} characters were not compared{but}: many recur often"
+            )
 
     def _aside(self, keys: list[str]) -> str:
         """What is left out where samples are compared, in words."""

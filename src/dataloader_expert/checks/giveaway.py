@@ -64,6 +64,8 @@ _WORD, _LETTERS, _NUMBER = (
 )
 READ, MOST_READ, MOST_NAMES = 64, 5_000, 1_000
 """Words of a text, texts, and names of classes that are looked at."""
+FEW_WORDS = 3
+"""A text of no more words is said by its first or last one, as "thanks" is: that word gives nothing away."""
 NAME = 80
 """Characters of a value that are told."""
 SHORT_NAME = 3
@@ -224,17 +226,20 @@ class Giveaway(Check):
                     told = {"class": self._label_of(distinct[k]), "value": self._value_of(name, value), "count": n}
                     yield Fact(TOGETHER, told, self.evidence("sampled", int(there.sum())), {"field": name})
         for what, name in every:
-            values = rows[f"{what} {name}"][there]
+            values, classes, own = rows[f"{what} {name}"][there], target, learns[there]
+            if what in (FIRST, LAST):
+                longer = rows[f"{NAMED} {name}"][there][:, FEW_WORDS] != _digests([""])
+                values, classes, own = values[longer], classes[longer], own[longer]
             if len(distinct) > CLASSES:
                 if label.dtype.kind != "f":
                     return  # so many texts are not a label
-                scored = _continuous(values, target, learns[there])
+                scored = _continuous(values, classes, own)
             else:
-                scored = _classes(values, target, learns[there])
+                scored = _classes(values, classes, own)
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
                 at = {"field": name} if what == "field" else {"field": name, "measure": what}
-                yield Fact(GIVEAWAY, value, self.evidence("sampled", int(there.sum())), at)
+                yield Fact(GIVEAWAY, value, self.evidence("sampled", len(classes)), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(GIVEAWAY):

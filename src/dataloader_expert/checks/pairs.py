@@ -23,6 +23,8 @@ NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, ex
 MOST_SHOWN = 20
 FEWEST, NEARLY_ALL = 3, 0.95
 """The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
+PHRASE = 1
+"""The bit of a digest that tells phrases from other samples, where they keep their digests."""
 _FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")
 
 
@@ -49,6 +51,8 @@ class Seen:
         self.held = 0
         """Samples in memory."""
         self.spills: list[Spill] = []
+        self.phrases = context.phrase > 0 and context.aside is not None
+        """Whether phrases keep their digests: equal ones are no copies, but of two labels one is wrong."""
 
     def see(self, block: Block, key: Any = None) -> None:
         """``key``: one per sample, uint64; None: its digest."""
@@ -63,10 +67,14 @@ class Seen:
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
-        even = blank(block, self.names, self.context.phrase)
+        even = blank(block, self.names, 0 if self.phrases else self.context.phrase)
         if even is not None:  # equal to no other
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)
+        if self.phrases:
+            short = blank(block, self.names, self.context.phrase)
+            digest = digest & ~np.uint64(PHRASE)
+            digest = digest if short is None else digest | short[:n].astype(np.uint64)
         key = digest if key is None else key
         self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
         self.held += n

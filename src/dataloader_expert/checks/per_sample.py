@@ -19,8 +19,11 @@ LEAST = 20
 """The fewest samples of a split that are compared."""
 APART = 0.98
 """How often a sample of one split must lie above one of the other, or below it: the area under the ROC curve."""
+ONE_WAY = 0.9
+"""The share of a split's texts that must be written in one way for it to be the split's, as of dates and numbers."""
 IMAGE = ("brightness", "contrast", "colour")
-TEXT = ("length", "share of capital letters", "share of punctuation", "share of letters beyond ASCII")
+CAPITALS = "share of capital letters"
+TEXT = ("length", CAPITALS, "share of punctuation", "share of letters beyond ASCII")
 
 
 def keep(drawn: Drawn, block: Block, values: Any) -> None:
@@ -59,6 +62,16 @@ def telling(one: dict[str, list[float]], two: dict[str, list[float]]) -> str | N
     areas = {of: apart(one[of], two[of]) for of in one}
     of = max(areas, key=lambda measure: areas[measure])
     return of if areas[of] >= APART else None
+
+
+def written(one: dict[str, list[float]]) -> str | None:
+    """Whether nearly all texts of a split are in capitals alone, without any, or with some; None if they are neither, or no texts."""
+    shares = one.get(CAPITALS, [])
+    if len(shares) < LEAST:
+        return None
+    ways = {"in capitals": shares.count(1.0), "without capitals": shares.count(0.0)}
+    ways["with some capitals"] = len(shares) - sum(ways.values())
+    return next((way for way, n in ways.items() if n >= ONE_WAY * len(shares)), None)
 
 
 def measures(value: Any) -> list[float] | None:

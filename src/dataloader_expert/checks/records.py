@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import DEEPEST, FEW, KINDS, kinds_of
+from dataloader_expert.checks.wording import DEEPEST, FEW, FIXES, KINDS, ONCE, STRIP, kinds_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -149,7 +149,7 @@ class Records(Check):
             for value, n in sorted(counts.items()):
                 total = whole if value == NOTHING else there
                 least = 2 if what == "text" and value != "blank" else FEW  # what most texts are, they mean to be
-                once = value == "placeholder" and n == 1  # which may be what it says
+                once = value in ONCE and n == 1  # which may be what it says
                 if value not in ("all", "some") and total >= LEAST and n * least <= total and not once:
                     yield self._odd(path, what, value, n, total, [(path, what, value)])
 
@@ -185,6 +185,7 @@ class Records(Check):
             elif what == "text":
                 code = {"blank": "blank-text", "encoded twice": "encoding-error"}.get(value, code)
                 text = f"{at}: {number(n, 'text')} of {of:,} {verb(n, KINDS[value])}"
+                fix = fix if value == "blank" else FIXES.get(value, STRIP)
             else:
                 code = "missing-values" if value == NOTHING else code
                 text = f"{at}: {number(n, 'value')} of {of:,} {verb(n, 'are')} {value}"

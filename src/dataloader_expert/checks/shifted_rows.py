@@ -1,5 +1,5 @@
 """Two fields of which one belongs to the row before or after, in a stretch of rows: transcripts of the next recording, a translation that
-lost a line.
+lost a line; and those of which one was cut off.
 
 Long texts belong to long recordings, to long translations, and to wide images of a line. Where the lengths of two fields agree in the data as a whole, and in a
 stretch of rows only once one of them is moved by a row, that one is shifted there.
@@ -12,14 +12,20 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.cut_short import cut_short
 from dataloader_expert.checks.places import Files
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Field
 
 SHIFTED = Quantity(
     "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
+)
+SHORT = Quantity(
+    "cut_short",
+    "samples",
+    "texts less than half as long as the other field of their sample has it, where no others are too long",
 )
 MOST, MOST_FIELDS = 200_000, 4
 """The most samples and fields whose lengths are kept."""
@@ -31,12 +37,13 @@ RUNS = 2
 
 
 class ShiftedRows(Check):
-    ids = ("rows-shifted",)
+    ids = ("rows-shifted", "suspicious-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         fields = [f.name for f in context.fields if has_length(f) and f.name != context.label][:MOST_FIELDS]
         self.pairs = list(combinations(fields, 2))
+        self.texts = {f.name for f in context.fields if f.kind == "text"}
         self.names = fields if self.pairs else []
         self.files = Files()
         self.parts: list[tuple[int, dict[str, Any]]] = []
@@ -76,9 +83,16 @@ class ShiftedRows(Check):
         index = np.concatenate([start + np.arange(len(next(iter(p.values())))) for start, p in parts])
         for a, b in self.pairs:
             x, y = (np.concatenate([p[name] for _, p in parts]) for name in (a, b))
+            in_place = np.ones(len(index), bool)
             for first, last, by in stretches(x, y):
                 value = {"first": int(index[first]), "last": int(index[last]), "by": by}
                 yield Fact(SHIFTED, value, self.evidence(), {"fields": [a, b], "first": int(index[first])})
+                in_place[max(0, first - WINDOW) : last + WINDOW] = False
+            for of, other, one, two in ((b, a, x, y), (a, b, y, x)):
+                short = index[in_place][cut_short(one[in_place], two[in_place])] if of in self.texts else ()
+                if len(short):
+                    told = {"count": len(short), "of": len(index), "samples": [int(i) for i in short[:MAX_PLACES]]}
+                    yield Fact(SHORT, told, self.evidence(), {"field": of, "by": other})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHIFTED):
@@ -88,6 +102,15 @@ class ShiftedRows(Check):
             fix = "look at these rows and at where the stretch begins: a line was lost or added there; shift them back"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+        for fact in facts.all(SHORT):
+            v, name, other = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["by"]))
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'are')} less than half as long as {other} lets expect, "
+            text += "far shorter than all others; hardly any is too long"
+            both = str(fact.at["by"]) in self.texts
+            fix = "they were probably cut off: fetch them in full from their source, or drop these samples"
+            fix += "" if both else "; keep those whose recordings are silent for long"
+            where = [{"sample": at, "file": self.files.of(at), "field": str(fact.at["field"])} for at in v["samples"]]
+            yield finding("suspicious-text", "warning" if both else "info", text, fact, fix, where, v["count"])
 
 
 def has_length(field: Field) -> bool:

@@ -467,7 +467,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             if s["min"] is None
             else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample",
             fact,
-            "leave it out of the model's inputs: it tells samples apart in no way",
+            "leave it out of the model's inputs: a field that never changes tells a model nothing",
             [{"field": name}],
         )
     cut = facts.find(PILED, field=name)

@@ -1,15 +1,16 @@
 """Tags of tokens in two schemes: entities of one token are B- in some samples (BIO) and U- or S- in others (BILOU, BIOES); and a few
-samples in which an entity begins without B-, where the others always have it."""
+samples in which an entity begins without B-, where the others always have it; and one type of entity in several spellings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from dataloader_expert.checks.alike import misspelt, spelt, twins
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -23,8 +24,11 @@ PREFIXES = {"B", "I", "O"} | LAST | SINGLE
 STARTS = Quantity(
     "tags_without_start", "samples", "samples with an I- tag that continues no entity of its type, with places"
 )
+TYPES = Quantity("tag_types", "tags", "spellings of one type of entity, with the tags of each")
 LEAST = 3
 """The fewest samples of a scheme."""
+MOST_TYPES, SHORTEST = 1_000, 3
+"""The most types that are counted, and letters of the shortest that may be misspelt, as PRE is for PER."""
 
 
 class TagSchemes(Check):
@@ -37,6 +41,8 @@ class TagSchemes(Check):
         self.tagged: Counter[str] = Counter()
         self.orphans: Counter[str] = Counter()
         """Samples with tags of entities, and those of which one has no beginning, by field."""
+        self.types: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
+        """Tags of each type of entity, by field."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -53,6 +59,7 @@ class TagSchemes(Check):
             tags = tags_of(value)
             if tags is not None and any(head in ("B", "I") for head, _ in tags):
                 self.tagged[name] += 1
+                self._count(name, [kind for _, kind in tags if kind], block, i)
                 if without_start(tags):
                     self.orphans[name] += 1
                     self.where.add((name, "orphan"), block, i, name)
@@ -61,12 +68,21 @@ class TagSchemes(Check):
                 self.counts[name, scheme] += 1
                 self.where.add((name, scheme), block, i, name)
 
+    def _count(self, name: str, kinds: list[str], block: Block, i: int) -> None:
+        counts = self.types[name]
+        for kind, n in Counter(kinds).items():
+            if kind in counts or len(counts) < MOST_TYPES:
+                counts[kind] += n
+                self.where.add((name, "type", kind), block, i, name)
+
     def merge(self, other: Check) -> None:
         assert isinstance(other, TagSchemes)
         self.seen += other.seen
         self.counts += other.counts
         self.tagged += other.tagged
         self.orphans += other.orphans
+        for name, counts in other.types.items():
+            self.types[name] += counts
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
@@ -80,6 +96,20 @@ class TagSchemes(Check):
                 places = self.where.of((name, "orphan"))
                 odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
                 yield Fact(STARTS, odd, self.evidence(), {"field": name})
+            for alike in self._spelt_alike(name):
+                counted = {kind: self.types[name][kind] for kind in alike}
+                places = [place for kind in alike[1:] for place in self.where.of((name, "type", kind))][:MAX_PLACES]
+                told = {"counts": counted, "where": places}
+                yield Fact(TYPES, told, self.evidence(), {"field": name, "type": alike[0]})
+
+    def _spelt_alike(self, name: str) -> list[list[str]]:
+        """Spellings of one type, the commonest first."""
+        counts = self.types[name]
+        wrong: dict[str, list[str]] = {}
+        for rare, meant in misspelt(counts, SHORTEST):
+            wrong.setdefault(meant, []).append(rare)
+        groups = [*twins(counts), *([meant, *rare] for meant, rare in wrong.items())]
+        return [sorted(group, key=lambda kind: (-counts[kind], kind)) for group in groups]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCHEMES):
@@ -89,6 +119,14 @@ class TagSchemes(Check):
             text += f"entities of one token {verb(2, 'are')} B- in some and U- or S- in others"
             fix = "convert all to one scheme: the same entity has two labels now"
             yield finding("label-twins", "warning", text, fact, fix, v["where"], n)
+        for fact in facts.all(TYPES):
+            counts, name = fact.value["counts"], escaped(str(fact.at["field"]))
+            right, *others = counts
+            n = sum(counts[kind] for kind in others)
+            text = f"{name} has one type of entity in several spellings: {spelt([right])}, {number(counts[right], 'tag')}, and {spelt(others)}, "
+            text += number(n, "tag")
+            fix = f"write {escaped(right)} in all of them: each spelling is a class of its own"
+            yield finding("label-twins", "warning", text, fact, fix, fact.value["where"], n)
         for fact in facts.all(STARTS):
             n, name = fact.value["count"], escaped(str(fact.at["field"]))
             text = f"{name}: in {n:,} of {number(fact.value['of'], 'sample')} an I- tag follows neither B- nor I- of its type"

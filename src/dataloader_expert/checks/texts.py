@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places, dealt, sample_of
-from dataloader_expert.checks.wording import FEW, KINDS, indented, kinds_of
+from dataloader_expert.checks.wording import FEW, FIXES, KINDS, ONCE, STRIP, indented, kinds_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -17,7 +17,7 @@ from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
 AGAIN = 2
-"""The fewest placeholders of a field."""
+"""The fewest texts of a field that are placeholders or the like."""
 FEW_LABELS = 1_000
 """Labels that are told apart."""
 NEEDED = {
@@ -111,7 +111,7 @@ class Texts(Check):
     def _odd(self, kind: str, name: str) -> bool:
         """Whether so few texts of a field are of a kind that they do not mean to be: what most of them are, they mean to be."""
         n, of = self.counts[kind, name], self.blocks[name] if kind == "flat" else self.each[name]
-        least = AGAIN if kind == "placeholder" else 1  # what occurs once may be what it says
+        least = AGAIN if kind in ONCE else 1  # what occurs once may be what it says
         return n >= least and n * (1 if kind == "encoded twice" else 2) <= of
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -140,13 +140,7 @@ class Texts(Check):
                 "warning",
                 f"{number(n, 'text')} {verb(n, KINDS[kind])}",
                 fact,
-                "fetch them anew, without stripping their lines"
-                if kind == "flat"
-                else "cut the texts off there or drop them: the template writes these tokens itself, and a model learns to say them"
-                if kind == "template"
-                else "drop these samples: a model learns to say it"
-                if kind == "placeholder"
-                else "strip it, as in the other texts, or drop these",
+                FIXES.get(kind, STRIP),
                 fact.value["where"],
                 n,
             )

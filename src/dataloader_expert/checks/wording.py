@@ -9,8 +9,17 @@ from typing import Any
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 """Control characters, bidirectional and byte-order marks, and replacements for undecodable bytes. Zero-width spaces and
 joiners are not included, because they occur in sound texts."""
+_CONTINUED = "\u0080-\u00bf\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201a\u201c-\u201e\u2020-\u2022\u2026\u2030\u2039\u203a\u20ac\u2122"
+"""What Windows-1252, or Latin-1, makes of the second and later bytes of a letter in UTF-8."""
+_CLOSING = "\u00b7\u00bb\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u203a"
+"""Those of them that follow a letter in sound texts."""
 TWICE = re.compile(
-    "\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00e2\u20ac[\u0080-\u00bf\u0152-\u0178\u02c6-\u02dc\u2013-\u2122]"
+    f"\u00c3(?:[\u0080-\u00bf]|(?![{_CLOSING}])[{_CONTINUED}])"  # Latin letters with accents
+    "|\u00c2[\u00a0-\u00bf]"  # signs such as the degree
+    f"|\u00e2(?:\u20ac[{_CONTINUED}]|(?![{_CLOSING}]{{2}})[{_CONTINUED}]{{2}})"  # quotes, dashes, the euro, arrows
+    f"|\u00e3[\u0081\u20ac\u201a\u0192][{_CONTINUED}]"  # kana
+    f"|(?:[\u00d0\u00d1][{_CONTINUED}]){{2}}"  # Cyrillic
+    f"|\u00f0\u0178[{_CONTINUED}]"  # pictures
 )
 """UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
 MARKUP = re.compile(
@@ -18,9 +27,11 @@ MARKUP = re.compile(
 )
 TEMPLATE = re.compile(
     r"<\|(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|begin_of_text|end_of_text|(?:start|end)_header_id|user|assistant|system|end)\|>"
-    r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z"
+    r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z|(?<!\S)### (?:Instruction|Response|Human|Assistant):"
 )
-"""Tokens that the templates of chat models put between turns."""
+"""What the templates of chat models put between turns: tokens, and the headings of Alpaca and Vicuna."""
+DISCLAIMER = re.compile(r"\bas an? (?:AI(?: language model| model| assistant)?|(?:large )?language model),? I\b", re.I)
+"""What a language model says of itself; who tells it what it is says "you"."""
 PLACEHOLDER = re.compile(
     r"\W*(?:(?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:not |un|is not )available"
     r"|no (?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:available|provided|found|yet)"
@@ -59,14 +70,26 @@ BLOCK = re.compile(
 )
 """The head of a block in Python, and the line after it."""
 KINDS = {
-    "flat": "are programs whose lines have lost their indentation",
+    "flat": "are code that has lost its indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
     "placeholder": "stand for a text that is missing, such as [removed]",
-    "template": "hold tokens of a chat template, such as <|im_end|> or [INST]",
+    "template": "hold marks of a chat template, such as <|im_end|>, [INST] or ### Instruction:",
+    "disclaimer": "hold what a language model says of itself: as an AI language model, I ...",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
+FIXES = {
+    "flat": "fetch them anew, without stripping their lines",
+    "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to say them",
+    "placeholder": "drop these samples: a model learns to say it",
+    "disclaimer": "drop them, unless your model is meant to say so: another model wrote them, and yours learns to refuse as it did",
+    "encoded twice": "encode them as Windows-1252 and decode the bytes as UTF-8, or read their source anew as UTF-8",
+}
+STRIP = "strip it, as in the other texts, or drop these"
+"""What to do with texts of the kinds that ``FIXES`` lacks."""
+ONCE = {"placeholder", "disclaimer"}
+"""Kinds that a single text may be because it speaks of them."""
 
 
 def kinds_of(text: str) -> Iterable[str]:
@@ -80,14 +103,27 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "markup"
     if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
         yield "placeholder"
-    if ("<" in text or "[" in text) and TEMPLATE.search(text):
+    if has_template(text):
         yield "template"
+    if ("AI" in text or "language model" in text) and DISCLAIMER.search(text):
+        yield "disclaimer"
+
+
+def has_template(text: str) -> bool:
+    """Whether a text holds what the template of a chat model puts between turns."""
+    return any(sign in text for sign in "<[#") and TEMPLATE.search(text) is not None
 
 
 def indented(text: str) -> bool | None:
-    """Whether the blocks of a program are indented; None for a text without any."""
-    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in BLOCK.finditer(text)]
-    return None if not found else 2 * sum(found) > len(found)
+    """Whether blocks of a program are indented, of which stripping the lines leaves none; None for a text without any."""
+    heads = (m for m in BLOCK.finditer(text) if _closed(m[0]))
+    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in heads]
+    return any(found) if found else None
+
+
+def _closed(line: str) -> bool:
+    """Whether a line closes the brackets that it opens, and no others: else it goes on with the line before."""
+    return sum(map(line.count, "([{")) == sum(map(line.count, ")]}"))
 
 
 def _has_markup(text: str) -> bool:

@@ -338,9 +338,11 @@ class Table(Source):
             self.modality = "text"
         if self.modality == "tabular":
             self.short_texts = all(_are_titles(_values(blocks, f.name)) for f in self.fields if f.kind == "text")
-        if self.label is None and all(f.kind == "text" for f in self.fields):
-            texts = [[v for b in blocks for v in b.columns[f.name].values] for f in self.fields]
-            self.phrase = phrase_length(list(zip(*texts, strict=True)))
+        aside = {self.label, split, *(r.field for r in self.roles.keys)}
+        said = [f for f in self.fields if f.name not in aside]
+        if said and all(f.kind == "text" for f in said):
+            texts = [[v for b in blocks for v in b.columns[f.name].values] for f in said]
+            self.phrase = phrase_length(list(zip(*texts, strict=True)), sure=self.label is None)
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
@@ -450,18 +452,20 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
     return next((f for f in found if f.dtype != "null"), field)
 
 
-def phrase_length(rows: list[tuple[Any, ...]]) -> int:
+def phrase_length(rows: list[tuple[Any, ...]], sure: bool = True) -> int:
     """Up to which length lines of running text recur by nature: headings, greetings. 0 if fewer than ``PHRASES`` come again often.
 
     Twice the upper quartile of those, as rarer ones are longer, and a few may be copies after all; less than the median of all,
     so that texts that are there several times as a whole do not pass for such. Of rows of several texts, the first is measured.
+    Not ``sure``: 0 if those that come again are not much shorter than the others; samples with labels are repeated to weigh them.
     """
     plain = [tuple(text.strip() for text in row) for row in rows if all(isinstance(text, str) for text in row)]
     counts = Counter(row for row in plain if row[0])
     often = sorted(len(row[0]) for row, n in counts.items() if n >= OFTEN)
     if len(often) < PHRASES:
         return 0
-    return min(2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2] - 1)
+    longest, usual = 2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2]
+    return min(longest, usual - 1) if sure or longest < usual else 0
 
 
 def _are_titles(values: list[Any]) -> bool:

@@ -1,0 +1,37 @@
+"""Code whose lines were stripped, among code that was not."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataloader_expert.checks.wording import indented
+from tests.checks.looking import Data, judged
+
+SPREAD = """        for name in names:
+            if name:
+                return name
+            elif name.lower() in (x.lower()
+                                  for x in names):
+                return None
+"""
+CODES = [f"def f(x):\n    return x + {i}\n" for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SPREAD,
+        SPREAD.replace("        ", "\t"),
+        "        total = sum(x\n            for x in y\n                    if x in z):\n        if total:\n            return 1\n",
+        "def f():\n    '''For these:\n    a\n    '''\n    return 1\n",
+    ],
+)
+def test_code_that_goes_on_within_brackets_is_indented(text: str) -> None:
+    assert indented(text) is not False
+    assert judged("texts", Data({"code": [*CODES, text]}, kinds={"code": "text"})) == {}
+
+
+def test_stripped_code_is_told() -> None:
+    stripped = "\n".join(map(str.strip, SPREAD.splitlines()))
+    found = judged("texts", Data({"code": [*CODES, stripped]}, kinds={"code": "text"}))
+    assert found["suspicious-text"].message == "1 text is code that has lost its indentation"

@@ -1,0 +1,98 @@
+"""Texts that were decoded wrongly, written by another model, or cut off."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataloader_expert.checks.wording import TWICE, kinds_of
+from tests.checks.looking import Data, judged
+
+SOUND = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(200)]
+
+
+def wrong(text: str) -> str:
+    """UTF-8 that was read as Windows-1252, or where that has no character as Latin-1."""
+    each = [bytes([b]) for b in text.encode()]
+    return "".join(b.decode("cp1252", "ignore") or b.decode("latin-1") for b in each)
+
+
+@pytest.mark.parametrize("letter", [*"äöüßñçéÉÜÄ€…“→≤✓★°£あ😀", "\u2013", "привет"])
+def test_what_was_decoded_wrongly_is_found(letter: str) -> None:
+    assert TWICE.search(f"a {wrong(letter)} b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "For 92 € you get “more” \u2013 or not…",
+        "Il a dit « café »… et s\u2019en va",
+        "„Die ADÜ“ und „ÖPNV“",
+        "„každáš“ a „vidíš“",
+        "amanhã” \u2013 não é",
+        "ESPAÑA: 20 °C, 5 µm, ½ l",
+        "Привет, мир…",
+        "café²",
+        "crâne, pâté, â la carte",
+    ],
+)
+def test_letters_with_accents_are_sound(text: str) -> None:
+    assert not TWICE.search(text)
+
+
+def test_wrongly_decoded_texts_can_be_encoded_back() -> None:
+    found = judged("texts", Data({"text": [*SOUND, wrong("For 92 € it is good.")]}, kinds={"text": "text"}))
+    assert "Windows-1252" in (found["encoding-error"].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("It is blue. ### Instruction: Name a colour.", "template"),
+        ("It is blue.\n### Human: and this?", "template"),
+        ("I'm sorry, but as an AI language model I cannot help with that.", "disclaimer"),
+        ("As an AI, I have no opinions.", "disclaimer"),
+    ],
+)
+def test_what_a_model_should_not_learn_to_say(text: str, kind: str) -> None:
+    assert [*kinds_of(text)] == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Title\n\n### Instructions\n\nTurn it on.",
+        "As an AI assistant, you answer briefly.",
+        "She works as an AI engineer, I think.",
+        "#1 of 3: it was good",
+    ],
+)
+def test_what_people_say_of_models_is_sound(text: str) -> None:
+    assert [*kinds_of(text)] == []
+
+
+def test_a_single_text_may_speak_of_models() -> None:
+    said = "He began: as an AI language model, I was told to be brief."
+    assert judged("texts", Data({"text": [*SOUND, said]}, kinds={"text": "text"})) == {}
+    assert judged("texts", Data({"text": [*SOUND, said, said]}, kinds={"text": "text"}))["suspicious-text"].count == 2
+
+
+def ending(*ends: str) -> Data:
+    return Data({"text": [*SOUND, *(f"The next reading of the {end}" for end in ends)]}, kinds={"text": "text"})
+
+
+def test_texts_that_end_within_a_word_were_cut_off() -> None:
+    found = judged("cut_texts", ending("met", "mete", "readi", "meter"))["suspicious-text"]
+    assert found.count == 4 and "3 of them within a word" in found.message
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ("meter", "noon", "reading", "writer", "clock"),  # without a full stop, as some write
+        ("met", "mete"),  # a slip of the pen, or two
+        ("met.", "mete.", "readi.", "tak."),  # which ends as the others do
+        tuple("met" for _ in range(30)),  # as is the way of many here
+    ],
+)
+def test_texts_that_lack_only_the_full_stop_are_whole(ends: tuple[str, ...]) -> None:
+    assert judged("cut_texts", ending(*ends)) == {}
