@@ -143,8 +143,10 @@ class Series(Check):
         import numpy as np
 
         s, t = grid.series, grid.times
-        if not grid.names:
-            usual = np.arange(t[0], t[-1], grid.step)
+        within = np.flatnonzero(s[1:] == s[:-1])
+        if not grid.names:  # one series: whole steps, which one wrong time makes too many to list
+            steps = np.round((t - t[0]) / grid.step, 6)
+            lacking = np.ceil(steps[within + 1]) - np.floor(steps[within]) - 1
         else:
             # times at which at least half of the series that have begun and not ended have a sample
             first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
@@ -154,8 +156,11 @@ class Series(Check):
             begun = np.searchsorted(np.sort(t[first]), moments, side="right")
             ended = np.searchsorted(np.sort(t[last]), moments, side="left")
             usual = moments[2 * seen >= np.maximum(begun - ended, 2)]
-        within = np.flatnonzero(s[1:] == s[:-1])
-        lacking = np.searchsorted(usual, t[within + 1], side="left") - np.searchsorted(usual, t[within], side="right")
+            after, until = (
+                np.searchsorted(usual, t[within], side="right"),
+                np.searchsorted(usual, t[within + 1], side="left"),
+            )
+            lacking = until - after
         lacking = np.maximum(lacking, 0)
         wide = np.flatnonzero(lacking >= GAP)
         if len(wide):
