@@ -35,3 +35,11 @@ def test_equal_rows_with_the_same_price_are() -> None:
 def test_classes_contradict_each_other() -> None:
     told = rents(lambda rooms, rng: rng.integers(0, 2, len(rooms)))
     assert told["label-conflict"].severity == "warning"
+
+
+def test_a_misspelt_label_is_no_class() -> None:
+    """Our promise: it is told once, and neither as a rare class nor as one that the test split lacks."""
+    labels = ["negative", "positive"] * 400 + ["negitive"] * 3
+    splits = ["train"] * 600 + ["test"] * 200 + ["train"] * 3
+    told = judged("classes", Data({"x": np.arange(803.0), "label": labels}, "label", splits=splits))
+    assert set(told) == {"label-twins"}

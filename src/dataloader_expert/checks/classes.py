@@ -355,10 +355,11 @@ def several(counts: Mapping[Any, int]) -> bool:
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:
-    """The class that each label means: a blank label or a rarer spelling is an error, not a class."""
+    """The class that each label means: a blank label, a rarer spelling or a misspelt one is an error, not a class."""
     meant = {name: name for name in counts if name.strip()} or {name: name for name in counts}
     for same in twins(meant):
         meant.update(dict.fromkeys(same, max(same, key=lambda name: (counts[name], name))))
+    meant.update((wrong, meant[right]) for wrong, right in misspelt(counts) if wrong in meant and right in meant)
     return meant
 
 
