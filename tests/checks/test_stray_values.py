@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from tests.checks.looking import Data, judged
 
-Sets = list[tuple[int, ...]]
+Sets = Sequence[tuple[int, ...]]
 
 
 def masks(levels: Sets, classes: tuple[str, ...] | None = None) -> Data:
