@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from tests.checks.looking import Data
+from tests.checks.scenes import chest, street
 
 rng = np.random.default_rng(41)
 N = 240
@@ -293,6 +294,9 @@ SILENT: dict[str, dict[str, Data]] = {
         "boxes all over the images of both splits": filmed(1.0),
         "slightly smaller ones": filmed(0.9),
     },
+    "negatives": {
+        "streets of which some are seen at night": Data({"image": [street(i, night=i % 9 == 0) for i in range(60)]}),
+    },
     "epoch_units": {
         "all in seconds": counted(0),
         "all in milliseconds": counted(60),
@@ -411,6 +415,13 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     "keypoints": {
         "x and y exchanged": (posed(["in"] * 30 + ["exchanged"] * 8), "keypoints-outside", "error"),
         "of a larger image": (posed(["in"] * 30 + ["away"] * 8), "keypoints-outside", "warning"),
+    },
+    "negatives": {
+        "a few radiographs stored inverted": (
+            Data({"image": [ImageOps.invert(chest(i)) if i % 9 == 0 else chest(i) for i in range(60)]}),
+            "scale-drift",
+            "warning",
+        ),
     },
     "box_scales": {"a split of half the size": (filmed(0.5), "box-scale", "warning")},
     "epoch_units": {"a third in milliseconds": (counted(20), "scale-drift", "error")},

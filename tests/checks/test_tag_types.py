@@ -28,7 +28,7 @@ def test_other_types_are_what_they_are(odd: str) -> None:
 
 
 def test_a_type_that_is_not_rare_is_no_slip() -> None:
-    assert judged("tag_schemes", tagged(*["PRE"] * 20)) == {}
+    assert judged("tag_schemes", tagged(*["PRE"] * 60)) == {}
 
 
 def test_short_labels_are_codes() -> None:

@@ -16,6 +16,8 @@ LOOK_ALIKE = str.maketrans(
 SHORT, LONG, TIMES, MOST_WORDS = 6, 10, 50, 300
 """Letters of the shortest name that may be misspelt, and from which two may be wrong; how many times as common what is meant must
 be; the most names that are compared."""
+SHORT_EXCHANGED, TIMES_EXCHANGED = 5, 20
+"""The same where two neighbours are exchanged: few words become another one so, as many do by a letter more, less or other."""
 TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0", "on"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0", "off"), "false"),
@@ -44,7 +46,7 @@ def _plain(name: str) -> str:
     return _BETWEEN.sub(" ", bare.strip("'\"").rstrip(".,;").strip() or bare)
 
 
-def misspelt(counts: Mapping[str, int], shortest: int = SHORT) -> list[tuple[str, str]]:
+def misspelt(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> list[tuple[str, str]]:
     """Rare names of which a letter, in long ones two, is another, missing, added or exchanged, each with the common name that is
     meant. Names with digits are codes.
 
@@ -55,17 +57,19 @@ def misspelt(counts: Mapping[str, int], shortest: int = SHORT) -> list[tuple[str
         return []
     found = []
     for rare in words:
-        meant = [
-            name
-            for name in words
-            if counts[name] >= TIMES * counts[rare]
-            and (len(rare) >= SHORT or sorted(rare) == sorted(name))
-            and _edits(rare, name, 1 + (len(name) >= LONG))
-            and name != rare
-        ]
+        meant = [name for name in words if name != rare and _misspelt(rare, name, counts[name] / max(1, counts[rare]))]
         if len(meant) == 1:
             found.append((rare, meant[0]))
     return found
+
+
+def _misspelt(rare: str, name: str, times: float) -> bool:
+    """Whether the name may be meant, which is so many times as common."""
+    if times >= TIMES_EXCHANGED and len(rare) == len(name):
+        wrong = [i for i, (a, b) in enumerate(zip(rare, name, strict=True)) if a != b]
+        if len(wrong) == 2 and wrong[1] == wrong[0] + 1 and sorted(rare) == sorted(name):
+            return True
+    return times >= TIMES and min(len(rare), len(name)) >= SHORT and _edits(rare, name, 1 + (len(name) >= LONG))
 
 
 def _edits(one: str, other: str, most: int) -> bool:

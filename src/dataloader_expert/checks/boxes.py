@@ -2,7 +2,7 @@
 
 A box field is named so and has four numbers per box. Their meaning is inferred from the data: ``xyxy`` if the third and fourth
 nearly always exceed the first two, else a corner or the centre with a size, whichever leaves fewer boxes outside. Numbers up to
-one are fractions of the image, others pixels.
+one are fractions of the image, others pixels. Boxes of some images may be written otherwise (``box_readings``).
 """
 
 from __future__ import annotations
@@ -10,23 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dataloader_expert.checks import box_readings
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.pictures import orientation
 from dataloader_expert.sources.roles import words
 
 BOXES = Quantity(
     "boxes", "boxes", "number of boxes, their format, and those degenerate or outside the image, with places"
 )
+MISREAD = Quantity(
+    "boxes_misread",
+    "images",
+    "images whose boxes lie within them only if their numbers are read otherwise than the others'",
+)
 CORNERS = 0.95
 """The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
 UNCLEAR = 0.2
 """The largest share of boxes outside the image that counts as defects: if there are more, the format or unit is another one."""
-MIXED, MOST = 8, 0.5
-"""The fewest boxes outside the image that tell of another format, and the largest share of them."""
 ROUNDED = 1.0
 """Pixels by which a box may extend beyond the image, since annotation tools round."""
 
@@ -83,6 +89,8 @@ class Boxes(Check):
         if self.picture is not None and self.picture in block.columns:
             value = block.columns[self.picture].values[i]
             if hasattr(value, "getbands"):
+                if orientation(value) > 4:  # on its side: annotated as stored or as shown, and nobody says which
+                    return float("nan"), float("nan")
                 return float(value.width), float(value.height)
             if hasattr(value, "shape") and value.ndim >= 2:
                 h, w = value.shape[:2] if value.ndim == 2 or value.shape[-1] in (1, 3, 4) else value.shape[-2:]
@@ -101,13 +109,25 @@ class Boxes(Check):
         for name, parts in self.parts.items():
             boxes, sizes, samples = (np.concatenate([p[k] for p in parts]) for k in range(3))
             files = [p[3] for p in parts for _ in range(len(p[0]))]
-            form, unit, flat, out, other = judged(boxes, sizes, name == "boxes" and self.context.corners)
-            value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit, "outside_as": other}
+            form, unit, flat, out, others = judged(boxes, sizes, samples, name == "boxes" and self.context.corners)
+            value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit}
             for key, wrong in (("degenerate", flat), ("outside", out)):
                 at = sorted(np.flatnonzero(wrong).tolist(), key=lambda i: int(samples[i]))
                 places = [{"sample": int(samples[i]), "file": files[i] or None, "field": name} for i in at[:MAX_PLACES]]
                 value |= {key: int(wrong.sum()), f"{key}_where": places}
             yield Fact(BOXES, value, self.evidence(), {"field": name})
+            for reading, images in others:
+                own, kept = np.flatnonzero(np.isin(samples, images)).tolist(), Places()
+                for i in {int(samples[i]): i for i in own}.values():
+                    kept.at(name, int(samples[i]), files[i], name)
+                told = {
+                    "images": len(images),
+                    "boxes": len(own),
+                    "format": form,
+                    "unit": unit,
+                    "where": kept.of(name),
+                }
+                yield Fact(MISREAD, {**told, "fix": reading.fix}, self.evidence(), {"field": name, "if": reading.words})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BOXES):
@@ -124,34 +144,39 @@ class Boxes(Check):
                     v["degenerate"],
                 )
             if v["outside"]:
-                other = v["outside_as"]
                 yield finding(
                     "box-outside",
-                    "warning" if other is None else "error",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})"
-                    + (
-                        ", and lie within it if their numbers are two corners: they are written in another format"
-                        if other
-                        else ""
-                    ),
+                    "warning",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})",
                     fact,
-                    "clip them to the image; if there are many, check the box format and unit"
-                    if other is None
-                    else "convert them from two corners, also those like them that happen to lie within the image",
+                    "clip them to the image; if there are many, check the box format and unit",
                     v["outside_where"],
                     v["outside"],
                 )
+        for fact in facts.all(MISREAD):
+            v, name = fact.value, escaped(fact.at["field"])
+            yield finding(
+                "box-outside",
+                "error",
+                f"in {number(v['images'], 'image')} boxes in {name} extend beyond the image (read as {v['format']} in {v['unit']}), and "
+                f"all lie within it if {fact.at['if']}: they are written in another format",
+                fact,
+                f"{v['fix']}; look also at images from the same source, whose boxes may happen to lie within",
+                v["where"],
+                v["boxes"],
+            )
 
 
-def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any, Any, str | None]:
-    """The boxes' format and unit, which are degenerate, which extend beyond the image, and the format in which these lie within it,
-    where the others do not. ``corners``: they are known to be such."""
+def judged(
+    boxes: Any, sizes: Any, samples: Any, corners: bool = False
+) -> tuple[str, str, Any, Any, list[tuple[box_readings.Reading, Any]]]:
+    """The boxes' format and unit, which are degenerate, which extend beyond the image, and the readings by which those of other images
+    lie within, with these images. ``corners``: they are known to be such."""
     import numpy as np
 
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
-    converted = corners
     corners = corners or (bool(len(known)) and float(beyond.mean()) >= CORNERS)
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
@@ -165,17 +190,19 @@ def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any
             out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
         return flat, out & ~flat
 
-    other = "xyxy taken for xywh" if converted else "xyxy"
-    fits = ~np.logical_or(*lie(other)) if converted or not corners else np.zeros(len(boxes), bool)
-    found = {form: lie(form) for form in (("xyxy",) if corners else ("xywh", "cxcywh"))}
     # a part that is written as corners must not decide how the others are read
+    fits = np.zeros(len(boxes), bool) if corners else ~np.logical_or(*lie("xyxy"))
+    found = {form: lie(form) for form in (("xyxy",) if corners else ("xywh", "cxcywh"))}
     form = min(found, key=lambda f: (int((found[f][1] & ~fits).sum()), int(found[f][1].sum())))
     flat, out = found[form]
-    others = fits[~out & ~flat]
-    written = out.sum() >= MIXED and fits[out].mean() >= CORNERS and len(others) > 0 and others.mean() < CORNERS
-    if out.mean() > (MOST if written else UNCLEAR):  # an unknown unit or format
+    placed = np.column_stack([width, height])
+    sides = np.column_stack(_sides(boxes, form))
+    others = list(box_readings.misread(box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)))
+    for _, images in others:
+        out = out & ~np.isin(samples, images)
+    if out.mean() > UNCLEAR:  # an unknown unit or format
         out = np.zeros_like(out)
-    return form, "fractions of the image" if shares else "pixels", flat, out, other if written and out.any() else None
+    return form, "fractions of the image" if shares else "pixels", flat, out, others
 
 
 def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
@@ -183,8 +210,6 @@ def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
     a, b, c, d = boxes.T
     if form == "xyxy":
         return a, b, c, d
-    if form == "xyxy taken for xywh":  # a reader that knew widths and heights added them to the first corner
-        return a, b, c - a, d - b
     return (a, b, a + c, b + d) if form == "xywh" else (a - c / 2, b - d / 2, a + c / 2, b + d / 2)
 
 

@@ -99,6 +99,17 @@ FIXES = {
     "label-conflict": "find out which of both is right",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
+FIXES_OF_KIND = {
+    (
+        "length-mismatch",
+        "mask",
+    ): "resize these masks to their images with nearest-neighbour interpolation, or export them again",
+    (
+        "length-mismatch",
+        "image",
+    ): "fetch these images in the size that was annotated, or scale their annotations by the ratio",
+}
+"""By code and kind of field, where another fix is right for such a field."""
 
 
 class Lacking:
@@ -372,7 +383,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{value['message']}",
                 fact,
-                FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
+                self._fix(code, value["where"]),
                 value["where"],
                 n,
             )
@@ -381,6 +392,12 @@ class Integrity(Check):
         shapes = [fact for fact in facts.all(SHAPES) if fact.at["field"] not in sets or not fact.value["empty"]]
         found = [(fact, finding) for fact in shapes for finding in self._judge_shapes(fact, empty)]
         yield from merged(found)
+
+    def _fix(self, code: str, where: list[dict[str, Any]]) -> str:
+        kinds = {f.name: f.kind for f in self.context.fields}
+        kind = kinds.get(str(where[0].get("field"))) if where else None
+        usual = FIXES.get(code, "repair or remove these files; the loader will fail on them too")
+        return FIXES_OF_KIND.get((code, kind), usual) if kind else usual
 
     def _judge_shapes(self, fact: Fact, alike: Counter[str]) -> Iterable[Finding]:
         """``alike``: how many fields are empty in the same samples."""

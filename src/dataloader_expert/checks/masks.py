@@ -2,6 +2,7 @@
 
 A mask's values are names of classes, so they are compared as sets. A few masks of 0 and 255 among masks of 0 and 1 were scaled
 to be seen; a class that few masks have lies among the others' values. 255 is no class: by custom it marks pixels to be ignored.
+Classes are numbered one after another: a value that few masks hold, beyond numbers that none has, is none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from dataloader_expert.sources.base import Block
 MASK_FORMS = Quantity("mask_forms", "masks", "masks with each number of channels, and where the rarer ones are")
 BEYOND = Quantity("mask_values_beyond", "masks", "masks with values beyond the declared classes, and these values")
 SCALED = Quantity("mask_scales", "masks", "masks whose values are on another scale than those of the others")
+STRAY = Quantity(
+    "mask_values_stray", "masks", "masks with a rare value beyond the classes, which are numbered without a gap"
+)
 BLENDED = Quantity(
     "masks_blended", "masks", "masks most of whose values are in few pixels each, where most masks have none such"
 )
@@ -39,6 +43,8 @@ FEW = 0.2
 """The largest share of masks that can hold an odd class."""
 MOST = 0.5
 """The largest share of masks that can be on another scale: values that are a multiple of the others are no class of their own."""
+RARER = 10
+"""How many times as many masks must hold each class as a value that is none: the classes of a long list thin out towards its end."""
 THIN, SEAMS = 0.01, 8
 """The share of a mask's pixels below which a value is a seam, and the fewest seams that no classes make."""
 Levels = tuple[int, ...]
@@ -122,6 +128,14 @@ class Masks(Check):
             values = sorted({v for s in odd for v in s})[:20]
             found = {**self._counted(name, odd), "values": values, "usual": usual[:20]}
             yield Fact(SCALED, found, self.evidence(), {"field": name})
+            if declared is None and len(sets) < SETS:
+                stray, classes = _stray(Counter({s: n for s, n in sets.items() if s not in odd}))
+                found = {
+                    **self._counted(name, [s for s in sets if stray & set(s)]),
+                    "values": sorted(stray),
+                    "classes": classes,
+                }
+                yield Fact(STRAY, found, self.evidence(), {"field": name})
         for name, seams in sorted(self.seams.items()):
             if 0 < 2 * seams[True] < seams.total():
                 found = {"masks": seams[True], "of": seams.total(), "where": self._places(name, [True])}
@@ -164,6 +178,13 @@ class Masks(Check):
                 text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, the others {_listed(v['usual'])}"
                 fix = "find out how these masks were written, and store the same index for a class in each mask"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["masks"])
+        for fact in facts.all(STRAY):
+            v, name = fact.value, escaped(fact.at["field"])
+            if v["masks"]:
+                first, last = v["classes"][0], v["classes"][-1]
+                text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, which is none of the classes {first} to {last}"
+                fix = "correct these pixels, or number the classes without a gap; cross entropy raises on an index beyond the last class"
+                yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for fact in facts.all(BLENDED):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name}: {v['masks']} of {v['of']} masks hold many values in few pixels each, unlike the others: the masks were "
@@ -202,6 +223,20 @@ def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
     odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
     return (odd, usual) if sum(sets[s] for s in odd) <= few * total else ([], [])
+
+
+def _stray(sets: Counter[Levels]) -> tuple[set[int], list[int]]:
+    """The few values beyond the classes, and these: numbers from 0 or 1 on without a gap, each of them in far more masks."""
+    seen: Counter[int] = Counter()
+    for levels, n in sets.items():
+        seen.update(dict.fromkeys((v for v in levels if 0 <= v != IGNORED), n))
+    values = sorted(seen)
+    classes = [v for at, v in enumerate(values) if v == values[0] + at]
+    stray = set(values) - set(classes)
+    if not stray or values[0] > 1 or len(classes) < 2 or len(stray) > max(stray) - classes[-1] - len(stray):
+        return set(), classes
+    masks = sum(n for levels, n in sets.items() if stray & set(levels))
+    return (stray if RARER * masks <= min(seen[v] for v in classes) else set()), classes
 
 
 def _usual(sets: Counter[Levels], share: float = FEW) -> list[int]:

@@ -1,12 +1,13 @@
 """Objects of images: how many of each class in each split, classes that nobody declared or that another split numbers otherwise, and
-boxes that are there twice."""
+boxes that are there twice, names of classes in several spellings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dataloader_expert.checks.alike import misspelt, spelt, twins
 from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.renumbered import renumbered
@@ -21,6 +22,9 @@ REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of th
 RENUMBERED = Quantity(
     "classes_renumbered", "classes", "classes whose boxes look in one split like those of another class in training"
 )
+RESPELT = Quantity(
+    "object_classes_respelt", "objects", "objects by spellings of the name of one class, and where the rarer ones are"
+)
 SHAPED, SPREAD = 15, 0.15
 """The fewest boxes of a class that tell its shape, and the least standard deviation, in logarithms of aspect and area, that is assumed."""
 DUE = 10
@@ -31,7 +35,14 @@ MOST = 10_000
 
 
 class ObjectClasses(Check):
-    ids = ("class-missing-in-split", "label-out-of-range", "severe-imbalance", "duplicate-boxes", "label-drift")
+    ids = (
+        "class-missing-in-split",
+        "label-out-of-range",
+        "severe-imbalance",
+        "duplicate-boxes",
+        "label-drift",
+        "label-twins",
+    )
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -68,6 +79,8 @@ class ObjectClasses(Check):
             for one in own:
                 if one in counts or (len(counts) < MOST and one not in wrong):
                     counts[one] += 1
+            for one in set(own) & names.keys():
+                self.where.add(one, block, i, self.objects.field)
             if wrong:
                 self.undeclared.update(wrong[:MAX_PLACES])
                 self.where.add("undeclared", block, i, self.objects.field)
@@ -119,6 +132,12 @@ class ObjectClasses(Check):
                 if moved:
                     named = {self._name(c): self._name(k) for c, k in moved.items()}
                     yield Fact(RENUMBERED, named, evidence, {"split": split})
+        counted = self._named(total)
+        for same, right in _spellings(counted):
+            rare = [one for one in sorted(total) if self._name(one) in same and self._name(one) != right]
+            where = [place for one in rare for place in self.where.of(one)]
+            found = {"counts": {name: counted[name] for name in same}, "where": where[:MAX_PLACES]}
+            yield Fact(RESPELT, found, evidence, {"class": right})
         undeclared = {str(k): n for k, n in sorted(self.undeclared.items())}
         yield Fact(UNDECLARED, {"counts": undeclared, "where": self.where.of("undeclared")}, evidence)
         yield Fact(REPEATED, {"count": self.repeated, "where": self.where.of("repeated")}, evidence)
@@ -141,7 +160,7 @@ class ObjectClasses(Check):
         all_ = facts.find(OBJECT_COUNTS, split=None)
         if all_ is None:
             return
-        field, counts = self.objects.field, all_.value
+        field, counts = self.objects.field, _folded(all_.value, all_.value)
         undeclared = facts.find(UNDECLARED)
         if undeclared is not None and undeclared.value["counts"]:
             odd = undeclared.value["counts"]
@@ -176,6 +195,17 @@ class ObjectClasses(Check):
                 all_,
                 "weight the loss by class, or draw images with rare classes more often",
             )
+        for fact in facts.all(RESPELT):
+            alike, right = fact.value["counts"], str(fact.at["class"])
+            yield finding(
+                "label-twins",
+                "warning",
+                f"one class of objects in several spellings: {spelt(alike)}; {spelt([right])} is the commonest",
+                fact,
+                "use one spelling",
+                fact.value["where"],
+                sum(n for name, n in alike.items() if name != right),
+            )
         for fact in facts.all(RENUMBERED):
             split = escaped(str(fact.at["split"]))
             pairs = [f"{escaped(c)} has the shape of train's {escaped(k)}" for c, k in fact.value.items()]
@@ -189,17 +219,18 @@ class ObjectClasses(Check):
                 [{"split": fact.at["split"]}],
                 len(pairs),
             )
-        yield from self._judge_splits(facts, counts)
+        yield from self._judge_splits(facts, all_.value)
 
-    def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
+    def _judge_splits(self, facts: Facts, every: dict[str, int]) -> Iterable[Finding]:
         """A class that training never sees is a fault; one that another split lacks is, unless it is rare."""
+        counts = _folded(every, every)
         total = sum(counts.values())
         for fact in facts.all(OBJECT_COUNTS):
             split = fact.at["split"]
             if split is None or fact.evidence.how != "counted" or not fact.value:
                 continue
             share = sum(fact.value.values()) / total
-            absent = sorted(set(counts) - set(fact.value))
+            absent = sorted(set(counts) - set(_folded(fact.value, every)))
             if absent:
                 due = split == "train" or any(counts[name] * share >= DUE for name in absent)
                 more = ", …" if len(absent) > 5 else ""
@@ -212,6 +243,24 @@ class ObjectClasses(Check):
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def _spellings(counts: Mapping[str, int]) -> list[tuple[list[str], str]]:
+    """Names that mean one class, each with the commonest of them, which is the right one. Single letters are what is read."""
+    words = [same for same in twins(counts) if max(map(len, same)) > 1]
+    alike = [(same, max(same, key=lambda name: (counts[name], name))) for same in words]
+    told = {name for same, _ in alike for name in same}
+    return alike + [([wrong, right], right) for wrong, right in misspelt(counts) if wrong not in told]
+
+
+def _folded(counts: Mapping[str, int], every: Mapping[str, int]) -> dict[str, int]:
+    """Objects of each class in ``counts``; what names mean is decided on the whole data set."""
+    meant = {name: right for same, right in _spellings(every) for name in same}
+    found: dict[str, int] = {}
+    for name, n in counts.items():
+        right = meant.get(name, name)
+        found[right] = found.get(right, 0) + n
+    return found
 
 
 CHECK = ObjectClasses

@@ -32,6 +32,10 @@ BLURRED, LESS_SHARP = 0.25, 3.0
 the factor by which it must be less than in the typical image: some data have little detail throughout."""
 
 
+COLOURS = 8
+"""The most values that fill half of a drawing; photographs have more of them in each channel."""
+
+
 class Pictures(Check):
     ids = (
         "mode-drift",
@@ -278,7 +282,8 @@ def sharpness(middles: list[Any]) -> list[float | None]:
 
 
 def _still(image: Any) -> bool:
-    """Whether some of the colour channels are the same throughout, and not all."""
+    """Whether some of the colour channels are the same throughout, and the others hold many values: a drawing in one colour has lost
+    none."""
     width, height = image.size
     first = image.getpixel((0, 0))
     moves = [False] * len(first)
@@ -289,7 +294,11 @@ def _still(image: Any) -> bool:
             return False
     # an image of one colour with a coloured margin has lost no channel
     middle = image.crop((width // 4, height // 4, width - width // 4, height - height // 4))
-    return all(len({low == high for low, high in part.getextrema()}) == 2 for part in (middle, image))
+    if not all(len({low == high for low, high in part.getextrema()}) == 2 for part in (middle, image)):
+        return False
+    levels = image.histogram()
+    channels = [levels[k : k + 256] for k in range(0, len(levels), 256)]
+    return all(2 * sum(sorted(one)[-COLOURS:]) < sum(one) for one in channels if max(one) < sum(one))
 
 
 def _spreads(values: Any) -> Any:

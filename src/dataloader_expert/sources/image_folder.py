@@ -48,7 +48,7 @@ class ImageFolder(FileSamples):
         size = (image.width, image.height)
         if said not in (None, size) and not (said == size[::-1] and orientation(image) > 4):  # lying on its side
             text = f"its annotation is of {said[0]} x {said[1]} pixels, the image has {image.width} x {image.height}"
-            block.problems.append(Unreadable("length-mismatch", text, file=unit.file))
+            block.problems.append(Unreadable("length-mismatch", text, file=unit.file, field=self.value))
         other = type_named(raw, unit.file)
         if other:
             block.problems.append(Unreadable("wrong-extension", f"contains {other}", file=unit.file))

@@ -365,7 +365,7 @@ class FileSamples(Source):
         block = self.decode_file(unit, own)
         for (name, path, _), data in zip(unit.at, others, strict=True):
             mask = next(f.kind for f in self.partners if f.name == name) == "mask"
-            value = self._mask(data, path, block) if mask else decode_text(data, path, block.problems)
+            value = self._mask(data, path, block, name) if mask else decode_text(data, path, block.problems)
             block.columns[name] = Column([value])
         if self.given:
             at = self.row_of[unit.file]
@@ -387,8 +387,8 @@ class FileSamples(Source):
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         """The sample without its partners."""
 
-    def _mask(self, data: bytes, path: str, block: Block) -> Any:
-        """Shape [height, width] or [height, width, channels]."""
+    def _mask(self, data: bytes, path: str, block: Block, name: str) -> Any:
+        """The value of the field of this name: shape [height, width] or [height, width, channels]."""
         import numpy as np
 
         from dataloader_expert.sources.pictures import decode_image
@@ -398,7 +398,7 @@ class FileSamples(Source):
         size = (getattr(picture, "height", None), getattr(picture, "width", None))
         if size[0] is not None and mask.shape[:2] != size:
             text = f"{mask.shape[0]} x {mask.shape[1]} pixels (height x width), and its image {size[0]} x {size[1]}"
-            block.problems.append(Unreadable("length-mismatch", text, file=path))
+            block.problems.append(Unreadable("length-mismatch", text, file=path, field=name))
         return mask.astype(np.uint8) if mask.dtype == bool else mask
 
     def with_label(self, unit: Unit, value: Any) -> dict[str, Any]:
