@@ -62,6 +62,18 @@ class Unreadable(Exception):
         return f"{f'{escaped(file)}: ' if file else ''}{self.code}: {self.message}"
 
 
+class Aside(Unreadable):
+    """A file that is not read and does no harm where it is: told as information.
+
+    Args:
+        what: one word for what it is, which decides what is advised: ``sample`` or ``table``.
+    """
+
+    def __init__(self, what: str, message: str, **where: object) -> None:
+        super().__init__("foreign-file", message, **where)
+        self.what = what
+
+
 def escaped(text: object, limit: int | None = 120) -> str:
     """A name or message from outside, safe to print: one line, no control or bidi character or lone surrogate, at most ``limit``.
 

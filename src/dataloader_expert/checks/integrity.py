@@ -11,7 +11,7 @@ from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
@@ -51,6 +51,11 @@ WARNINGS = {
     "duplicate-files",
 }
 INFOS = {"junk-file", "case-collision"}
+ASIDE = {
+    "sample": "nothing to do, or move it into the folder of its split and class if it is a sample",
+    "table": "nothing to do, or pass its path as the source to read it",
+}
+"""What is advised for files that are left out on purpose, by what they are."""
 BROKEN = {
     "unreadable",
     "empty-file",
@@ -189,7 +194,7 @@ class Integrity(Check):
         self.files: set[str] = set()
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
-        """Records a defect; ``unit`` is where it was found."""
+        """Records a defect; ``unit`` is where it was found. Files left out on purpose are kept apart, by what they are."""
         where = dict(problem.where)
         if unit is not None:
             where.setdefault("file", unit.file)
@@ -197,14 +202,15 @@ class Integrity(Check):
                 where.setdefault("sample", unit.start)
             where.setdefault("split", unit.split)
             where.setdefault("key", unit.key)
-        kept = self.problems.setdefault(problem.code, [])
+        kind = f"{problem.code} {problem.what}" if isinstance(problem, Aside) else problem.code
+        kept = self.problems.setdefault(kind, [])
         place = (where.get("file"), where.get("sample"), where.get("field"))
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
             return  # a damaged file is one location, however much of it is wrong
         if problem.code == "empty-file" and any(held.get("file") == where.get("file") for _, held in kept):
             return  # seen when the files were listed, and again when it was read
-        self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
-        here = (problem.code, str(where.get("file")))
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        here = (kind, str(where.get("file")))
         self.in_file[here] += 1
         if len(kept) < MOST_KEPT and self.in_file[here] <= MAX_PLACES:
             kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
@@ -300,10 +306,11 @@ class Integrity(Check):
         yield Fact(FILES_READ, len(self.files - {""}), evidence)
         self._compare_keys()
         # in an order that does not depend on which process read what
-        for code, places in sorted(self.problems.items(), key=lambda kind: (-self.counts[kind[0]], kind[0])):
+        for kind, places in sorted(self.problems.items(), key=lambda item: (-self.counts[item[0]], item[0])):
             at = shown(places)
-            value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
-            yield Fact(PROBLEMS, value, evidence, {"code": code})
+            value = {"count": self.counts[kind], "message": at[0][0], "where": [w for _, w in at]}
+            code, _, what = kind.partition(" ")
+            yield Fact(PROBLEMS, value, evidence, {"code": code} | ({"what": what} if what else {}))
         for name, shapes in self.shapes.items():
             yield Fact(SHAPES, self._shapes(name, shapes), evidence, {"field": name})
             lengths = _lengths(shapes)
@@ -362,7 +369,9 @@ class Integrity(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(PROBLEMS):
             code, value = str(fact.at["code"]), fact.value
-            severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
+            what = fact.at.get("what")
+            severity: Severity = "info" if what or code in INFOS else "warning" if code in WARNINGS else "error"
+            usual = FIXES.get(code, "repair or remove these files; the loader will fail on them too")
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
             of = f" in {where}" if where else ""
@@ -372,7 +381,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{value['message']}",
                 fact,
-                FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
+                ASIDE[str(what)] if what else usual,
                 value["where"],
                 n,
             )

@@ -117,6 +117,17 @@ def in_aside(path: str) -> bool:
     return "/" in path and path.rsplit("/", 2)[-2].startswith("_")
 
 
+def beside_folders(paths: Sequence[str]) -> set[str]:
+    """Files beside the folders of splits or classes in which all others lie, such as a preview: fewer than any such folder holds, or
+    they would be a split or a class of their own."""
+    splits, labels, _ = read_folders(paths)
+    outside = {path for path in paths if "/" not in path}
+    inside = [(path, *of) for path, *of in zip(paths, splits, labels, strict=True) if path not in outside]
+    if not outside or not inside or any(split is None and label is None for _, split, label in inside):
+        return set()
+    return outside if len(outside) < min(Counter((split, label) for _, split, label in inside).values()) else set()
+
+
 def _clips(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> bool:
     """Whether the innermost folders hold the parts of one thing each, as the frames of a clip do: each is in one split and in one
     folder of a class, and those of the classes are in every split."""

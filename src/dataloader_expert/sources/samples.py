@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dataloader_expert.errors import RequestError, Unreadable, escaped
+from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, in_aside, label_by_name, read_folders
+from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
@@ -47,6 +47,10 @@ class FileSamples(Source):
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
+        strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
+        entries = [e for e in entries if e.path not in strays]
+        text = "lies beside the folders of all other samples: not read as one"
+        self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
         set_aside = {p for p, label in zip(paths, labels, strict=True) if names and label is None and in_aside(p)}
