@@ -129,3 +129,34 @@ def test_two_kinds_of_data_are_asked_about(tmp_path: Path) -> None:
     for i in range(9):
         np.save(tmp_path / f"x{i}.npy", RNG.normal(0, 1, (4, 4)))
     assert "several kinds" in (scan(tmp_path, tmp_path).error or "")
+
+
+def graph(root: Path) -> None:
+    nodes = [f"{i},{('a', 'b')[i % 2]},{x:.3f}" for i, x in enumerate(RNG.normal(0, 1, 40))]
+    (root / "nodes.csv").write_text("\n".join(["node_id,label,size", *nodes]) + "\n")
+    edges = [f"{i % 40},{(7 * i) % 39},{x:.3f}" for i, x in enumerate(RNG.random(200))]
+    (root / "edges.csv").write_text("\n".join(["src,dst,weight", *edges]) + "\n")
+
+
+def test_a_second_table_is_told_with_what_is_read(tmp_path: Path) -> None:
+    """Our promise: it is named, with its columns, and no fault of the data set."""
+    graph(tmp_path)
+    [said] = foreign(tmp_path)
+    assert said.severity == "info" and said.where == ({"file": "nodes.csv"},)
+    assert "another table" in said.message and "edges.csv" in said.message and "node_id" in said.message
+    assert "as the source" in said.fix
+    assert open_source(SourceRef(str(tmp_path / "nodes.csv"), (str(tmp_path),)), []).label == "label"
+
+
+def test_files_of_one_table_are_no_second_table(tmp_path: Path) -> None:
+    for part in range(3):
+        rows = [f"{x:.4f},{i % 2}" for i, x in enumerate(RNG.normal(0, 1, 30))]
+        (tmp_path / f"part-{part}.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    assert foreign(tmp_path) == []
+    assert opened(tmp_path).samples == 90
+
+
+def test_what_is_no_table_and_no_project_is_still_foreign(tmp_path: Path) -> None:
+    foldered(tmp_path, "cat", "dog")
+    (tmp_path / "left.db").write_bytes(b"SQLite format 3\0" + bytes(90))
+    assert [(f.severity, f.where) for f in foreign(tmp_path)] == [("warning", ({"file": "left.db"},))]

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.errors import NothingReadable, Unreadable
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
@@ -153,9 +154,13 @@ class Csv(Table):
             another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
             if 2 * part.records >= total or not another or (len(mine) == len(table) and not renamed):
                 kept.append(part)
-                continue
-            text = f"its columns ({listed(part.dialect.names)}) are not those of the data: not read as samples"
-            self.problems.append(Unreadable("foreign-file", text, file=part.path))
+        held = {part.path for part in kept}
+        for part in parts:
+            if part.path not in held:
+                more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
+                columns = listed(part.dialect.names)
+                text = f"another table, with the columns {columns}: not read; the samples are the rows of {kept[0].path}{more}"
+                self.problems.append(Aside("table", text, file=part.path))
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
