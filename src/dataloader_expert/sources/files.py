@@ -68,11 +68,41 @@ DESCRIBES = {
 """Last words in the names of files about a data set, such as ``keypoint_names.json``."""
 
 PROJECT = {
-    *("py", "ipynb", "sh", "bash", "ps1", "bat", "r", "jl", "c", "cc", "cpp", "cu", "h", "js", "go", "rs", "java", "sql", "lua"),
+    *(
+        "py",
+        "ipynb",
+        "sh",
+        "bash",
+        "ps1",
+        "bat",
+        "r",
+        "jl",
+        "c",
+        "cc",
+        "cpp",
+        "cu",
+        "h",
+        "js",
+        "go",
+        "rs",
+        "java",
+        "sql",
+        "lua",
+    ),
     *("toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log"),
 }
 """Suffixes of code, configuration and documentation, which keep company with data."""
-PROJECT_NAMES = {"makefile", "dockerfile", "license", "licence", "notice", "authors", "changelog", "citation", "version"}
+PROJECT_NAMES = {
+    "makefile",
+    "dockerfile",
+    "license",
+    "licence",
+    "notice",
+    "authors",
+    "changelog",
+    "citation",
+    "version",
+}
 
 MAX_DEPTH = 40
 

@@ -25,7 +25,7 @@ from dataloader_expert.sources.files import Entry, Listing, is_beside, is_projec
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.packed import unpacked_name
-from dataloader_expert.sources.pairing import READ, pair
+from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
@@ -163,15 +163,17 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
-    if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
-        for main in ("image", "audio"):
+    if (
+        len(kinds_there) > 1 and not listing.single
+    ):  # what belongs to files of a sample each is not another kind of data
+        for main in ("image", "audio", "npy"):
             if main not in kinds_there:
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
                 # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
                 data = [e for e in data if e.path not in tables and e.kind not in NOTES]
-            paired = pair(data if tables else listing.entries, frozenset({main}))
+            paired = pair(data if tables else listing.entries, frozenset({main})) if main != "npy" else Pairing([])
             if paired.beside or tables:
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]

@@ -32,6 +32,8 @@ class FileSamples(Source):
     """One sample per file, with its partners. A member defines a file's value: ``value`` and ``decode_file``."""
 
     value = "data"
+    paired = True
+    """Whether other files may belong to a sample, such as its mask."""
 
     def __init__(self, listing: Listing, ref: SourceRef, entries: list[Entry]) -> None:
         super().__init__()
@@ -41,7 +43,8 @@ class FileSamples(Source):
         notes = Annotations() if listing.single else annotations_of(listing, entries)
         tables = {*notes.tables}
         others = [entry for entry in listing.entries if entry.path not in tables]
-        pairing = Pairing(entries) if listing.single else pair(others, self.kinds)
+        alone = listing.single or not self.paired
+        pairing = Pairing(entries) if alone else pair(others, self.kinds)
         entries = self.own(pairing.samples)
         if not entries:
             raise RequestError(
