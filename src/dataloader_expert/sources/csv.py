@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import SPLITS, label_by_name, read_folders, split_in_name, splits_of_suffixes
+from dataloader_expert.sources.layout import SPLITS, label_by_name, splits_of_files, splits_of_suffixes
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -72,10 +72,10 @@ class Csv(Table):
         source.listing = listing
         entries = source.tables()
         source.dialects, source.types = {}, None
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = splits_of_files([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
         parts: list[_Part] = []
-        for entry, folder in zip(entries, folders, strict=True):
+        for entry, split in zip(entries, splits, strict=True):
             if not entry.size:
                 continue  # already reported as empty
             try:
@@ -84,8 +84,7 @@ class Csv(Table):
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder or ending.get(entry.path)
-            parts.append(_Part(entry.path, split, dialect, ranges))
+            parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(parts)
         units: list[Unit] = []
         start = 0
