@@ -163,7 +163,7 @@ class FileSamples(Source):
             self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)
         block = block_of(self.given, len(self.units))
         named = any(unit.split is not None for unit in self.units)
-        self.roles = find_roles([block], self.annotated, None, named)
+        self.roles = find_roles([block], self.annotated, None, named, len(self.units))
         if self.by_folder:
             self._label_by_column()
             self._prefer_a_named_column()
@@ -192,7 +192,7 @@ class FileSamples(Source):
         if self.label is None:
             self.label, how = self._only_category()
         self.label_how = f"{how.partition('; pass')[0]}, in {table}" if self.label else how
-        self.roles = find_roles([block], self.annotated, self.label, named)
+        self.roles = find_roles([block], self.annotated, self.label, named, len(self.units))
         self.annotated = tuple(
             Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
             for f in self.annotated
