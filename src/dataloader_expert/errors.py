@@ -50,6 +50,9 @@ class Unreadable(Exception):
         where: the file, sample or field, if known.
     """
 
+    what = ""
+    """A word for a particular case, which is told apart from others of its code, with advice of its own."""
+
     def __init__(self, code: str, message: str, **where: object) -> None:
         self.code = code
         self.message = escaped(message, LONGEST_MESSAGE)

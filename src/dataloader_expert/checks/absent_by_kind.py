@@ -66,8 +66,6 @@ class AbsentByKind(Check):
             self.kinds[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()

@@ -11,7 +11,7 @@ from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
-from dataloader_expert.errors import Aside, Unreadable
+from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
@@ -51,11 +51,12 @@ WARNINGS = {
     "duplicate-files",
 }
 INFOS = {"junk-file", "case-collision"}
-ASIDE = {
-    "sample": "nothing to do, or move it into the folder of its split and class if it is a sample",
-    "table": "nothing to do, or pass its path as the source to read it",
+PARTICULAR: dict[str, tuple[Severity, str]] = {
+    "sample": ("info", "nothing to do, or move it into the folder of its split and class if it is a sample"),
+    "table": ("info", "nothing to do, or pass its path as the source to read it"),
+    "zeros": ("warning", "pad these codes with zeros, and read the column as text: a parser of numbers drops them"),
 }
-"""What is advised for files that are left out on purpose, by what they are."""
+"""How severe a problem of a particular kind is, and what is advised (``Unreadable.what``)."""
 BROKEN = {
     "unreadable",
     "empty-file",
@@ -194,7 +195,7 @@ class Integrity(Check):
         self.files: set[str] = set()
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
-        """Records a defect; ``unit`` is where it was found. Files left out on purpose are kept apart, by what they are."""
+        """Records a defect; ``unit`` is where it was found. Those of a particular kind are kept apart."""
         where = dict(problem.where)
         if unit is not None:
             where.setdefault("file", unit.file)
@@ -202,7 +203,7 @@ class Integrity(Check):
                 where.setdefault("sample", unit.start)
             where.setdefault("split", unit.split)
             where.setdefault("key", unit.key)
-        kind = f"{problem.code} {problem.what}" if isinstance(problem, Aside) else problem.code
+        kind = f"{problem.code} {problem.what}".strip()
         kept = self.problems.setdefault(kind, [])
         place = (where.get("file"), where.get("sample"), where.get("field"))
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
@@ -369,9 +370,9 @@ class Integrity(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(PROBLEMS):
             code, value = str(fact.at["code"]), fact.value
-            what = fact.at.get("what")
-            severity: Severity = "info" if what or code in INFOS else "warning" if code in WARNINGS else "error"
-            usual = FIXES.get(code, "repair or remove these files; the loader will fail on them too")
+            severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
+            fix = FIXES.get(code, "repair or remove these files; the loader will fail on them too")
+            severity, fix = PARTICULAR.get(str(fact.at.get("what")), (severity, fix))
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
             of = f" in {where}" if where else ""
@@ -381,7 +382,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{value['message']}",
                 fact,
-                ASIDE[str(what)] if what else usual,
+                fix,
                 value["where"],
                 n,
             )

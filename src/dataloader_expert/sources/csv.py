@@ -17,6 +17,7 @@ from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import SPLITS, label_by_name, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -98,6 +99,7 @@ class Csv(Table):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_forms(parts)
+        source._check_zeros(parts)
         source.join()
         source.describe()
         source._check_headers(parts)
@@ -216,6 +218,21 @@ class Csv(Table):
                 text = f"{name} has {form} such as {cell[:40]!r}, in the other files {usual} such as {example[:40]!r}"
                 self.problems.append(Unreadable("dtype-drift", text, file=part.path, field=name))
         self.told, self.texts = frozenset(told), frozenset(texts)
+
+    def _check_zeros(self, parts: list[_Part]) -> None:
+        """Columns of codes in which some have lost their leading zeros: a parser of numbers sees no difference."""
+        for name in self.names:
+            found = {part.path: of for part in parts if (of := part.dialect.digits.get(name)) is not None}
+            lost = lost_zeros(list(found.values()))
+            if lost is None:
+                continue
+            [(code, _)] = lost.short.most_common(1)
+            text = (
+                f"{name} holds codes of {lost.width} digits; {lost.short.total():,} of the first {lost.rows:,} have lost their leading "
+                f"zeros, such as {code!r} for {code.zfill(lost.width)!r}"
+            )
+            file = next(path for path, of in found.items() if code in of.counts)
+            self.problems.append(LostZeros(text, file=file, field=name))
 
     def read(self, unit: Unit) -> bytes:
         return self.listing.span(unit.file, *unit.at)
