@@ -50,6 +50,9 @@ class Unreadable(Exception):
         where: the file, sample or field, if known.
     """
 
+    what = ""
+    """A word for a particular case, which is told apart from others of its code, with advice of its own."""
+
     def __init__(self, code: str, message: str, **where: object) -> None:
         self.code = code
         self.message = escaped(message, LONGEST_MESSAGE)
@@ -60,6 +63,18 @@ class Unreadable(Exception):
         """As part of an error message: ``file: code: what is wrong``."""
         file = self.where.get("file")
         return f"{f'{escaped(file)}: ' if file else ''}{self.code}: {self.message}"
+
+
+class Aside(Unreadable):
+    """A file that is not read and does no harm where it is: told as information.
+
+    Args:
+        what: one word for what it is, which decides what is advised: ``sample`` or ``table``.
+    """
+
+    def __init__(self, what: str, message: str, **where: object) -> None:
+        super().__init__("foreign-file", message, **where)
+        self.what = what
 
 
 def escaped(text: object, limit: int | None = 120) -> str:

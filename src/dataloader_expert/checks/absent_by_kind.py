@@ -1,7 +1,7 @@
-"""Fields that samples of some kinds have and others lack by nature: a price of purchases, a query of searches.
+"""Fields that samples of some kinds have and others lack by nature: a price of purchases, the size of a garage for cars.
 
-Where the values of one category decide, each nearly without exception, whether a field is there, its absence says nothing that the
-category does not.
+Where the values of one category, or of a number of few values, decide each nearly without exception whether a field is there, its
+absence says nothing that these do not; so does whether a number is zero.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 from dataloader_expert.checks.base import BY_KIND, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, digest_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
 from dataloader_expert.facts import Fact
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.roles import TIME_WORDS, words
 
 KEPT, CELLS, MOST_KINDS, MOST_NAMES, MOST_FIELDS = 20_000, 2_000_000, 20, 1_000, 200
 LEAST, NEARLY = 20, 0.99
@@ -29,10 +30,11 @@ class AbsentByKind(Check):
         aside = {r.field for r in (roles.split, context.grouped, roles.time, *roles.keys) if r is not None} | {
             context.label
         }
-        self.kinds = {
-            f.name: Named(MOST_NAMES) for f in plain if f.kind in ("category", "boolean") and f.name not in aside
-        }
-        """Not the label, whose classes a field would give away, nor what says where a sample is from."""
+        plain = [f for f in plain if f.name not in aside]
+        self.numbers = [f.name for f in plain if f.kind == "number" and not set(words(f.name)) & TIME_WORDS]
+        named = [f.name for f in plain if f.kind in ("category", "boolean")] + self.numbers
+        self.kinds = {name: Named(MOST_NAMES) for name in named}
+        """Not the label, whose classes a field would give away, nor what says where or when a sample is from."""
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
 
     def applies(self) -> bool:
@@ -51,7 +53,9 @@ class AbsentByKind(Check):
             nulls = None if column is None else column.nulls
             kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
         for name, named in self.kinds.items():
-            kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+            column = block.columns.get(name)
+            texts = _numerals(column, rows) if name in self.numbers else texts_of(column, rows, 80)
+            kept[f"kind {name}"] = named.digests(texts)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -62,31 +66,43 @@ class AbsentByKind(Check):
             self.kinds[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        of_kind = {
-            name: np.unique(rows[f"kind {name}"], return_inverse=True)
-            for name, named in self.kinds.items()
-            if not named.many
-        }
-        of_kind = {name: of for name, of in of_kind.items() if len(of[0]) <= MOST_KINDS}
+        kinds = list(self._kinds(rows))
         for field in self.fields:
             absent = rows[f"absent {field}"].astype(bool)
             if not absent.any() or absent.all():
                 continue
-            for name, (values, whose) in of_kind.items():
-                known = rows[f"kind {name}"] != digest_of("")
+            for name, known, whose, called in kinds:
                 if name == field or not absent[known].any():
                     continue
-                if (found := _decided(absent[known], whose[known], len(values))) is not None:
-                    told = sorted(self.kinds[name].texts.get(int(values[k]), "") for k in found)
+                if (found := _decided(absent[known], whose[known], len(called))) is not None:
+                    told = sorted(called[k] for k in found)
                     yield Fact(
                         BY_KIND, {"by": name, "has": told}, self.evidence("sampled", len(absent)), {"field": field}
                     )
                     break
+
+    def _kinds(self, rows: dict[str, Any]) -> Iterable[tuple[str, Any, Any, list[str]]]:
+        """What may decide: a field, the rows in which it has a value, the kind of each row by its number, and what kinds are called.
+
+        First the fields of few values, then whether a number is zero."""
+        import numpy as np
+
+        for name, named in self.kinds.items():
+            values, whose = np.unique(rows[f"kind {name}"], return_inverse=True)
+            if not named.many and len(values) <= MOST_KINDS:
+                called = [named.texts.get(int(value), "") for value in values]
+                yield name, rows[f"kind {name}"] != digest_of(""), whose, called
+        for name in self.numbers:
+            digests = rows[f"kind {name}"]
+            yield name, digests != digest_of(""), (digests != digest_of("0")).astype(int), ["0", "all but 0"]
+
+
+def _numerals(column: Column | None, rows: Any) -> list[str]:
+    """Numbers as texts, the same whether a block holds them as whole ones or not; empty for a missing one."""
+    return ["" if value != value else f"{value:.12g}" for value in (numbers_of(column, rows) + 0.0).tolist()]
 
 
 def _decided(absent: Any, whose: Any, kinds: int) -> list[int] | None:

@@ -394,7 +394,9 @@ SERIES_FIELDS = 4
 """How many fields are looked at as names of series."""
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
 BY_KIND = Quantity(
-    "absent_by_kind", "", "the category that decides whether samples have a field, and those of its values that have it"
+    "absent_by_kind",
+    "",
+    "the category or number that decides whether samples have a field, and those of its values that have it",
 )
 CHANGED_UNITS = Quantity(
     "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"

@@ -129,6 +129,7 @@ class Forms(Check):
                 "odd_example": self._example(
                     name, [f for f in counts if not any(f in forms for forms in ways.values())]
                 ),
+                "commas": counts[COMMA] if kind == "numbers" else 0,
                 "codes": counts[CODE] >= max(CODES, counts[OTHER]) and WHOLE in counts,
                 "texts_only": not counts[TYPED],
                 "grouped": counts[GROUPED],
@@ -220,7 +221,7 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             "warning",
             f"{name} has {what} except for {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r}{marked}",
             fact,
-            "correct these values, or leave them empty if they mean a missing value",
+            _cure(v["odd"], v["commas"]),
             v["where"],
             v["odd"],
         )
@@ -238,6 +239,15 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             v["where"] if few else [{"field": name}],
             v["grouped"] if few else n,
         )
+
+
+def _cure(odd: int, commas: int) -> str:
+    """What to do about texts among numbers, of which so many are numbers with a decimal comma."""
+    others = "correct these values, or leave them empty if they mean a missing value"
+    if not commas:
+        return others
+    cure = "read what has a decimal comma with decimal=',', or write all numbers with a decimal point"
+    return cure if commas == odd else f"{cure}; {others.replace('these values', 'the others')}"
 
 
 def _worth_it(column: Column) -> bool:

@@ -51,6 +51,12 @@ WARNINGS = {
     "duplicate-files",
 }
 INFOS = {"junk-file", "case-collision"}
+PARTICULAR: dict[str, tuple[Severity, str]] = {
+    "sample": ("info", "nothing to do, or move it into the folder of its split and class if it is a sample"),
+    "table": ("info", "nothing to do, or pass its path as the source to read it"),
+    "zeros": ("warning", "pad these codes with zeros, and read the column as text: a parser of numbers drops them"),
+}
+"""How severe a problem of a particular kind is, and what is advised (``Unreadable.what``)."""
 BROKEN = {
     "unreadable",
     "empty-file",
@@ -200,7 +206,7 @@ class Integrity(Check):
         self.files: set[str] = set()
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
-        """Records a defect; ``unit`` is where it was found."""
+        """Records a defect; ``unit`` is where it was found. Those of a particular kind are kept apart."""
         where = dict(problem.where)
         if unit is not None:
             where.setdefault("file", unit.file)
@@ -208,14 +214,15 @@ class Integrity(Check):
                 where.setdefault("sample", unit.start)
             where.setdefault("split", unit.split)
             where.setdefault("key", unit.key)
-        kept = self.problems.setdefault(problem.code, [])
+        kind = f"{problem.code} {problem.what}".strip()
+        kept = self.problems.setdefault(kind, [])
         place = (where.get("file"), where.get("sample"), where.get("field"))
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
             return  # a damaged file is one location, however much of it is wrong
         if problem.code == "empty-file" and any(held.get("file") == where.get("file") for _, held in kept):
             return  # seen when the files were listed, and again when it was read
-        self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
-        here = (problem.code, str(where.get("file")))
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        here = (kind, str(where.get("file")))
         self.in_file[here] += 1
         if len(kept) < MOST_KEPT and self.in_file[here] <= MAX_PLACES:
             kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
@@ -311,10 +318,11 @@ class Integrity(Check):
         yield Fact(FILES_READ, len(self.files - {""}), evidence)
         self._compare_keys()
         # in an order that does not depend on which process read what
-        for code, places in sorted(self.problems.items(), key=lambda kind: (-self.counts[kind[0]], kind[0])):
+        for kind, places in sorted(self.problems.items(), key=lambda item: (-self.counts[item[0]], item[0])):
             at = shown(places)
-            value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
-            yield Fact(PROBLEMS, value, evidence, {"code": code})
+            value = {"count": self.counts[kind], "message": at[0][0], "where": [w for _, w in at]}
+            code, _, what = kind.partition(" ")
+            yield Fact(PROBLEMS, value, evidence, {"code": code} | ({"what": what} if what else {}))
         for name, shapes in self.shapes.items():
             yield Fact(SHAPES, self._shapes(name, shapes), evidence, {"field": name})
             lengths = _lengths(shapes)
@@ -374,6 +382,8 @@ class Integrity(Check):
         for fact in facts.all(PROBLEMS):
             code, value = str(fact.at["code"]), fact.value
             severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
+            usual = severity, self._fix(code, value["where"])
+            severity, fix = PARTICULAR.get(str(fact.at.get("what")), usual)
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
             of = f" in {where}" if where else ""
@@ -383,7 +393,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{value['message']}",
                 fact,
-                self._fix(code, value["where"]),
+                fix,
                 value["where"],
                 n,
             )

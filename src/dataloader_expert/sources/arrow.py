@@ -13,7 +13,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
-from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.layout import splits_of_files
 from dataloader_expert.sources.tables import Table, columns_of
 
 MAGIC = b"ARROW1\0\0"
@@ -31,11 +31,10 @@ class Arrow(Table):
         source.schemas, source.dictionaries = {}, {}
         entries = source.entries(listing)
         source.files, source.bytes = len(listing.entries), sum(e.size for e in listing.entries)
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = source.splits_of(entries)
         units: list[Unit] = []
         start = 0
-        for entry, folder in zip(entries, folders, strict=True):
-            split = source.split_of(entry) or folder
+        for entry, split in zip(entries, splits, strict=True):
             try:
                 for m in source._index(entry):
                     units.append(Unit(len(units), entry.path, start, m.rows, m.stored, split, None, (m.start, m.end)))
@@ -63,8 +62,8 @@ class Arrow(Table):
     def entries(self, listing: Listing) -> list[Entry]:
         return listing.of(self.kinds)
 
-    def split_of(self, entry: Entry) -> str | None:
-        return split_in_name(entry.path.rsplit("/", 1)[-1])
+    def splits_of(self, entries: list[Entry]) -> list[str | None]:
+        return splits_of_files([entry.path for entry in entries])
 
     def declared(self, unit: Unit) -> tuple[str, ...] | None:
         metadata = self.schemas[unit.file].metadata or {}

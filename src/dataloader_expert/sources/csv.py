@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.errors import NothingReadable, Unreadable
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import SPLITS, label_by_name, read_folders, split_in_name, splits_of_suffixes
+from dataloader_expert.sources.layout import SPLITS, label_by_name, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -71,10 +73,10 @@ class Csv(Table):
         source.listing = listing
         entries = source.tables()
         source.dialects, source.types = {}, None
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = splits_of_files([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
         parts: list[_Part] = []
-        for entry, folder in zip(entries, folders, strict=True):
+        for entry, split in zip(entries, splits, strict=True):
             if not entry.size:
                 continue  # already reported as empty
             try:
@@ -83,8 +85,7 @@ class Csv(Table):
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder or ending.get(entry.path)
-            parts.append(_Part(entry.path, split, dialect, ranges))
+            parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(parts)
         units: list[Unit] = []
         start = 0
@@ -98,6 +99,7 @@ class Csv(Table):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_forms(parts)
+        source._check_zeros(parts)
         source.join()
         source.describe()
         source._check_headers(parts)
@@ -153,9 +155,13 @@ class Csv(Table):
             another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
             if 2 * part.records >= total or not another or (len(mine) == len(table) and not renamed):
                 kept.append(part)
-                continue
-            text = f"its columns ({listed(part.dialect.names)}) are not those of the data: not read as samples"
-            self.problems.append(Unreadable("foreign-file", text, file=part.path))
+        held = {part.path for part in kept}
+        for part in parts:
+            if part.path not in held:
+                more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
+                columns = listed(part.dialect.names)
+                text = f"another table, with the columns {columns}: not read; the samples are the rows of {kept[0].path}{more}"
+                self.problems.append(Aside("table", text, file=part.path))
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
@@ -212,6 +218,21 @@ class Csv(Table):
                 text = f"{name} has {form} such as {cell[:40]!r}, in the other files {usual} such as {example[:40]!r}"
                 self.problems.append(Unreadable("dtype-drift", text, file=part.path, field=name))
         self.told, self.texts = frozenset(told), frozenset(texts)
+
+    def _check_zeros(self, parts: list[_Part]) -> None:
+        """Columns of codes in which some have lost their leading zeros: a parser of numbers sees no difference."""
+        for name in self.names:
+            found = {part.path: of for part in parts if (of := part.dialect.digits.get(name)) is not None}
+            lost = lost_zeros(list(found.values()))
+            if lost is None:
+                continue
+            [(code, _)] = lost.short.most_common(1)
+            text = (
+                f"{name} holds codes of {lost.width} digits; {lost.short.total():,} of the first {lost.rows:,} have lost their leading "
+                f"zeros, such as {code!r} for {code.zfill(lost.width)!r}"
+            )
+            file = next(path for path, of in found.items() if code in of.counts)
+            self.problems.append(LostZeros(text, file=file, field=name))
 
     def read(self, unit: Unit) -> bytes:
         return self.listing.span(unit.file, *unit.at)

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.leading_zeros import Digits, digits_of
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW
@@ -43,6 +44,8 @@ class Dialect:
     remarks: int = 0
     long: frozenset[str] = frozenset()
     """Columns of whole numbers with more digits than a number keeps: codes, which are read as text."""
+    digits: dict[str, Digits] = field(default_factory=dict)
+    """Columns of digits alone, with their first values."""
     short: bool = False
     """Whether the header lacks the name of a column."""
 
@@ -115,7 +118,10 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
         for n, of in cells.items()
         if any(len(c) > DIGITS for c in of) and all(c.isdigit() for c in of if c not in NULLS)
     }
-    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long), bool(short))
+    digits = {name: found for name, of in cells.items() if (found := digits_of(of)) is not None}
+    return Dialect(
+        delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long), digits, bool(short)
+    )
 
 
 def _remarks(rows: list[list[str]], lines: list[str]) -> int:

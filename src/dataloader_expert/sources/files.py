@@ -58,8 +58,51 @@ DESCRIBES = {
     "metadata",
     "config",
     "schema",
+    "card",
+    "croissant",
+    "citation",
+    "settings",
+    "params",
+    "environment",
 }
 """Last words in the names of files about a data set, such as ``keypoint_names.json``."""
+
+PROJECT = {
+    *(
+        "py",
+        "ipynb",
+        "sh",
+        "bash",
+        "ps1",
+        "bat",
+        "r",
+        "jl",
+        "c",
+        "cc",
+        "cpp",
+        "cu",
+        "h",
+        "js",
+        "go",
+        "rs",
+        "java",
+        "sql",
+        "lua",
+    ),
+    *("toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log"),
+}
+"""Suffixes of code, configuration and documentation, which keep company with data."""
+PROJECT_NAMES = {
+    "makefile",
+    "dockerfile",
+    "license",
+    "licence",
+    "notice",
+    "authors",
+    "changelog",
+    "citation",
+    "version",
+}
 
 MAX_DEPTH = 40
 
@@ -135,6 +178,14 @@ def describes(path: str) -> bool:
     """Whether a file's name is that of one about a data set."""
     stem, _, suffix = path.rpartition("/")[2].lower().rpartition(".")
     return suffix in ("json", "yaml", "yml", "toml") and re.split(r"[^a-z]+", stem)[-1] in DESCRIBES
+
+
+def is_project(path: str) -> bool:
+    """Whether a file's name is that of code, configuration or documentation."""
+    name = path.rpartition("/")[2].lower()
+    stem, dot, suffix = name.rpartition(".")
+    listed = suffix in ("txt", "in") and re.split(r"[^a-z]+", stem)[0] in ("requirements", "constraints")
+    return bool(dot and suffix in PROJECT) or listed or name.partition(".")[0] in PROJECT_NAMES or describes(path)
 
 
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:

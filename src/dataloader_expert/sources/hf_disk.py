@@ -43,9 +43,11 @@ class HfDisk(Arrow):
             )
         return found
 
-    def split_of(self, entry: Entry) -> str | None:
-        folder = entry.path.rpartition("/")[0]
-        return folder.rsplit("/", 1)[-1] or None
+    def splits_of(self, entries: list[Entry]) -> list[str | None]:
+        folders = [entry.path.rpartition("/")[0] for entry in entries]
+        return [
+            folder.rsplit("/", 1)[-1] or own for folder, own in zip(folders, super().splits_of(entries), strict=True)
+        ]
 
     def declared(self, unit: Unit) -> tuple[str, ...] | None:
         folder = unit.file.rpartition("/")[0]

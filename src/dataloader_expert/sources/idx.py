@@ -9,25 +9,13 @@ from __future__ import annotations
 import math
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.array_files import ArrayFiles
 from dataloader_expert.sources.bombs import cells_of, no_flood
 from dataloader_expert.sources.magic import IDX_TYPES, idx_stem
 from dataloader_expert.sources.npy import Npy
 
 MOST_AXES = 32
 """As many as every version of numpy has."""
-
-
-class Idx(Npy):
-    format = "idx"
-    kinds = frozenset({"idx"})
-
-    @staticmethod
-    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
-        return parse_idx(head, size, file)
-
-    @staticmethod
-    def stem(name: str) -> str:
-        return idx_stem(name) or name
 
 
 def parse_idx(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
@@ -48,6 +36,29 @@ def parse_idx(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     if need < there:
         raise Unreadable("trailing-bytes", f"{there - need} bytes after the array", file=file)
     return dtype, shape, False, at
+
+
+class IdxFiles(ArrayFiles):
+    format = "idx"
+    kinds = frozenset({"idx"})
+
+    @staticmethod
+    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
+        return parse_idx(head, size, file)
+
+
+class Idx(Npy):
+    format = "idx"
+    kinds = frozenset({"idx"})
+    each = IdxFiles
+
+    @staticmethod
+    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
+        return parse_idx(head, size, file)
+
+    @staticmethod
+    def stem(name: str) -> str:
+        return idx_stem(name) or name
 
 
 SOURCE = Idx

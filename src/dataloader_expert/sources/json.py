@@ -9,7 +9,7 @@ from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
-from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.layout import splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
 from dataloader_expert.sources.plain import flat
 from dataloader_expert.sources.tables import Table, columns_of_records
@@ -26,16 +26,15 @@ class Json(Table):
         source = cls()
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = splits_of_files([e.path for e in entries])
         units: list[Unit] = []
         start = 0
-        for entry, folder in zip(entries, folders, strict=True):
+        for entry, split in zip(entries, splits, strict=True):
             try:
                 records = records_of(listing.read(entry.path), entry.path, [])
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
             units.append(Unit(len(units), entry.path, start, len(records), entry.size, split))
             start += len(records)
         if not units:

@@ -10,7 +10,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.layout import splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, byte_order_mark, record_ranges, too_deep, utf8
 from dataloader_expert.sources.tables import Table, columns_of_records
 
@@ -27,16 +27,15 @@ class Jsonl(Table):
         source = cls()
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = splits_of_files([e.path for e in entries])
         units: list[Unit] = []
         start = 0
-        for entry, folder in zip(entries, folders, strict=True):
+        for entry, split in zip(entries, splits, strict=True):
             try:
                 ranges = record_ranges(listing, entry.path, False, byte_order_mark(listing, entry.path))
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
             for lo, hi, records in ranges:
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records

@@ -117,6 +117,35 @@ def in_aside(path: str) -> bool:
     return "/" in path and path.rsplit("/", 2)[-2].startswith("_")
 
 
+def splits_of_files(paths: Sequence[str]) -> list[str | None]:
+    """The split of each file of many samples: by its name, else by its folder."""
+    folders, _, _ = read_folders(paths)
+    named = [split_in_name(path.rpartition("/")[2]) for path in paths]
+    if _numbered(paths, named):
+        return folders
+    return [split or folder for split, folder in zip(named, folders, strict=True)]
+
+
+def _numbered(paths: Sequence[str], splits: Sequence[str | None]) -> bool:
+    """Whether files differ only by a number beside the word of a split that is held out of nothing, as ``dev-01`` and ``dev-02`` of
+    two devices. Shards say how many they are, and those of training need no other split."""
+    tokens = [_TOKEN.findall(path.rpartition("/")[2].partition(".")[0].lower()) for path in paths]
+    rest = {tuple(token for token in of if not token.isdigit()) for of in tokens}
+    alone = len(paths) > 1 and len({*splits}) == 1 and "train" not in splits and None not in splits
+    return alone and len(rest) == 1 and len(*rest) == 1 and all(len(of) == 2 for of in tokens)
+
+
+def beside_folders(paths: Sequence[str]) -> set[str]:
+    """Files beside the folders of splits or classes in which all others lie, such as a preview: fewer than any such folder holds, or
+    they would be a split or a class of their own."""
+    splits, labels, _ = read_folders(paths)
+    outside = {path for path in paths if "/" not in path}
+    inside = [(path, *of) for path, *of in zip(paths, splits, labels, strict=True) if path not in outside]
+    if not outside or not inside or any(split is None and label is None for _, split, label in inside):
+        return set()
+    return outside if len(outside) < min(Counter((split, label) for _, split, label in inside).values()) else set()
+
+
 def _clips(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> bool:
     """Whether the innermost folders hold the parts of one thing each, as the frames of a clip do: each is in one split and in one
     folder of a class, and those of the classes are in every split."""

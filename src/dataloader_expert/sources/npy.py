@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
-from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
+from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.array_files import ArrayFiles
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
-from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
-from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes, merge_shapes
+from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, split_in_name, without_split
+from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.packed import unpacked_name
-from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
 MOST_PARTS, WHOLE_BYTES = 1024, 1 << 30
@@ -42,9 +42,20 @@ Span = tuple[str, str, str, tuple[int, ...], int, int]
 so that the values of a row lie that far apart, else 0."""
 
 
+class NpyFiles(ArrayFiles):
+    format = "npy"
+    kinds = frozenset({"npy"})
+
+    @staticmethod
+    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
+        return parse_npy(head, size, file)
+
+
 class Npy(Source):
     format = "npy"
     kinds = frozenset({"npy"})
+    each: ClassVar[type[ArrayFiles]] = NpyFiles
+    """What reads files that are a sample each."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -57,7 +68,7 @@ class Npy(Source):
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         if not source._side_by_side(entries):
-            source._as_samples(entries)
+            return cls.each.open(listing, ref)
         source.classes = declared_classes(listing)
         source.modality = modality_of(source.fields, source.label)
         return source
@@ -204,32 +215,7 @@ class Npy(Source):
         self.fields = (array_field("tokens", streams[0][2][0], (width,)),)
         self.sharding = f"windows of {width:,} tokens of {number(len(streams), 'file')}"
 
-    def _as_samples(self, entries: list[Entry]) -> None:
-        splits, labels, names = read_folders([e.path for e in entries])
-        self.units = tuple(
-            Unit(i, e.path, i, 1, e.size, s, label)
-            for i, (e, s, label) in enumerate(zip(entries, splits, labels, strict=True))
-        )
-        headers: list[Header] = []
-        damaged: list[Unreadable] = []
-        for entry in spread(entries, 16):
-            try:
-                headers.append(self.header(entry)[0])
-            except Unreadable as problem:
-                damaged.append(problem)  # the scan reports the others
-        if not headers:
-            why = f"no {self.format.upper()} file could be read ({damaged[0].told()})"
-            raise NothingReadable(f"{why}: write them again, or pass another source", damaged)
-        fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
-        if names:
-            self.label, self.label_how = "label", BY_FOLDER
-            fields.append(Field("label", "category", "str"))
-        self.fields = tuple(fields)
-        self.sharding = "one file per sample"
-
     def read(self, unit: Unit) -> Any:
-        if not unit.at:
-            return self.listing.read(unit.file)
         rows = {}
         for name, file, dtype, shape, at, apart in unit.at:
             row = _row_bytes((dtype, (1, *shape)))
@@ -245,20 +231,13 @@ class Npy(Source):
     def decode(self, unit: Unit, raw: Any) -> Block:
         import numpy as np
 
-        if unit.at:
-            columns = {
-                name: Column(
-                    _native(np.frombuffer(raw[name], dtype)).reshape(unit.samples, *shape, order="F" if apart else "C")
-                )
-                for name, _, dtype, shape, _, apart in unit.at
-            }
-            return Block(unit, columns)
-        dtype, shape, fortran, at = self.parse(raw[: 70 << 10], len(raw), unit.file)
-        value = np.frombuffer(raw, dtype, offset=at).reshape(shape, order="F" if fortran else "C")
-        columns = {"data": Column([value])}
-        if self.label:
-            columns["label"] = Column([unit.label])
-        return Block(unit, columns, (raw,))
+        columns = {
+            name: Column(
+                _native(np.frombuffer(raw[name], dtype)).reshape(unit.samples, *shape, order="F" if apart else "C")
+            )
+            for name, _, dtype, shape, _, apart in unit.at
+        }
+        return Block(unit, columns)
 
 
 def _span(name: str, file: str, header: Header, at: int, first: int, fortran: bool) -> Span:

@@ -13,7 +13,7 @@ from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
-from dataloader_expert.sources.layout import SPLITS, read_folders, split_in_name
+from dataloader_expert.sources.layout import SPLITS, splits_of_files
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
 SAME_CELLS = 100
@@ -40,9 +40,9 @@ class Parquet(Table):
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         units: list[Unit] = []
         start = 0
-        folders, _, _ = read_folders([e.path for e in entries])
+        splits = splits_of_files([e.path for e in entries])
         schemas: dict[str, Any] = {}
-        for entry, folder in zip(entries, folders, strict=True):
+        for entry, split in zip(entries, splits, strict=True):
             try:
                 metadata = source._footer(entry)
                 found = _schema(metadata, entry.path)
@@ -56,7 +56,7 @@ class Parquet(Table):
             source.metadata[entry.path] = metadata
             schemas[entry.path] = found
             keys = hive_keys(entry.path)
-            split = keys.pop("split", None) or split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
+            split = keys.pop("split", None) or split
             for group in range(metadata.num_row_groups):
                 rows = metadata.row_group(group).num_rows
                 spans = _span(metadata.row_group(group))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, escaped
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
@@ -21,11 +21,11 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
-from dataloader_expert.sources.files import Listing, describes, is_beside, list_files
+from dataloader_expert.sources.files import Entry, Listing, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.packed import unpacked_name
-from dataloader_expert.sources.pairing import READ, pair
+from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
@@ -86,7 +86,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source = cls.open(listing, ref)
         except NothingReadable as e:
             raise NothingReadable(e.message, (*listing.problems, *e.problems), cls.format) from None
-        held = [e for e in listing.entries if e.kind in kinds or is_beside(e.path)]
+        aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
+        held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
         unknowns += [Unknown(f"field {name}", why) for name, why in getattr(source, "unread", {}).items()]
         data = [e for e in listing.of(kinds) if not is_beside(e.path) or listing.single]
@@ -162,15 +163,17 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
-    if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
-        for main in ("image", "audio"):
+    if (
+        len(kinds_there) > 1 and not listing.single
+    ):  # what belongs to files of a sample each is not another kind of data
+        for main in ("image", "audio", "npy"):
             if main not in kinds_there:
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
                 # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
                 data = [e for e in data if e.path not in tables and e.kind not in NOTES]
-            paired = pair(data if tables else listing.entries, frozenset({main}))
+            paired = pair(data if tables else listing.entries, frozenset({main})) if main != "npy" else Pairing([])
             if paired.beside or tables:
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
@@ -178,31 +181,16 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
     readable = {kind: cls for cls in first for kind in cls.kinds}
-    total = sum(counts.values())
-    if not total:
+    if not data:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
         raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
-    kind = counts.most_common(1)[0][0]
-    if counts["token-bin"] and not any(k in readable for k in counts if k not in ("token-bin", "text", "json")):
-        kind = "token-bin"  # beside the text and the script that they were made from
-    # a file named like the others with other content is a damaged one of them
-    counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
-    most = counts[kind]
-    few = max(1, total // 20) if total > 2 else 0
-    notes: set[str | None] = {"text"}
-    if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
-        notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
-        few = (
-            max(few, STRAYS if kind == "token-bin" else min(STRAYS, most // 2))
-            if set(counts) <= {kind, *notes}
-            else few
-        )
-    plain = total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes))
-    strays = sum(n for k, n in counts.items() if k in readable and k != kind)
-    if kind in readable and (plain or (total - most <= total // 100 and strays <= 1)):
+    kind = _kind_meant(data, readable) or _kind_meant([e for e in data if not is_project(e.path)], readable)
+    if kind is not None:
         usual = readable[kind]
         others = (cls for cls in known.values() if cls.instead_of == usual.format and cls.fits(listing))
         return next(others, usual), usual.kinds
+    kind = counts.most_common(1)[0][0]
+    total = len(data)
     examples = {e.kind: e.path for e in reversed(data)}
     listed = ", ".join(
         f"{n} {_files(k, n)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
@@ -219,6 +207,31 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         raise RequestError("format-unknown", f"{what}; {hint}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | None:
+    """The kind of file that is the data set; None if there is doubt. A few others beside many leave none."""
+    counts = Counter(e.kind for e in data)
+    total = len(data)
+    kind = counts.most_common(1)[0][0] if data else None
+    if counts["token-bin"] and not any(k in readable for k in counts if k not in ("token-bin", "text", "json")):
+        kind = "token-bin"  # beside the text and the script that they were made from
+    # a file named like the others with other content is a damaged one of them
+    counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
+    most = counts[kind]
+    few = max(1, total // 20) if total > 2 else 0
+    notes: set[str | None] = {"text"}
+    if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
+        notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
+        few = (
+            max(few, STRAYS if kind == "token-bin" else min(STRAYS, most // 2))
+            if set(counts) <= {kind, *notes}
+            else few
+        )
+    plain = total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes))
+    strays = sum(n for k, n in counts.items() if k in readable and k != kind)
+    sure = plain or (total - most <= total // 100 and strays <= 1)
+    return kind if kind in readable and sure else None
 
 
 def _suffix(path: str) -> str:
@@ -302,7 +315,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         named = SUFFIXES.get(suffix, entry.kind)
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds and not describes(entry.path):
+        elif entry.kind not in kinds and not is_project(entry.path):
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so

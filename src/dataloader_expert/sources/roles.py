@@ -86,6 +86,11 @@ NOT_TIMES = {
 }  # fmt: skip
 LASTING = {"in", "to", "since", "until", "till", "between", "spent", "on", "per", "of"}
 """Words after a time that make it a duration, as in ``time_in_hospital``."""
+UNITS = {
+    *("years", "yrs", "months", "weeks", "days", "hours", "hrs", "hr", "h", "minutes", "mins", "min"),
+    *("seconds", "secs", "sec", "s", "milliseconds", "msec", "ms", "us", "ns"),
+}
+"""Units in the names of durations, such as ``time_days``; and of times since the beginning of a recording."""
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -122,13 +127,21 @@ def find_roles(
     rest = {n: v for n, v in columns.items() if split is None or n != split.field}
     times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
     rest = {n: v for n, v in rest.items() if n not in times}
-    group = _group(rest, kinds)
+    # of rows that were all looked at, a value of one row each is none that samples share
+    shared = {n: v for n, v in rest.items() if not (_all_seen(blocks, rows) and len(set(v)) == len(v))}
+    group = _group(shared, kinds)
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
     repeats = _repeats(blocks, [f for f in kinds.values() if f.name != label])
     return Roles(split, group, time, keys, names, repeats=repeats)
+
+
+def _all_seen(blocks: list[Block], rows: int | None) -> bool:
+    """Whether the values of all rows of the table are looked at."""
+    each = LOOKED_AT // max(1, len(blocks))
+    return sum(block.samples for block in blocks) == rows and all(block.samples <= each for block in blocks)
 
 
 def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
@@ -257,6 +270,8 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
     lasting = any(a in NUMBER_TIMES and b in LASTING for a, b in itertools.pairwise(said))
     if numbers and len(numbers) == len(values) and set(said) & NUMBER_TIMES and not lasting:
         epoch = all(_epoch(v) for v in numbers[:500])
+        if not epoch and "time" in said and set(said) & UNITS and not _goes_forward(numbers):
+            return None  # how long something took
         how = "by its name and its values, seconds since 1970" if epoch else "by its name"
         return Role(name, how, sure=epoch)
     if texts and set(said) & NUMBER_TIMES:
@@ -267,6 +282,12 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
 def _epoch(value: float) -> bool:
     """Whether a number is a time between 1990 and 2040, in seconds, milliseconds, microseconds or nanoseconds."""
     return any(631e6 * unit <= value <= 2209e6 * unit for unit in (1.0, 1e3, 1e6, 1e9))
+
+
+def _goes_forward(numbers: list[float]) -> bool:
+    """Whether numbers hardly ever fall from one row to the next, as the time within each of a few recordings."""
+    falls = sum(later < earlier for earlier, later in itertools.pairwise(numbers))
+    return falls <= (1 - MOSTLY) * len(numbers)
 
 
 def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from dataloader_expert.errors import RequestError, Unreadable, escaped
+from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, in_aside, label_by_name, read_folders
+from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
@@ -32,6 +32,8 @@ class FileSamples(Source):
     """One sample per file, with its partners. A member defines a file's value: ``value`` and ``decode_file``."""
 
     value = "data"
+    paired = True
+    """Whether other files may belong to a sample, such as its mask."""
 
     def __init__(self, listing: Listing, ref: SourceRef, entries: list[Entry]) -> None:
         super().__init__()
@@ -41,12 +43,17 @@ class FileSamples(Source):
         notes = Annotations() if listing.single else annotations_of(listing, entries)
         tables = {*notes.tables}
         others = [entry for entry in listing.entries if entry.path not in tables]
-        pairing = Pairing(entries) if listing.single else pair(others, self.kinds)
+        alone = listing.single or not self.paired
+        pairing = Pairing(entries) if alone else pair(others, self.kinds)
         entries = self.own(pairing.samples)
         if not entries:
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
+        strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
+        entries = [e for e in entries if e.path not in strays]
+        text = "lies beside the folders of all other samples: not read as one"
+        self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
         set_aside = {p for p, label in zip(paths, labels, strict=True) if names and label is None and in_aside(p)}
@@ -156,7 +163,7 @@ class FileSamples(Source):
             self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)
         block = block_of(self.given, len(self.units))
         named = any(unit.split is not None for unit in self.units)
-        self.roles = find_roles([block], self.annotated, None, named)
+        self.roles = find_roles([block], self.annotated, None, named, len(self.units))
         if self.by_folder:
             self._label_by_column()
             self._prefer_a_named_column()
@@ -185,7 +192,7 @@ class FileSamples(Source):
         if self.label is None:
             self.label, how = self._only_category()
         self.label_how = f"{how.partition('; pass')[0]}, in {table}" if self.label else how
-        self.roles = find_roles([block], self.annotated, self.label, named)
+        self.roles = find_roles([block], self.annotated, self.label, named, len(self.units))
         self.annotated = tuple(
             Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
             for f in self.annotated

@@ -1,0 +1,162 @@
+"""What stands beside a data set and is none of its samples: previews, code, configuration, documentation, other tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
+
+RNG = np.random.default_rng(17)
+
+
+def picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(RNG.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
+
+
+def foldered(root: Path, *folders: str, each: int = 8) -> None:
+    for folder in folders:
+        for i in range(each):
+            picture(root / folder / f"{i:03}.png")
+
+
+def opened(folder: Path) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),)), [])
+
+
+def foreign(folder: Path) -> list[Finding]:
+    return [f for f in scan(folder, folder).findings if f.code == "foreign-file"]
+
+
+FOLDERS = {
+    "splits and classes": ["train/cat", "train/dog", "test/cat", "test/dog"],
+    "classes": ["cat", "dog"],
+    "splits": ["train", "test"],
+}
+
+
+@pytest.mark.parametrize("folders", FOLDERS.values(), ids=FOLDERS)
+def test_a_picture_beside_the_folders_of_all_others_is_no_sample(tmp_path: Path, folders: list[str]) -> None:
+    foldered(tmp_path, *folders)
+    picture(tmp_path / "preview.png")
+    source = opened(tmp_path)
+    assert (source.samples, source.files) == (8 * len(folders), 8 * len(folders))
+    assert [(f.severity, f.where) for f in foreign(tmp_path)] == [("info", ({"file": "preview.png"},))]
+    assert not [f for f in scan(tmp_path, tmp_path).findings if f.severity == "error"]
+
+
+def test_pictures_without_folders_are_samples(tmp_path: Path) -> None:
+    foldered(tmp_path, ".")
+    assert opened(tmp_path).samples == 8
+    assert foreign(tmp_path) == []
+
+
+def test_a_picture_beside_folders_of_other_things_is_a_sample(tmp_path: Path) -> None:
+    """Our promise: only folders that name splits or classes set what is beside them apart."""
+    foldered(tmp_path, "pictures")
+    picture(tmp_path / "one.png")
+    assert opened(tmp_path).samples == 9
+
+
+def test_as_many_pictures_as_a_folder_holds_are_samples(tmp_path: Path) -> None:
+    """Our promise: an unlabelled part of the data is not left out."""
+    foldered(tmp_path, "cat", "dog", ".")
+    assert opened(tmp_path).samples == 24
+
+
+def test_a_picture_that_a_table_names_is_a_sample(tmp_path: Path) -> None:
+    foldered(tmp_path, "cat", "dog")
+    picture(tmp_path / "seventeen.png")
+    names = [f"{kind}/{i:03}.png" for kind in ("cat", "dog") for i in range(8)]
+    rows = [f"{name},{i}" for i, name in enumerate([*names, "seventeen.png"])]
+    (tmp_path / "weights.csv").write_text("\n".join(["file,weight", *rows]) + "\n")
+    assert opened(tmp_path).samples == 17
+
+
+PROJECT = {
+    "requirements.txt": "torch\nnumpy\n",
+    "dataset_card.json": '{"name": "rust"}\n',
+    "train.py": "import torch\n",
+    "config.yaml": "lr: 0.1\n",
+    "Makefile": "all:\n\techo\n",
+    "CHANGELOG.md": "# 1.0\n",
+    "run.sh": "python train.py\n",
+    "pyproject.toml": "[project]\n",
+}
+
+
+def project(root: Path) -> None:
+    for name, text in PROJECT.items():
+        (root / name).write_text(text)
+
+
+def test_a_project_around_pictures_makes_no_doubt_and_no_noise(tmp_path: Path) -> None:
+    """Our promise: code, configuration and documentation never make it unclear what the data are."""
+    foldered(tmp_path, *FOLDERS["splits and classes"])
+    project(tmp_path)
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("image-folder", 32)
+    assert foreign(tmp_path) == []
+
+
+def test_a_project_around_a_table_makes_no_doubt(tmp_path: Path) -> None:
+    project(tmp_path)
+    rows = [f"{x:.4f},{i % 2}" for i, x in enumerate(RNG.normal(0, 1, 60))]
+    (tmp_path / "train.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("csv", 60)
+
+
+def test_programs_that_are_the_samples_are_read(tmp_path: Path) -> None:
+    """Our promise: code is left out beside other data, not where it is the data."""
+    for i in range(40):
+        path = tmp_path / ("loops", "sorts")[i % 2] / f"{i}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"def f(x):\n    return x + {i}\n")
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("text", 40)
+
+
+def test_two_kinds_of_data_are_asked_about(tmp_path: Path) -> None:
+    foldered(tmp_path, "cat", "dog")
+    for i in range(9):
+        np.save(tmp_path / f"x{i}.npy", RNG.normal(0, 1, (4, 4)))
+    assert "several kinds" in (scan(tmp_path, tmp_path).error or "")
+
+
+def graph(root: Path) -> None:
+    nodes = [f"{i},{('a', 'b')[i % 2]},{x:.3f}" for i, x in enumerate(RNG.normal(0, 1, 40))]
+    (root / "nodes.csv").write_text("\n".join(["node_id,label,size", *nodes]) + "\n")
+    edges = [f"{i % 40},{(7 * i) % 39},{x:.3f}" for i, x in enumerate(RNG.random(200))]
+    (root / "edges.csv").write_text("\n".join(["src,dst,weight", *edges]) + "\n")
+
+
+def test_a_second_table_is_told_with_what_is_read(tmp_path: Path) -> None:
+    """Our promise: it is named, with its columns, and no fault of the data set."""
+    graph(tmp_path)
+    [said] = foreign(tmp_path)
+    assert said.severity == "info" and said.where == ({"file": "nodes.csv"},)
+    assert "another table" in said.message and "edges.csv" in said.message and "node_id" in said.message
+    assert "as the source" in said.fix
+    assert open_source(SourceRef(str(tmp_path / "nodes.csv"), (str(tmp_path),)), []).label == "label"
+
+
+def test_files_of_one_table_are_no_second_table(tmp_path: Path) -> None:
+    for part in range(3):
+        rows = [f"{x:.4f},{i % 2}" for i, x in enumerate(RNG.normal(0, 1, 30))]
+        (tmp_path / f"part-{part}.csv").write_text("\n".join(["x,label", *rows]) + "\n")
+    assert foreign(tmp_path) == []
+    assert opened(tmp_path).samples == 90
+
+
+def test_what_is_no_table_and_no_project_is_still_foreign(tmp_path: Path) -> None:
+    foldered(tmp_path, "cat", "dog")
+    (tmp_path / "left.db").write_bytes(b"SQLite format 3\0" + bytes(90))
+    assert [(f.severity, f.where) for f in foreign(tmp_path)] == [("warning", ({"file": "left.db"},))]

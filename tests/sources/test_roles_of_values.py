@@ -1,0 +1,69 @@
+"""Names that suggest a role, and values that rule it out: durations that are no times, keys that group nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataloader_expert.sources.base import Block, Column, Roles, Unit
+from dataloader_expert.sources.roles import find_roles
+from dataloader_expert.sources.tables import field_of
+
+N = 400
+DRAW = np.random.default_rng(41)
+LASTED = DRAW.integers(1, 2000, N)
+CLOCK = np.tile(np.arange(N // 4) * 0.02, 4)
+"""Seconds since the beginning of each of four recordings."""
+
+
+def roles(columns: dict[str, Any], rows: int | None = N) -> Roles:
+    made = {name: Column(values) for name, values in columns.items()}
+    fields = [field_of(name, column) for name, column in made.items()]
+    return find_roles([Block(Unit(0, "", 0, N, 0), made)], fields, None, False, rows)
+
+
+@pytest.mark.parametrize("name", ["time_days", "survival_time_months", "time_h", "response_time_ms", "timeSec"])
+def test_a_time_in_a_unit_is_a_duration(name: str) -> None:
+    assert roles({name: LASTED, "age": LASTED % 70}).time is None
+
+
+TIMES = {
+    "seconds since 1970": ("time_s", 1_600_000_000 + np.sort(LASTED)),
+    "seconds since 1970 in any order": ("time_s", 1_600_000_000 + LASTED),
+    "milliseconds since 1970": ("event_time_ms", (1_600_000_000 + LASTED) * 1000.0),
+    "the time within each recording": ("time_s", CLOCK),
+    "a time without a unit": ("time", LASTED),
+    "a stamp": ("timestamp_ms", LASTED),
+}
+
+
+@pytest.mark.parametrize(("name", "values"), TIMES.values(), ids=TIMES)
+def test_a_time_is_still_one(name: str, values: Any) -> None:
+    time = roles({name: values, "age": LASTED % 70}).time
+    assert time is not None and time.field == name
+
+
+def test_a_key_groups_nothing() -> None:
+    """Our promise: what each row has for itself is a key, and groups stay among what was not checked."""
+    found = roles({"customer_id": [f"C{i:05}" for i in range(N)], "age": LASTED % 70})
+    assert (found.group, [key.field for key in found.keys]) == (None, ["customer_id"])
+
+
+def test_the_group_is_sought_among_what_repeats() -> None:
+    ids = {"subject": [f"S-{i:04}" for i in range(N)], "patient": [f"p{i // 4}" for i in range(N)]}
+    found = roles(ids)
+    assert found.group is not None and found.group.field == "patient"
+
+
+def test_a_few_customers_with_two_rows_are_groups() -> None:
+    ids = [f"C{i:05}" for i in range(N - 5)] + [f"C{i:05}" for i in range(5)]
+    found = roles({"customer_id": ids, "age": LASTED % 70})
+    assert found.group is not None and found.group.field == "customer_id"
+
+
+def test_values_that_may_repeat_further_on_are_groups() -> None:
+    """Our promise: only a look at all rows shows that none is repeated."""
+    found = roles({"customer_id": [f"C{i:05}" for i in range(N)], "age": LASTED % 70}, rows=100 * N)
+    assert found.group is not None and not found.group.sure
