@@ -32,6 +32,18 @@ def test_equal_rows_with_the_same_price_are() -> None:
     assert told["duplicate-samples"].severity == "warning" and "label-conflict" not in told
 
 
+def test_copies_among_observations_are_told_alone() -> None:
+    """Our promise: seven rows copied with their price, among hundreds that are equal but for it."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    rooms = np.concatenate([r := rng.integers(1, 6, 2500), r[:7]])
+    size = rooms * 25
+    price = np.concatenate([p := 310 * r + rng.normal(0, 60, 2500), p[:7]])
+    told = judged("duplicates", Data({"rooms": rooms, "size": size, "price": price}, "price"))
+    assert (told["duplicate-samples"].severity, told["duplicate-samples"].count) == ("warning", 7)
+    assert "ignoring" not in told["duplicate-samples"].message
+    assert told["label-conflict"].severity == "info"
+
+
 def test_classes_contradict_each_other() -> None:
     told = rents(lambda rooms, rng: rng.integers(0, 2, len(rooms)))
     assert told["label-conflict"].severity == "warning"

@@ -160,3 +160,15 @@ def test_what_is_no_table_and_no_project_is_still_foreign(tmp_path: Path) -> Non
     foldered(tmp_path, "cat", "dog")
     (tmp_path / "left.db").write_bytes(b"SQLite format 3\0" + bytes(90))
     assert [(f.severity, f.where) for f in foreign(tmp_path)] == [("warning", ({"file": "left.db"},))]
+
+
+def test_a_document_among_the_samples_of_a_class_is_foreign(tmp_path: Path) -> None:
+    """Our promise: what keeps company with the data lies beside it, and not in a folder of samples."""
+    for label in ("moss", "reed"):
+        (tmp_path / label).mkdir()
+        for i in range(12):
+            Image.new("RGB", (32, 32), (i * 20, 9, 9)).save(tmp_path / label / f"{i}.png")
+    for place in ("paper.pdf", "moss/minutes.pdf"):
+        (tmp_path / place).write_bytes(b"%PDF-1.7\n" + bytes(2000))
+    told = [f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]
+    assert [[place["file"] for place in f.where] for f in told] == [["moss/minutes.pdf"]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
-from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
-from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, PHRASE, Seen
+from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64, mix
+from dataloader_expert.checks.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -152,6 +153,15 @@ def _pairs_told(expected: float, found: int) -> str:
     return f"{expected:,.0f} pairs of equal ones are expected, {found:,} were found"
 
 
+def _with_labels(rows: Rows) -> Rows:
+    """The same, where samples with other labels are other samples."""
+    import numpy as np
+
+    phrase = rows.digest & np.uint64(PHRASE)
+    mixed = ((rows.digest ^ mix(rows.label)) & ~np.uint64(PHRASE)) | phrase
+    return replace(rows, key=mixed, digest=mixed)
+
+
 def _several(group: Any, values: Any, groups: int) -> Any:
     """Which of the groups hold more than one distinct value; ``group`` is sorted; bool [groups]."""
     import numpy as np
@@ -202,9 +212,11 @@ class Duplicates(Check):
         if not self.seen:
             return
         evidence = self.evidence()
-        distinct, told, sizes = 0, Groups(self.kept, self.context.copies), Counter[int]()
+        distinct, sizes = 0, Counter[int]()
+        told, agreeing = (Groups(self.kept, self.context.copies) for _ in range(2))
         for rows in self.kept.together():
             distinct += told.add(rows)
+            agreeing.add(_with_labels(rows.repeated()))
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
         yield Fact(DISTINCT, distinct, evidence)
         more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
@@ -214,17 +226,26 @@ class Duplicates(Check):
         more["expected_pairs"] = round(chance * self.seen * (self.seen - 1) / 2, 3)
         more["expected_across"] = round(chance * across, 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
+        yield Fact(AGREEING, agreeing.value() | more, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(DUPLICATES)
         if fact is None:
             return
-        g = fact.value
+        g, labelled = fact.value, self.context.aside
+        measured = facts.value(QUANTITY_LABEL, False) is True
+        agreeing = facts.find(AGREEING)
+        if (
+            measured and agreeing is not None and agreeing.value["extra"]
+        ):  # equal samples of other values are observations
+            fact, labelled = agreeing, None
+            g = fact.value | {k: g[k] for k in ("conflicts", "conflict_where")}
         rich = self.kept.names and any(
             f.kind in ("image", "audio", "text") for f in self.context.fields if f.name in self.kept.names
         )
         aside = [r.field for r in self.context.roles.keys if r.field not in self.kept.names]
-        but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
+        ignored = self._aside(labelled, aside)
+        but = f", ignoring {ignored}" if ignored else ""
         chance = explains(g["expected_pairs"], g["equal_pairs"])
         leaks = g["cross_split"] and not explains(g["expected_across"], g["pairs_across"], 0)
         chance = chance and not leaks  # copies between splits are copies
@@ -235,10 +256,10 @@ class Duplicates(Check):
         if self._recurs(g["extra"]):
             chance = True
             across = equal = f"{but}: each is a single value, and most values recur"
-        if self._measured(facts) and 2 * g["conflicts"] > g["groups"]:
+        if measured and labelled is not None:
             chance = True
             across = equal = (
-                f"{but}: most have other values of {self.context.label}, as observations do, and copies do not"
+                f"{but}: they have other values of {self.context.label}, as observations do, and copies do not"
             )
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
@@ -280,7 +301,7 @@ class Duplicates(Check):
                 g["cross_split"],
             )
         if g["conflicts"]:
-            undecided = chance or self._measured(facts)
+            undecided = chance or measured
             severity: Severity = "info" if undecided else "error" if rich else "warning"
             yield finding(
                 "label-conflict",
@@ -300,10 +321,6 @@ class Duplicates(Check):
         single = len(fields) == 1 and fields[0].kind in ("number", "boolean") and not fields[0].shape
         return single and 2 * extra > self.seen
 
-    def _measured(self, facts: Facts) -> bool:
-        """Whether the label is a quantity, and no class: equal samples may have several."""
-        return facts.value(QUANTITY_LABEL, False) is True
-
     def unknowns(self) -> Iterable[Unknown]:
         if self.context.phrase:
             n = self.context.phrase
@@ -312,10 +329,9 @@ class Duplicates(Check):
                 "copies of short texts", f"texts of up to {n} characters were not compared{but}: many recur often"
             )
 
-    def _aside(self, keys: list[str]) -> str:
+    def _aside(self, label: str | None, keys: list[str]) -> str:
         """What is left out where samples are compared, in words."""
-        names = [n for n in (self.context.aside, *keys) if n is not None]
-        return " and ".join(["the label" if n == self.context.aside else f"the key {n}" for n in names])
+        return " and ".join([*(["the label"] if label is not None else []), *(f"the key {name}" for name in keys)])
 
 
 CHECK = Duplicates

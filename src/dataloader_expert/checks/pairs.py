@@ -19,12 +19,16 @@ from dataloader_expert.sources.base import Block
 DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
+AGREEING = Quantity("duplicates_agreeing", "samples", "the same for samples that are equal in their labels too")
 NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
 MOST_SHOWN = 20
 FEWEST, NEARLY_ALL = 3, 0.95
 """The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
 PHRASE = 1
 """The bit of a digest that tells phrases from other samples, where they keep their digests."""
+FRAMES, APART = 20, 2
+"""The fewest near copies of which most have one that follows by number, as the frames of a clip do, and how far apart they are."""
+_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)\Z")
 _FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")
 
 
@@ -225,6 +229,9 @@ def near_fact(
         "rule": rule,
         "missed": missed,
         "versions": _versions(seen, rows, groups),
+        "frames": _are_frames(
+            [(seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "") for a, b in pairs]
+        ),
     }
     return Fact(NEAR, value, evidence, {"of": of})
 
@@ -253,6 +260,18 @@ def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[s
     return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
 
 
+def _are_frames(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether most files of the pairs have a near copy that is the next by the last number in their names."""
+    every, followed = set[str](), set[str]()
+    for pair in pairs:
+        every.update(pair)
+        one, two = map(_NUMBERED.match, pair)
+        if one is not None and two is not None and (one[1], one[3]) == (two[1], two[3]):
+            if 0 < abs(int(one[2]) - int(two[2])) <= APART:
+                followed.update(pair)
+    return len(every) >= FRAMES and 2 * len(followed) >= len(every)
+
+
 def _stem(path: str) -> str:
     """The name without its suffix, and without the factor by which the image is smaller: ``0001x2`` is of ``0001``."""
     return _FACTOR.sub("", path.rpartition("/")[2].rpartition(".")[0])
@@ -276,12 +295,18 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             versions["samples"],
         )
     elif v["extra"]:
+        frames = v["frames"] and not v["cross_split"]
+        text = f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another"
         yield finding(
             "near-duplicates",
-            "warning" if sure else "info",
-            f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another ({v['rule']})",
+            "warning" if sure and not frames else "info",
+            f"{text}, most of the next one by number, as the frames of a clip are"
+            if frames
+            else f"{text} ({v['rule']})",
             near,
-            "inspect the pairs; keep one of each, or keep both in one split",
+            "nothing to do, as long as each clip stays in one split; every n-th frame shows as much"
+            if frames
+            else "inspect the pairs; keep one of each, or keep both in one split",
             [place for pair in v["pairs"] for place in pair],
             v["extra"],
         )

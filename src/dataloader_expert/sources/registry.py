@@ -308,6 +308,7 @@ def _folders(path: str) -> list[str]:
 def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
     problems = []
+    filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds} - {""}
     for entry in listing.entries:
         if is_beside(entry.path) or entry.path in beside:
             continue
@@ -315,7 +316,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         named = SUFFIXES.get(suffix, entry.kind)
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds and not is_project(entry.path):
+        elif entry.kind not in kinds and (entry.path.rpartition("/")[0] in filled or not is_project(entry.path)):
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
