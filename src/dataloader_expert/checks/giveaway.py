@@ -1,5 +1,5 @@
-"""Fields that give the label away on their own, as does the size of images or recordings from different sources, the first or last
-word of a text, the letters with which an identifier begins, or the class's name in a text.
+"""Fields that give the label away on their own, as does the size or encoding of images or recordings from different sources, the first
+or last word of a text, the letters with which an identifier begins, or the class's name in a text.
 
 Method: rows are sampled by a hash of their index. On half of them a rule with a single field is learnt (the commonest class at
 the nearest value; for a continuous label its rank, interpolated between the nearest values), the other half tests it. The score
@@ -14,6 +14,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.encodings import encoding_of
 from dataloader_expert.checks.fingerprint import digest64, mix
 from dataloader_expert.checks.rows_kept import texts_of
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -33,6 +34,11 @@ ONE_SIDED = Quantity(
 TOGETHER = Quantity(
     "come_together", "", "a value of a field and a class that always come together, and how many samples have both"
 )
+APART = Quantity(
+    "class_apart",
+    "",
+    "a class that the size or the encoding of files alone tells from all others, and how well, as label_known_by",
+)
 WRITTEN = Quantity("class_written", "", "the share of samples with a text that has the name of their own class")
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows to keep, and values of all fields together."""
@@ -40,13 +46,17 @@ CLASSES = 100
 """A label with more distinct numbers is continuous."""
 SIZED = ("image", "audio", "array")
 FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
-KEY, ORDER = "identifier", "order of the rows"
+KEY, ORDER, SIZE, ENCODED = "identifier", "order of the rows", "size", "encoding"
 REMOVE = "remove it from {} unless it is known before the label is"
 TOLD = {
     "": ("{}", "drop {} unless it is known before the label is: a model that sees it learns nothing else"),
-    "size": (
+    SIZE: (
         "the size of {}",
         "bring all samples to one size, and find out what else differs between the classes' sources",
+    ),
+    ENCODED: (
+        "the JPEG quality or the format of the files of {}",
+        "encode all images alike, and find out what else differs between the classes' sources",
     ),
     FIRST: ("the first word of {}", REMOVE),
     LAST: ("the last word of {}", REMOVE),
@@ -100,6 +110,9 @@ class Giveaway(Check):
         ]
         self.sized = [f.name for f in context.fields if f.kind in SIZED and f.name != context.label]
         """Fields whose values may differ in size."""
+        images = [f.name for f in context.fields if f.kind == "image" and f.name != context.label]
+        self.encoded = images if len(images) == 1 else []
+        """The field of the images that files hold."""
         self.texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name not in aside]
         texts = {f.name for f in context.fields if f.kind in ("text", "category") and not f.shape}
         self.keyed = [r.field for r in roles.keys if r.field in texts and r.field != context.label]
@@ -145,7 +158,11 @@ class Giveaway(Check):
             column = block.columns.get(name)
             values = None if column is None else column.values
             sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
-            kept[f"size {name}"] = np.array(sizes, np.uint64)
+            kept[f"{SIZE} {name}"] = np.array(sizes, np.uint64)
+        for name in self.encoded:
+            files = block.raw if len(block.raw) == block.samples else None
+            encodings = [0.0 if files is None else encoding_of(files[i]) for i in rows.tolist()]
+            kept[f"{ENCODED} {name}"] = np.array(encodings, np.float64)
         for name in self.marked:
             kept[f"present {name}"] = _present(block.columns.get(name), rows)
         if (self.texts or kept[LABEL].dtype.kind == "u") and len(self.called) < MOST_NAMES:
@@ -184,7 +201,8 @@ class Giveaway(Check):
         there = ~np.isnan(label) if label.dtype.kind == "f" else np.ones(len(label), bool)
         learns = (mix(hashes) & np.uint64(1)).astype(bool)
         distinct, target = np.unique(label[there], return_inverse=True)
-        every = [("field", name) for name in self.names] + [("size", name) for name in self.sized]
+        every = [("field", name) for name in self.names] + [(SIZE, name) for name in self.sized]
+        every += [(ENCODED, name) for name in self.encoded]
         every += [(what, name) for name in self.texts for what in (FIRST, LAST)] + [
             (LETTERS, name) for name in self.keyed
         ]
@@ -236,12 +254,30 @@ class Giveaway(Check):
                 scored = _continuous(values, classes, own)
             else:
                 scored = _classes(values, classes, own)
+            if what in (SIZE, ENCODED) and 2 < len(distinct) <= CLASSES and (scored is None or scored[0] < KNOWN):
+                yield from self._apart(what, name, values, distinct, target, learns[there])
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
                 at = {"field": name} if what == "field" else {"field": name, "measure": what}
                 yield Fact(GIVEAWAY, value, self.evidence("sampled", len(classes)), at)
 
+    def _apart(self, what: str, name: str, values: Any, distinct: Any, target: Any, learns: Any) -> Iterable[Fact]:
+        """The class that a measure tells best from all others, if it does."""
+        scores = [
+            (_classes(values, (target == k).astype(int), learns) or (0.0, 0.0, 0.0))[0] for k in range(len(distinct))
+        ]
+        best = max(range(len(distinct)), key=scores.__getitem__)
+        if scores[best] >= KNOWN:
+            value = {"class": self._label_of(distinct[best]), "score": round(scores[best], 4)}
+            yield Fact(APART, value, self.evidence("sampled", len(target)), {"field": name, "measure": what})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(APART):
+            name = escaped(str(fact.at["field"]))
+            what, fix = TOLD[str(fact.at["measure"])]
+            text = f"{what.format(name)} alone tells class {escaped(fact.value['class'])} from all others"
+            severity: Severity = "info" if self.context.guessed else "warning"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": fact.at["field"]}])
         for fact in facts.all(GIVEAWAY):
             v, name = fact.value, str(fact.at["field"])
             if v["score"] < KNOWN:
@@ -250,7 +286,7 @@ class Giveaway(Check):
             what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
             known = second or measure == LETTERS  # a model hardly sees an identifier
-            severity: Severity = "info" if known or self.context.guessed else "warning"
+            severity = "info" if known or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
                 f" (always guessing the most common class: {v['guess']:.1%})"

@@ -91,7 +91,7 @@ class LabelBase(Check):
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"the class numbers {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
+                f"the class numbers of {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
                 f"{'more' if more else 'less'} than in the other {number(v['of'] - v['count'], 'file')}: {'it has' if one else 'they have'} no "
                 f"sample of class {v['end']}, and all samples of class {v['beyond']}",
                 fact,

@@ -104,7 +104,7 @@ class ShiftedRows(Check):
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
         for fact in facts.all(SHORT):
             v, name, other = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["by"]))
-            text = f"{name}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'are')} less than half as long as {other} lets expect, "
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'are')} less than half as long as {other} suggests, "
             text += "far shorter than all others; hardly any is too long"
             both = str(fact.at["by"]) in self.texts
             fix = "they were probably cut off: fetch them in full from their source, or drop these samples"
