@@ -59,10 +59,20 @@ class Unreadable(Exception):
         self.where = where
         super().__init__(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A data set and its problems go to workers that are spawned, and an exception is made anew from its message alone."""
+        return _remade, (type(self), self.__dict__, self.args)
+
     def told(self) -> str:
         """As part of an error message: ``file: code: what is wrong``."""
         file = self.where.get("file")
         return f"{f'{escaped(file)}: ' if file else ''}{self.code}: {self.message}"
+
+
+def _remade(cls: type[Unreadable], state: dict[str, Any], args: tuple[Any, ...]) -> Unreadable:
+    made = cls.__new__(cls, *args)
+    made.__dict__.update(state)
+    return made
 
 
 class Aside(Unreadable):

@@ -25,6 +25,7 @@ TOLD: dict[str, tuple[Data, str, str]] = {
     "no cars": (houses(CARS, CARS == 0), "info", "cars decides: those of 1, 2, 3 have it"),
     "no cars, in fractions": (houses(CARS.astype(float), CARS == 0), "info", "those of 1, 2, 3"),
     "nothing spent": (houses(SPENT, SPENT == 0, "spent"), "info", "spent decides: those of all but 0 have it"),
+    "a sensor that failed": (houses(np.where(SPENT == 0, 0, 20 + SPENT / 9), SPENT == 0, "temp"), "warning", ""),
     "some who spent nothing": (houses(SPENT, (SPENT == 0) & HALF, "spent"), "warning", ""),
     "at random": (houses(CARS, HALF), "warning", ""),
     "no cars and at random": (houses(CARS, (CARS == 0) | HALF), "warning", ""),

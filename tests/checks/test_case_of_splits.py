@@ -24,3 +24,13 @@ def test_another_case_in_nearly_all_texts_is_another_preparation(train: int, tes
 @pytest.mark.parametrize(("train", "test"), [(0, 0), (200, 100), (2, 60), (90, 90), (8, 0)])
 def test_splits_that_are_mixed_alike_or_in_part_are_sound(train: int, test: int) -> None:
     assert "preprocessing-differs" not in judged("drift", split(train, test))
+
+
+def test_a_script_without_capitals_is_not_written_without_capitals() -> None:
+    """Our promise: Chinese has no case; it is another language, and no other way of writing."""
+    english = [f"THE TRAIN TO STATION {chr(65 + i % 26)} LEAVES ON TIME" for i in range(60)]
+    chinese = [f"开往第{chr(0x4E00 + i)}站的列车将会准时出发请各位旅客尽快上车谢谢" for i in range(60)]
+    told = judged(
+        "drift", Data({"text": [*english, *chinese]}, splits=["train"] * 60 + ["test"] * 60, kinds={"text": "text"})
+    )
+    assert not any("without capitals" in f.message for f in told.values())

@@ -91,3 +91,16 @@ def test_a_cropped_copy_is_found_among_images_that_resemble_one_another() -> Non
         images.append(Image.fromarray(mixed).resize((160, 160), Image.Resampling.BICUBIC))
     copies = [images[k].crop((6, 4, 158, 156)) for k in (7, 23, 41)]
     assert found([*images, *copies], ["a"] * 63) == {"near-duplicates": 3}
+
+
+def test_a_mirror_image_without_a_label_is_a_copy() -> None:
+    images = [blots(i) for i in range(12)]
+    labels: list[str | None] = ["a"] * 12
+    told = judged(
+        "near_pictures",
+        Data(
+            {"image": [*images, ImageOps.mirror(images[5])], "label": [*labels, None]}, "label",
+            kinds={"image": "image", "label": "category"}, nulls={"label": [False] * 12 + [True]},
+        ),
+    )  # fmt: skip
+    assert told["near-duplicates"].count == 1

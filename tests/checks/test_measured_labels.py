@@ -55,3 +55,13 @@ def test_a_misspelt_label_is_no_class() -> None:
     splits = ["train"] * 600 + ["test"] * 200 + ["train"] * 3
     told = judged("classes", Data({"x": np.arange(803.0), "label": labels}, "label", splits=splits))
     assert set(told) == {"label-twins"}
+
+
+def test_copies_in_a_split_without_labels_are_copies() -> None:
+    """Our promise: a row without a price agrees with any; a test split that withholds it hides no overlap."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    x, price = rng.normal(0, 1, 400), rng.normal(100, 9, 400)
+    data = {"x": np.concatenate([x, x[:3], x[:50]]), "price": np.concatenate([price, price[:3], np.full(50, np.nan)])}
+    told = judged("duplicates", Data(data, "price", splits=["train"] * 403 + ["test"] * 50))
+    assert (told["splits-overlap"].severity, told["splits-overlap"].count) == ("error", 50)
+    assert told["duplicate-samples"].count == 53

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dataloader_expert.checks.alike import meant_by, spellings
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.sources.base import Objects
 from tests.checks.looking import Data, judged
@@ -50,3 +51,9 @@ def test_a_split_lacks_no_class_that_is_only_a_spelling() -> None:
     columns = {"boxes": [np.array([[5.0, 5, 20, 20]])] * 126, "classes": [np.array([k], np.int64) for k in classes]}
     data = Data(columns, splits=["train"] * 86 + ["val"] * 40, context={"objects": Objects("classes", names)})
     assert set(judged("objects", data)) == {"label-twins"}
+
+
+def test_slips_and_other_spellings_of_one_name_are_one_class() -> None:
+    counts = {"horse": 1000, "Horse": 1500, "hosre": 5, "hores": 3, "owl": 90}
+    assert meant_by(counts) == dict.fromkeys(("horse", "Horse", "hosre", "hores"), "Horse") | {"owl": "owl"}
+    assert spellings(counts) == {"Horse": ["Horse", "horse", "hosre", "hores"]}

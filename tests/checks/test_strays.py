@@ -23,3 +23,12 @@ def test_a_few_training_samples_from_the_period_of_test_are_the_cause(strays: in
     found = judged("leakage", data)["time-leakage"]
     assert (f"due to {strays} of 800 training samples" in found.message) is told
     assert ("move them to test" in found.fix) is told
+
+
+def test_more_than_are_counted_are_no_strays() -> None:
+    """Our promise: a split at random is not said to be due to the ten thousand rows that are kept."""
+    seconds = np.random.default_rng(0).permutation(255_000) * 60.0 + 1.5e9
+    splits = ["train"] * 230_000 + ["test"] * 25_000
+    data = Data({"taken_at": seconds, "x": np.arange(255_000.0)}, splits=splits, kinds={"taken_at": "time"})
+    found = judged("leakage", data)["time-leakage"]
+    assert "due to" not in found.message and "split by time" in found.fix

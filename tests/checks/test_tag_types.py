@@ -33,3 +33,8 @@ def test_a_type_that_is_not_rare_is_no_slip() -> None:
 
 def test_short_labels_are_codes() -> None:
     assert misspelt({"PER": 900, "PRE": 1}) == [] and misspelt({"PER": 900, "PRE": 1}, 3) == [("PRE", "PER")]
+
+
+def test_several_spellings_of_one_type_are_told_together() -> None:
+    found = judged("tag_schemes", tagged("PRE", "PRE", "per", "per", "per"))["label-twins"]
+    assert found.count == 5 and "'per', 'PRE'" in found.message

@@ -37,7 +37,7 @@ def splits(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet", "feather"])
-@pytest.mark.parametrize("word", ["dev", "test", "val"])
+@pytest.mark.parametrize("word", ["dev", "test"])
 def test_numbered_files_that_are_held_out_of_nothing_are_no_split(tmp_path: Path, word: str, suffix: str) -> None:
     for i in range(1, 4):
         written(tmp_path / f"{word}-{i:02}.{suffix}")
@@ -63,3 +63,10 @@ def test_words_of_splits_name_them(tmp_path: Path, files: list[str], expected: d
     for file in files:
         written(tmp_path / file)
     assert splits(tmp_path) == expected
+
+
+def test_numbered_files_of_a_word_that_means_a_split_alone_are_that_split(tmp_path: Path) -> None:
+    """Our promise: only ``dev`` and ``test`` mean something else as well."""
+    for i in range(2):
+        written(tmp_path / f"validation_{i}.jsonl")
+    assert list(open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).splits) == ["validation"]

@@ -17,8 +17,8 @@ from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import TIME_WORDS, words
 
 KEPT, CELLS, MOST_KINDS, MOST_NAMES, MOST_FIELDS = 20_000, 2_000_000, 20, 1_000, 200
-LEAST, NEARLY = 20, 0.99
-"""The fewest samples of a kind that count, and the share of them that agree."""
+LEAST, NEARLY, APART = 20, 0.99, 0.5
+"""The fewest samples of a kind that count, the share of them that agree, and of the range of all others that zero may lie off."""
 
 
 class AbsentByKind(Check):
@@ -54,6 +54,8 @@ class AbsentByKind(Check):
             kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
         for name, named in self.kinds.items():
             column = block.columns.get(name)
+            if name in self.numbers:
+                kept[f"number {name}"] = numbers_of(column, rows)
             texts = _numerals(column, rows) if name in self.numbers else texts_of(column, rows, 80)
             kept[f"kind {name}"] = named.digests(texts)
         self.drawn.keep(block, rows, kept)
@@ -96,8 +98,18 @@ class AbsentByKind(Check):
                 called = [named.texts.get(int(value), "") for value in values]
                 yield name, rows[f"kind {name}"] != digest_of(""), whose, called
         for name in self.numbers:
+            if set_apart(rows[f"number {name}"]):
+                continue
             digests = rows[f"kind {name}"]
             yield name, digests != digest_of(""), (digests != digest_of("0")).astype(int), ["0", "all but 0"]
+
+
+def set_apart(numbers: Any) -> bool:
+    """Whether zero lies far from all other numbers, as where a sensor failed: what is missing there failed as well."""
+    import numpy as np
+
+    others = numbers[np.isfinite(numbers) & (numbers != 0)]
+    return len(others) > 0 and np.abs(others).min() > APART * np.ptp(others)
 
 
 def _numerals(column: Column | None, rows: Any) -> list[str]:

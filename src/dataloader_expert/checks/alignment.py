@@ -34,7 +34,7 @@ USUAL = Bound(0.95, 0.12, 0.7)
 STRICT = Bound(0.985, 0.04, 0.9)
 """For pairs that nothing but the alignment speaks for: two jackets on the same wall reach the usual bound now and then."""
 NEVER = Bound(1.1, 0.0, 0.5)
-"""Which no pair reaches: the fit goes on to its end."""
+"""Which no pair reaches: the fit goes on to its end, unless it is hopeless."""
 EARLY = 2
 OVERLAP = 0.7
 """The least share of an image that must lie within the other."""

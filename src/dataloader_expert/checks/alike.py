@@ -46,6 +46,30 @@ def _plain(name: str) -> str:
     return _BETWEEN.sub(" ", bare.strip("'\"").rstrip(".,;").strip() or bare)
 
 
+def meant_by(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dict[str, str]:
+    """What each name means: the commonest of its spellings, or the name of which it is a slip; mostly itself. ``shortest`` as of
+    ``misspelt``."""
+    meant = {name: name for name in counts}
+    for same in twins(counts):
+        meant.update(dict.fromkeys(same, max(same, key=lambda name: (counts[name], name))))
+    for wrong, right in misspelt(counts, shortest):
+        if meant[wrong] == wrong:
+            meant[wrong] = meant[right]
+    return {name: meant[right] for name, right in meant.items()}  # another spelling of a slip
+
+
+def spellings(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dict[str, list[str]]:
+    """By the name that is meant all its spellings, the commonest first; of names with several."""
+    found: dict[str, list[str]] = {}
+    for name, right in meant_by(counts, shortest).items():
+        found.setdefault(right, []).append(name)
+    return {
+        right: sorted(same, key=lambda name: (name != right, -counts[name], name))
+        for right, same in found.items()
+        if len(same) > 1
+    }
+
+
 def misspelt(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> list[tuple[str, str]]:
     """Rare names of which a letter, in long ones two, is another, missing, added or exchanged, each with the common name that is
     meant. Names with digits are codes.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from dataloader_expert.checks.alike import misspelt, spelt, twins
+from dataloader_expert.checks.alike import meant_by, misspelt, spelt, twins
 from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.sound_only import sound_only
@@ -356,11 +356,7 @@ def several(counts: Mapping[Any, int]) -> bool:
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:
     """The class that each label means: a blank label, a rarer spelling or a misspelt one is an error, not a class."""
-    meant = {name: name for name in counts if name.strip()} or {name: name for name in counts}
-    for same in twins(meant):
-        meant.update(dict.fromkeys(same, max(same, key=lambda name: (counts[name], name))))
-    meant.update((wrong, meant[right]) for wrong, right in misspelt(counts) if wrong in meant and right in meant)
-    return meant
+    return meant_by({name: n for name, n in counts.items() if name.strip()} or counts)
 
 
 def _classes(counts: Mapping[str, int], every: Mapping[str, int]) -> Counter[str]:

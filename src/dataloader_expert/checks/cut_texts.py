@@ -39,6 +39,8 @@ class CutTexts(Check):
         self.fields = [f.name for f in context.fields if f.kind == "text" and f.name != context.label]
         self.stride = max(1, (context.samples or 0) // LOOKED_AT)
         self.each: Counter[str] = Counter()
+        self.closed: Counter[str] = Counter()
+        """Texts that end in a mark, of each field."""
         self.ends: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
         """Texts by the letters at their end, of each field."""
         self.words: dict[str, set[str]] = {name: set() for name in self.fields}
@@ -59,8 +61,8 @@ class CutTexts(Check):
 
     def _look(self, name: str, text: str, block: Block, i: int) -> None:
         self.each[name] += 1
-        open_end = text[-1].isalpha()
-        if open_end:
+        self.closed[name] += not text[-1].isalnum()
+        if text[-1].isalpha():
             end = text[-_letters_at_end(text) :]
             text = text[: -len(end)]
             if end in self.ends[name] or len(self.ends[name]) <= MOST_ENDS:
@@ -73,6 +75,7 @@ class CutTexts(Check):
         assert isinstance(other, CutTexts)
         self.seen += other.seen
         self.each += other.each
+        self.closed += other.closed
         self.where.merge(other.where)
         for name in self.fields:
             self.ends[name] += other.ends[name]
@@ -82,7 +85,7 @@ class CutTexts(Check):
         for name in self.fields:
             n, of = self.ends[name].total(), self.each[name]
             too_many = len(self.words[name]) > MOST_WORDS or len(self.ends[name]) > MOST_ENDS
-            if not n or of < LEAST or n * FEW > of or too_many:
+            if not n or of < LEAST or (of - self.closed[name]) * FEW > of or too_many:
                 continue
             broken = broken_off(self.ends[name], self.words[name])
             value = {"count": n, "of": of, "broken": sum(self.ends[name][end] for end in broken), "ends": broken[:3]}

@@ -154,11 +154,12 @@ def _pairs_told(expected: float, found: int) -> str:
 
 
 def _with_labels(rows: Rows) -> Rows:
-    """The same, where samples with other labels are other samples."""
+    """The same, where samples with other labels are other samples; what one without a label is equal to stays so."""
     import numpy as np
 
-    phrase = rows.digest & np.uint64(PHRASE)
-    mixed = ((rows.digest ^ mix(rows.label)) & ~np.uint64(PHRASE)) | phrase
+    open_to_any = np.isin(rows.digest, rows.digest[rows.label == 0])
+    label, phrase = np.where(open_to_any, np.uint64(0), rows.label), rows.digest & np.uint64(PHRASE)
+    mixed = ((rows.digest ^ mix(label)) & ~np.uint64(PHRASE)) | phrase
     return replace(rows, key=mixed, digest=mixed)
 
 
@@ -232,12 +233,11 @@ class Duplicates(Check):
         fact = facts.find(DUPLICATES)
         if fact is None:
             return
-        g, labelled = fact.value, self.context.aside
+        g, labelled, plain = fact.value, self.context.aside, fact
         measured = facts.value(QUANTITY_LABEL, False) is True
         agreeing = facts.find(AGREEING)
-        if (
-            measured and agreeing is not None and agreeing.value["extra"]
-        ):  # equal samples of other values are observations
+        # equal samples with other values of a quantity are observations
+        if measured and agreeing is not None and agreeing.value["extra"]:
             fact, labelled = agreeing, None
             g = fact.value | {k: g[k] for k in ("conflicts", "conflict_where")}
         rich = self.kept.names and any(
@@ -307,7 +307,7 @@ class Duplicates(Check):
                 "label-conflict",
                 severity,
                 f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
-                fact,
+                plain,
                 "nothing to do: the fields do not decide the label, so that no model can be right on both"
                 if undecided
                 else "decide on one label; no model can be right on both",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -141,11 +142,11 @@ def constant(values: Any, least: int = 2) -> Any:
     """Which arrays, [n, ...], hold a single value, at least so many times; bool [n]."""
     import numpy as np
 
-    flat = values.reshape(len(values), -1)
-    one = np.zeros(len(flat), bool)
-    if (
-        flat.shape[1] >= least and values.dtype.kind in "biufc"
-    ):  # few begin with equal values, and only those are compared in full
+    one = np.zeros(len(values), bool)
+    size = math.prod(values.shape[1:])
+    if size >= least and values.dtype.kind in "biufc":
+        flat = values.reshape(len(values), size)
+        # few begin with equal values, and only those are compared in full
         rows = np.flatnonzero((flat[:, :FIRST_VALUES] == flat[:, :1]).all(1))
         one[rows] = (flat[rows] == flat[rows, :1]).all(1)
     return one

@@ -181,7 +181,7 @@ class Giveaway(Check):
             column = block.columns.get(name)
             kept[f"{KEY} {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         if self.numbered:
-            kept[ORDER] = (block.unit.start + rows).astype(np.float64)
+            kept[ORDER] = np.array([block.index(i) for i in rows.tolist()], np.float64)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -285,7 +285,9 @@ class Giveaway(Check):
             measure = str(fact.at.get("measure", ""))
             what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
-            known = second or measure == LETTERS  # a model hardly sees an identifier
+            known = (
+                second or measure == LETTERS
+            )  # a model hardly sees a text that identifies; a number it does, unless dropped
             severity = "info" if known or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"

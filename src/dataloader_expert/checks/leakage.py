@@ -97,7 +97,9 @@ class Leakage(Check):
     def _late(self, reading: str, moments: Any) -> None:
         import numpy as np
 
-        self.latest[reading] = np.sort(np.concatenate([self.latest.get(reading, moments[:0]), moments]))[-MOST_LATE:]
+        self.latest[reading] = np.sort(np.concatenate([self.latest.get(reading, moments[:0]), moments]))[
+            -MOST_LATE - 1 :
+        ]
 
     def _spans(self, split: str, part: Block) -> None:
         groups = self.context.groups_of(part)
@@ -313,7 +315,8 @@ class Leakage(Check):
 
 def few_strays(times: dict[str, Any]) -> bool:
     """Whether a few training samples in the period of another split, as ``TIMES`` counts them, are all that is wrong."""
-    return bool(0 < times["strays"] < times["early"] and times["strays"] <= STRAY * times["of_training"])
+    few = min(MOST_LATE, STRAY * times["of_training"])  # beyond so many they were not counted
+    return bool(0 < times["strays"] < times["early"] and times["strays"] <= few)
 
 
 def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:

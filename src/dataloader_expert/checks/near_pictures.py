@@ -159,8 +159,10 @@ class NearPictures(Check):
             return
         rows = self.kept.all()
         hashes, digest = np.concatenate(self.hashes), rows.digest
-        _, first = np.unique(digest, return_index=True)
-        kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat images have no hash
+        order = np.argsort(rows.index, kind="stable")  # whatever was seen first
+        _, first = np.unique(digest[order], return_index=True)
+        first = order[np.sort(first)]
+        kept = first[hashes[first, 0] != 0]  # one of each content; flat images have no hash
         tints, frames = np.concatenate(self.tints)[kept], np.concatenate(self.frames)[kept]
         rest = (np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64))[kept]
         if self.grey:
@@ -291,7 +293,8 @@ def nearest(found: Iterable[Candidate], rest: Any, labels: Any) -> tuple[list[Ca
     total, kept = 0, []
     for candidate in found:
         a, b, mirrored, _ = candidate
-        if rest[a] == rest[b] and not (mirrored and labels[a] != labels[b]):
+        unlike = mirrored and labels[a] != labels[b] and labels[a] and labels[b]  # 0: without a label
+        if rest[a] == rest[b] and not unlike:
             total += 1
             kept.append(candidate)
             if len(kept) >= 4 * CONFIRMED:

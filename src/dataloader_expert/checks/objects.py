@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dataloader_expert.checks.alike import misspelt, spelt, twins
+from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.renumbered import renumbered
@@ -133,7 +133,7 @@ class ObjectClasses(Check):
                     named = {self._name(c): self._name(k) for c, k in moved.items()}
                     yield Fact(RENUMBERED, named, evidence, {"split": split})
         counted = self._named(total)
-        for same, right in _spellings(counted):
+        for right, same in _spellings(counted).items():
             rare = [one for one in sorted(total) if self._name(one) in same and self._name(one) != right]
             where = [place for one in rare for place in self.where.of(one)]
             found = {"counts": {name: counted[name] for name in same}, "where": where[:MAX_PLACES]}
@@ -245,17 +245,14 @@ class ObjectClasses(Check):
                 )
 
 
-def _spellings(counts: Mapping[str, int]) -> list[tuple[list[str], str]]:
-    """Names that mean one class, each with the commonest of them, which is the right one. Single letters are what is read."""
-    words = [same for same in twins(counts) if max(map(len, same)) > 1]
-    alike = [(same, max(same, key=lambda name: (counts[name], name))) for same in words]
-    told = {name for same, _ in alike for name in same}
-    return alike + [([wrong, right], right) for wrong, right in misspelt(counts) if wrong not in told]
+def _spellings(counts: Mapping[str, int]) -> dict[str, list[str]]:
+    """Names that mean one class, by the one that is right. Single letters are what is read."""
+    return {right: same for right, same in spellings(counts).items() if max(map(len, same)) > 1}
 
 
 def _folded(counts: Mapping[str, int], every: Mapping[str, int]) -> dict[str, int]:
     """Objects of each class in ``counts``; what names mean is decided on the whole data set."""
-    meant = {name: right for same, right in _spellings(every) for name in same}
+    meant = {name: right for right, same in _spellings(every).items() for name in same}
     found: dict[str, int] = {}
     for name, n in counts.items():
         right = meant.get(name, name)

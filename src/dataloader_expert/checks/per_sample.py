@@ -23,6 +23,8 @@ ONE_WAY = 0.9
 """The share of a split's texts that must be written in one way for it to be the split's, as of dates and numbers."""
 IMAGE = ("brightness", "contrast", "colour")
 CAPITALS = "share of capital letters"
+CASELESS = -1.0
+"""The share of capitals among no letters that have capitals, as in Chinese."""
 TEXT = ("length", CAPITALS, "share of punctuation", "share of letters beyond ASCII")
 
 
@@ -66,7 +68,7 @@ def telling(one: dict[str, list[float]], two: dict[str, list[float]]) -> str | N
 
 def written(one: dict[str, list[float]]) -> str | None:
     """Whether nearly all texts of a split are in capitals alone, without any, or with some; None if they are neither, or no texts."""
-    shares = one.get(CAPITALS, [])
+    shares = [share for share in one.get(CAPITALS, []) if share != CASELESS]
     if len(shares) < LEAST:
         return None
     ways = {"in capitals": shares.count(1.0), "without capitals": shares.count(0.0)}
@@ -109,10 +111,12 @@ def _of_array(whole: Any) -> list[float]:
 
 def _of_text(text: str) -> list[float]:
     letters = sum(map(str.isalpha, text)) or 1
+    capital = sum(map(str.isupper, text))
+    cased = capital + sum(map(str.islower, text))
     marks = sum(not c.isalnum() and not c.isspace() for c in text)
     return [
         float(len(text)),
-        sum(map(str.isupper, text)) / letters,
+        capital / cased if cased else CASELESS,
         marks / len(text),
         sum(c.isalpha() and not c.isascii() for c in text) / letters,
     ]

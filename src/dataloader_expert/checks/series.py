@@ -144,7 +144,7 @@ class Series(Check):
 
         s, t = grid.series, grid.times
         within = np.flatnonzero(s[1:] == s[:-1])
-        if not grid.names:  # one series: whole steps, which one wrong time makes too many to list
+        if not grid.names:  # one series: steps are counted, as a single wrong time would make too many to list
             steps = np.round((t - t[0]) / grid.step, 6)
             lacking = np.ceil(steps[within + 1]) - np.floor(steps[within]) - 1
         else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from dataloader_expert.checks.alike import misspelt, spelt, twins
+from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW
@@ -28,7 +28,7 @@ TYPES = Quantity("tag_types", "tags", "spellings of one type of entity, with the
 LEAST = 3
 """The fewest samples of a scheme."""
 MOST_TYPES, SHORTEST = 1_000, 3
-"""The most types that are counted, and letters of the shortest that may be misspelt, as PRE is for PER."""
+"""The most types, beyond which nothing is said of their spelling, and letters of the shortest that may be misspelt, as PRE is for PER."""
 
 
 class TagSchemes(Check):
@@ -71,7 +71,7 @@ class TagSchemes(Check):
     def _count(self, name: str, kinds: list[str], block: Block, i: int) -> None:
         counts = self.types[name]
         for kind, n in Counter(kinds).items():
-            if kind in counts or len(counts) < MOST_TYPES:
+            if kind in counts or len(counts) <= MOST_TYPES:
                 counts[kind] += n
                 self.where.add((name, "type", kind), block, i, name)
 
@@ -96,20 +96,12 @@ class TagSchemes(Check):
                 places = self.where.of((name, "orphan"))
                 odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
                 yield Fact(STARTS, odd, self.evidence(), {"field": name})
-            for alike in self._spelt_alike(name):
+            few = self.types[name] if len(self.types[name]) <= MOST_TYPES else {}
+            for alike in spellings(few, SHORTEST).values():
                 counted = {kind: self.types[name][kind] for kind in alike}
                 places = [place for kind in alike[1:] for place in self.where.of((name, "type", kind))][:MAX_PLACES]
                 told = {"counts": counted, "where": places}
                 yield Fact(TYPES, told, self.evidence(), {"field": name, "type": alike[0]})
-
-    def _spelt_alike(self, name: str) -> list[list[str]]:
-        """Spellings of one type, the commonest first."""
-        counts = self.types[name]
-        wrong: dict[str, list[str]] = {}
-        for rare, meant in misspelt(counts, SHORTEST):
-            wrong.setdefault(meant, []).append(rare)
-        groups = [*twins(counts), *([meant, *rare] for meant, rare in wrong.items())]
-        return [sorted(group, key=lambda kind: (-counts[kind], kind)) for group in groups]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCHEMES):

@@ -116,7 +116,7 @@ def has_template(text: str) -> bool:
 
 def indented(text: str) -> bool | None:
     """Whether blocks of a program are indented, of which stripping the lines leaves none; None for a text without any."""
-    heads = (m for m in BLOCK.finditer(text) if _closed(m[0]))
+    heads = (m for m in BLOCK.finditer(text) if _closed(m[0].partition("\n")[0]))
     found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in heads]
     return any(found) if found else None
 

@@ -127,12 +127,12 @@ def splits_of_files(paths: Sequence[str]) -> list[str | None]:
 
 
 def _numbered(paths: Sequence[str], splits: Sequence[str | None]) -> bool:
-    """Whether files differ only by a number beside the word of a split that is held out of nothing, as ``dev-01`` and ``dev-02`` of
-    two devices. Shards say how many they are, and those of training need no other split."""
+    """Whether files differ only by a number beside a word that means something else as well, as ``dev-01`` and ``dev-02`` of two
+    devices or ``test-01`` of a series of tests, and no other split is there. Shards say how many they are."""
     tokens = [_TOKEN.findall(path.rpartition("/")[2].partition(".")[0].lower()) for path in paths]
     rest = {tuple(token for token in of if not token.isdigit()) for of in tokens}
-    alone = len(paths) > 1 and len({*splits}) == 1 and "train" not in splits and None not in splits
-    return alone and len(rest) == 1 and len(*rest) == 1 and all(len(of) == 2 for of in tokens)
+    alone = len(paths) > 1 and len({*splits}) == 1
+    return alone and rest in ({("dev",)}, {("test",)}) and all(len(of) == 2 for of in tokens)
 
 
 def beside_folders(paths: Sequence[str]) -> set[str]:

@@ -163,9 +163,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
-    if (
-        len(kinds_there) > 1 and not listing.single
-    ):  # what belongs to files of a sample each is not another kind of data
+    # what belongs to files of a sample each is not another kind of data
+    if len(kinds_there) > 1 and not listing.single:
         for main in ("image", "audio", "npy"):
             if main not in kinds_there:
                 continue

@@ -84,9 +84,9 @@ class ModelCheck(Probe):
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
         numbers. All are in one batch, for the range of ids; a model may take batches of ``n`` only, and then gets these."""
         n = max(n, 1)
-        far = (bench.facts.value(SPREAD, {}).get("far") or [])[
-            : max(n, int(FAR_SHARE * bench.left() / (bench.fitted_s or 1e-3)))
-        ]
+        far = bench.facts.value(SPREAD, {}).get("far") or []
+        affordable = min(len(far), FAR_SHARE * bench.left() / (bench.fitted_s or 1e-3))
+        far = far[: max(n, int(affordable))]
         together = self.of_samples(bench, model, verdict, said, far, n)
         of_ranges = not together.refused and all(m.code in OF_RANGES for m in together.misfits)
         if len(far) <= n or together is verdict or of_ranges:
