@@ -239,7 +239,9 @@ class Giveaway(Check):
         if 2 < len(distinct) <= CLASSES:
             for name in self.names:
                 both = _together_only(rows[f"field {name}"][there], target)
-                if both is not None:
+                if (
+                    both is not None and self._label_of(distinct[both[0]]).strip()
+                ):  # of a blank label another check tells
                     k, value, n = both
                     told = {"class": self._label_of(distinct[k]), "value": self._value_of(name, value), "count": n}
                     yield Fact(TOGETHER, told, self.evidence("sampled", int(there.sum())), {"field": name})

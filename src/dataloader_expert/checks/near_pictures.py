@@ -52,8 +52,8 @@ CONFIRMED, FOUND = 4_000, 200_000
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
 RULE = (
-    f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits and a correlation of {USUAL.alike} after "
-    f"alignment, or within {FAR} and {STRICT.alike}"
+    f"hashes of the images without margins, also mirrored, at most {CANDIDATE} of 64 bits apart and a correlation of {USUAL.alike} "
+    f"after alignment, or at most {FAR} bits and {STRICT.alike}"
 )
 MISSED = "near copies of images that are turned, rotated, covered or cropped by more than a tenth"
 

@@ -315,7 +315,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "splits-near-overlap",
             "warning" if sure else "info",
-            f"near duplicates are in different splits: {told} ({v['rule']})",
+            f"near duplicates are in different splits: {told}",
             near,
             "inspect the pairs; keep each pair in one split",
             [place for pair in v["crossing"] for place in pair],
@@ -325,7 +325,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "label-conflict",
             "warning",
-            f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label ({v['rule']})",
+            f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label",
             near,
             "inspect them and decide on one label",
             [place for pair in v["conflicting"] for place in pair],

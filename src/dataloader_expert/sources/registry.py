@@ -316,8 +316,8 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds and (entry.path.rpartition("/")[0] in filled or not is_project(entry.path)):
-            kind = entry.kind or "unknown"
-            problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
+            what = f"is {entry.kind}" if entry.kind else "is of an unknown kind"
+            problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     return problems
