@@ -104,3 +104,15 @@ def test_a_mirror_image_without_a_label_is_a_copy() -> None:
         ),
     )  # fmt: skip
     assert told["near-duplicates"].count == 1
+
+
+@pytest.mark.parametrize("own", [9.0, 20.0])
+def test_images_that_all_resemble_one_another_are_no_copies(own: float) -> None:
+    """Our promise: radiographs of different people correlate, aligned or not."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    body = rng.integers(0, 256, (6, 6)).astype(float)
+    images = [
+        Image.fromarray(np.clip(body + rng.normal(0, own, (6, 6)), 0, 255).astype(np.uint8)).resize((96, 96), Image.Resampling.BICUBIC)
+        for _ in range(50)
+    ]  # fmt: skip
+    assert found([i.convert("RGB") for i in images], ["a"] * 50) == {}

@@ -33,8 +33,8 @@ UNLIKE, FAR_LESS = 0.25, 0.1
 """Unexplained variance of an image by its ``RANK``-th nearest beyond which it resembles few others; and the share of it that a
 copy may have if it does not."""
 NEIGHBOURS, FAR_CLOSER, ALIGNED = 5, 0.25, 500
-"""Images with which a pair is compared after alignment, the share of their unexplained variance that its own may be, and the most
-such pairs: more show that all images are alike."""
+"""Images with which a pair is compared after alignment, the share of their unexplained variance that its own may be, and how many
+such pairs are looked at, closest first."""
 AT_ONCE = 256
 OTHER_TINT = 12
 """Steps between the tints of two images beyond which they may show different things: two shirts on the same wall."""
@@ -196,7 +196,8 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
     little = {i for i in {i for c in found for i in c[:2]} if says_little(grey[i], frames[i])}
     found = [c for c in found if may_be_copies(c, images, little)]
     apart = standing_out(grey, found)
-    others = sorted(c for c in {*found} - {*apart} if c[0] not in little and c[1] not in little)
+    rest = [c for c in {*found} - {*apart} if c[0] not in little and c[1] not in little]
+    others = sorted(rest, key=lambda c: (c[3], c))[:ALIGNED]
     return confirmed(grey, apart, little) + closest(grey, agreeing(grey, others, little)), left_out
 
 
@@ -329,23 +330,28 @@ def as_seen(grey: Any, at: Any, mirrored: Any) -> Any:
 
 def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
     """The pairs that are far more alike than either is to its ``NEIGHBOURS`` nearest, all after alignment: of images that resemble
-    each other a copy that was cropped or turned stands out only then. None if there are too many to align."""
+    each other a copy that was cropped or turned stands out only then."""
     import numpy as np
 
-    if not found or len(found) > ALIGNED:
+    if not found:
         return []
     a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
     own = 1 - likeness(grey[a], as_seen(grey, b, mirrored))
-    beside = np.ones(len(found), np.float32)
     some = spread_over(grey)
     flat = _unit(blurred(grey[some].astype(np.float32)))
-    for one, other in ((a, b), (b, a)):
+    for swapped in (False, True):
+        if not len(a):
+            break
+        one, other = (b, a) if swapped else (a, b)
         like = _unit(blurred(grey[one].astype(np.float32))) @ flat.T
         like[(some == one[:, None]) | (some == other[:, None])] = -2  # itself, and what is compared with it
-        near = some[np.argsort(-like, 1)[:, :NEIGHBOURS]]
-        theirs = 1 - likeness(grey[one.repeat(near.shape[1])], grey[near.ravel()]).reshape(near.shape)
-        beside = np.minimum(beside, np.median(theirs, 1))
-    return list(zip(a[own <= FAR_CLOSER * beside].tolist(), b[own <= FAR_CLOSER * beside].tolist(), strict=True))
+        near = np.argsort(-like, 1)[:, :NEIGHBOURS]
+        # alignment brings neighbours nearer still: only what passes without is aligned
+        rows = np.flatnonzero(own <= FAR_CLOSER * np.median(1 - np.take_along_axis(like, near, 1), 1))
+        theirs = likeness(grey[one[rows].repeat(near.shape[1])], grey[some[near[rows]].ravel()])
+        passes = rows[own[rows] <= FAR_CLOSER * np.median(1 - theirs.reshape(len(rows), near.shape[1]), 1)]
+        a, b, own = a[passes], b[passes], own[passes]
+    return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
 def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
