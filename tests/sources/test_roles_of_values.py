@@ -1,4 +1,4 @@
-"""Names that suggest a role, and values that rule it out: durations that are no times, keys that group nothing."""
+"""Names that suggest a time, and values that rule it out: durations are none."""
 
 from __future__ import annotations
 
@@ -43,27 +43,3 @@ TIMES = {
 def test_a_time_is_still_one(name: str, values: Any) -> None:
     time = roles({name: values, "age": LASTED % 70}).time
     assert time is not None and time.field == name
-
-
-def test_a_key_groups_nothing() -> None:
-    """Our promise: what each row has for itself is a key, and groups stay among what was not checked."""
-    found = roles({"customer_id": [f"C{i:05}" for i in range(N)], "age": LASTED % 70})
-    assert (found.group, [key.field for key in found.keys]) == (None, ["customer_id"])
-
-
-def test_the_group_is_sought_among_what_repeats() -> None:
-    ids = {"subject": [f"S-{i:04}" for i in range(N)], "patient": [f"p{i // 4}" for i in range(N)]}
-    found = roles(ids)
-    assert found.group is not None and found.group.field == "patient"
-
-
-def test_a_few_customers_with_two_rows_are_groups() -> None:
-    ids = [f"C{i:05}" for i in range(N - 5)] + [f"C{i:05}" for i in range(5)]
-    found = roles({"customer_id": ids, "age": LASTED % 70})
-    assert found.group is not None and found.group.field == "customer_id"
-
-
-def test_values_that_may_repeat_further_on_are_groups() -> None:
-    """Our promise: only a look at all rows shows that none is repeated."""
-    found = roles({"customer_id": [f"C{i:05}" for i in range(N)], "age": LASTED % 70}, rows=100 * N)
-    assert found.group is not None and not found.group.sure

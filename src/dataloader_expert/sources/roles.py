@@ -127,21 +127,13 @@ def find_roles(
     rest = {n: v for n, v in columns.items() if split is None or n != split.field}
     times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
     rest = {n: v for n, v in rest.items() if n not in times}
-    # of rows that were all looked at, a value of one row each is none that samples share
-    shared = {n: v for n, v in rest.items() if not (_all_seen(blocks, rows) and len(set(v)) == len(v))}
-    group = _group(shared, kinds)
+    group = _group(rest, kinds)
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
     repeats = _repeats(blocks, [f for f in kinds.values() if f.name != label])
     return Roles(split, group, time, keys, names, repeats=repeats)
-
-
-def _all_seen(blocks: list[Block], rows: int | None) -> bool:
-    """Whether the values of all rows of the table are looked at."""
-    each = LOOKED_AT // max(1, len(blocks))
-    return sum(block.samples for block in blocks) == rows and all(block.samples <= each for block in blocks)
 
 
 def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
