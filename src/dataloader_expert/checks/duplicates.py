@@ -18,6 +18,9 @@ from dataloader_expert.sources.base import Block
 
 PLACES = 4
 """Samples of a group that are told."""
+MOST_LABELS, AGREE, FINE = 100_000, 10, 0.9
+"""Labels that tell how often two are the same; how many times as often those of equal samples may be, which are nearer; and the share
+of distinct ones from which they hardly ever come again."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
 
 
@@ -153,6 +156,22 @@ def _pairs_told(expected: float, found: int) -> str:
     return f"{expected:,.0f} pairs of equal ones are expected, {found:,} were found"
 
 
+def _told_apart(labels: Any) -> tuple[float, float]:
+    """How often two samples with a label have the same, and the share of distinct ones."""
+    import numpy as np
+
+    counts = np.unique(labels[labels != 0], return_counts=True)[1].astype(np.float64)
+    n = counts.sum()
+    return (float((counts * (counts - 1)).sum() / (n * (n - 1))), len(counts) / float(n)) if n > 1 else (0.0, 1.0)
+
+
+def _beyond_chance(agreeing: dict[str, Any], samples: int) -> bool:
+    """Whether equal samples that have the same value, too, are copies: values hardly ever come again, or far more agree than two
+    that are alike do now and then, as rounded prices."""
+    fine = agreeing["distinct_labels"] >= FINE * (1 - agreeing["extra"] / samples)
+    return bool(agreeing["extra"]) and (fine or agreeing["equal_pairs"] > AGREE * agreeing["expected_agreeing"])
+
+
 def _with_labels(rows: Rows) -> Rows:
     """The same, where samples with other labels are other samples; what one without a label is equal to stays so."""
     import numpy as np
@@ -215,7 +234,9 @@ class Duplicates(Check):
         evidence = self.evidence()
         distinct, sizes = 0, Counter[int]()
         told, agreeing = (Groups(self.kept, self.context.copies) for _ in range(2))
+        apart = None
         for rows in self.kept.together():
+            apart = _told_apart(rows.label[:MOST_LABELS]) if apart is None else apart
             distinct += told.add(rows)
             agreeing.add(_with_labels(rows.repeated()))
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
@@ -227,7 +248,9 @@ class Duplicates(Check):
         more["expected_pairs"] = round(chance * self.seen * (self.seen - 1) / 2, 3)
         more["expected_across"] = round(chance * across, 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
-        yield Fact(AGREEING, agreeing.value() | more, evidence)
+        alike, distinct_labels = apart or (0.0, 1.0)
+        by_chance = {"expected_agreeing": round(told.equal * alike, 3), "distinct_labels": round(distinct_labels, 4)}
+        yield Fact(AGREEING, agreeing.value() | more | by_chance, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(DUPLICATES)
@@ -237,7 +260,7 @@ class Duplicates(Check):
         measured = facts.value(QUANTITY_LABEL, False) is True
         agreeing = facts.find(AGREEING)
         # equal samples with other values of a quantity are observations
-        if measured and agreeing is not None and agreeing.value["extra"]:
+        if measured and agreeing is not None and _beyond_chance(agreeing.value, self.seen):
             fact, labelled = agreeing, None
             g = fact.value | {k: g[k] for k in ("conflicts", "conflict_where")}
         rich = self.kept.names and any(
