@@ -29,10 +29,10 @@ def arrow(size: int, at: tuple[int, int], ink: str = "black", left: bool = False
     return ImageOps.mirror(image) if left else image
 
 
-def drawn(seed: int, **more: str | bool) -> Image.Image:
+def drawn(seed: int, ink: str, left: bool) -> Image.Image:
     rng = random.Random(seed)
     size = rng.randint(3, 8)
-    return arrow(size, (rng.randint(8, 120 - 9 * size), rng.randint(0, 120 - 9 * size)), **more)  # type: ignore[arg-type]
+    return arrow(size, (rng.randint(8, 120 - 9 * size), rng.randint(0, 120 - 9 * size)), ink, left)
 
 
 def found(images: list[Image.Image], labels: list[str]) -> dict[str, int]:

@@ -15,19 +15,8 @@ from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.sources.roles import words
 
 UNMEASURED_WORDS = {
-    "id",
-    "ids",
-    "label",
-    "labels",
-    "mask",
-    "masks",
-    "timestamp",
-    "ts",
-    "keypoints",
-    "zip",
-    "bbox",
-    "bboxes",
-}
+    "id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints", "zip", "bbox", "bboxes",
+}  # fmt: skip
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
 UNMEASURED_NAMES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
 """Whole names of such numbers."""
@@ -42,9 +31,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     fields = {f["name"]: f for f in facts.value(FIELDS, [])}
     label = facts.value(LABEL, {"name": None})["name"]
     several = next((f.at["field"] for f in facts.all(LABELS_EACH)), None)
-    named = {
-        r["field"] for r in facts.value(ROLES, [])
-    }  # they say which sample it is, or of which group, split or time
+    # they say which sample it is, or of which group, split or time
+    named = {r["field"] for r in facts.value(ROLES, [])}
     numeric = [
         n
         for n, f in fields.items()

@@ -282,7 +282,7 @@ class Duplicates(Check):
         if measured and labelled is not None:
             chance = True
             across = equal = (
-                f"{but}: they have other values of {self.context.label}, as observations do, and copies do not"
+                f"{but}: most have other values of {self.context.label}, as observations do, and copies do not"
             )
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:

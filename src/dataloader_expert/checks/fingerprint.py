@@ -463,14 +463,14 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]
             elif values.ndim >= 3 and values.dtype == np.uint8:
-                part = _pooled(looks(block, name))
+                part = pooled(looks(block, name))
             else:
                 flat = values.reshape(len(values), -1)
                 part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
         else:
             pictures = any(hasattr(v, "getbands") for v in values)
             if pictures:
-                made = list(_pooled(looks(block, name)))
+                made = list(pooled(looks(block, name)))
             elif column.stacked is not None and _is_wide(column.stacked[:1]):
                 made = list(_means_and_spreads(column.stacked))
             else:
@@ -500,7 +500,7 @@ def _stacked(values: list[Any]) -> Any:
     )
 
 
-def _pooled(seen: Looks) -> Any:
+def pooled(seen: Looks) -> Any:
     """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
     import numpy as np
 

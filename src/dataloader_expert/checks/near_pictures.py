@@ -310,6 +310,7 @@ def confirmed(grey: Any, found: list[Candidate], little: Collection[int] = ()) -
 
 
 def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list[Candidate]:
+    """The same as candidates."""
     import numpy as np
 
     if not found:

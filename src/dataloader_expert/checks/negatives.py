@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import looks
+from dataloader_expert.checks.fingerprint import looks, pooled
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -20,8 +20,8 @@ from dataloader_expert.sources.base import Block
 NEGATIVES = Quantity(
     "negatives", "images", "images that look like the negative of nearly all others, and how strongly these look alike"
 )
-SIDE, MOST, LEAST = 8, 100_000, 40
-"""The side of the small copies that are kept, of how many images at most, and the fewest that tell what they have in common."""
+MOST, LEAST = 100_000, 40
+"""Of how many images small copies are kept at most, and the fewest that tell what they have in common."""
 ALIKE, NEARLY = 0.5, 0.95
 """The correlation with the median that is strong, and the share of images that look strongly like it or unlike it."""
 SEVERAL, FEW = 3, 0.2
@@ -51,8 +51,7 @@ class Negatives(Check):
             values = block.columns[name].values if name in block.columns else ()
             at = [i for i, value in enumerate(values) if block.index(i) < MOST and _of_bytes(value)]
             if at:
-                small = looks(block, name).small[at].reshape(len(at), SIDE, 32 // SIDE, SIDE, 32 // SIDE)
-                small = small.mean((2, 4)).reshape(len(at), -1).astype(np.float16)
+                small = pooled(looks(block, name))[at].astype(np.float16)
                 self.parts[name].append(([block.index(i) for i in at], small))
 
     def merge(self, other: Check) -> None:

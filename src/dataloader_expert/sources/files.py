@@ -46,63 +46,19 @@ SIDE_FILES = {
 """Files that describe the samples next to them."""
 
 DESCRIBES = {
-    "names",
-    "classes",
-    "categories",
-    "map",
-    "vocab",
-    "vocabulary",
-    "stats",
-    "info",
-    "meta",
-    "metadata",
-    "config",
-    "schema",
-    "card",
-    "croissant",
-    "citation",
-    "settings",
-    "params",
-    "environment",
-}
+    "names", "classes", "categories", "map", "vocab", "vocabulary", "stats", "info", "meta", "metadata", "config",
+    "schema", "card", "croissant", "citation", "settings", "params", "environment",
+}  # fmt: skip
 """Last words in the names of files about a data set, such as ``keypoint_names.json``."""
 
 PROJECT = {
-    *(
-        "py",
-        "ipynb",
-        "sh",
-        "bash",
-        "ps1",
-        "bat",
-        "r",
-        "jl",
-        "c",
-        "cc",
-        "cpp",
-        "cu",
-        "h",
-        "js",
-        "go",
-        "rs",
-        "java",
-        "sql",
-        "lua",
-    ),
-    *("toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log"),
-}
+    "py", "ipynb", "sh", "bash", "ps1", "bat", "r", "jl", "c", "cc", "cpp", "cu", "h", "js", "go", "rs", "java",
+    "sql", "lua", "toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log",
+}  # fmt: skip
 """Suffixes of code, configuration and documentation, which keep company with data."""
 PROJECT_NAMES = {
-    "makefile",
-    "dockerfile",
-    "license",
-    "licence",
-    "notice",
-    "authors",
-    "changelog",
-    "citation",
-    "version",
-}
+    "makefile", "dockerfile", "license", "licence", "notice", "authors", "changelog", "citation", "version",
+}  # fmt: skip
 
 MAX_DEPTH = 40
 

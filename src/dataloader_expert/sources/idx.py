@@ -53,10 +53,6 @@ class Idx(Npy):
     each = IdxFiles
 
     @staticmethod
-    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
-        return parse_idx(head, size, file)
-
-    @staticmethod
     def stem(name: str) -> str:
         return idx_stem(name) or name
 

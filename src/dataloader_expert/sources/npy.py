@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.array_files import ArrayFiles
+from dataloader_expert.sources.array_files import HEAD, ArrayFiles
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
@@ -76,16 +76,11 @@ class Npy(Source):
     listing: Listing
 
     @staticmethod
-    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
-        """Dtype, shape, Fortran order and offset of the payload of a file with these first bytes."""
-        return parse_npy(head, size, file)
-
-    @staticmethod
     def stem(name: str) -> str:
         return name.removesuffix(".npy")
 
     def header(self, entry: Entry) -> tuple[Header, bool, int]:
-        dtype, shape, fortran, at = self.parse(self.listing.head(entry.path, 70 << 10), entry.size, entry.path)
+        dtype, shape, fortran, at = self.each.parse(self.listing.head(entry.path, HEAD), entry.size, entry.path)
         return (dtype, shape), fortran, at
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
