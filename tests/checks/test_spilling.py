@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dataloader_expert.checks import duplicates, near_rows
@@ -22,6 +22,7 @@ def found(data: Data, held: int, hands: int) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (duplicates, near_rows):
             patch.setattr(module, "HELD", held)
+        patch.setattr(duplicates, "MOST_LABELS", 50)
         parts = [new_checks(context_of(data)) for _ in range(hands)]
         for i, block in enumerate(blocks_of(data)):
             for name in ("duplicates", "near_rows"):
@@ -46,8 +47,13 @@ def tables(draw: st.DrawFn) -> Data:
     return Data({"a": rows[:, 0], "b": rows[:, 1], "c": rows[:, 2], "label": label}, "label", splits)
 
 
+LIKE_LABELS = Data({"a": np.array([0.1, 0.2]), "label": np.array([2, 2])}, "label", ["val", "train"])
+"""Two contents, spilled to two parts, that have one label."""
+
+
 @pytest.mark.journey
 @settings(max_examples=12)
+@example(LIKE_LABELS, 1, 1)
 @given(tables(), st.integers(1, 40), st.integers(1, 3))
 def test_what_is_spilled_is_found_all_the_same(data: Data, held: int, hands: int) -> None:
     """Our promise: counts and places do not depend on how many samples memory holds, nor on who looked at them."""

@@ -156,11 +156,21 @@ def _pairs_told(expected: float, found: int) -> str:
     return f"{expected:,.0f} pairs of equal ones are expected, {found:,} were found"
 
 
+def _drawn(rows: Rows) -> Rows:
+    """At most ``MOST_LABELS`` labelled samples, whichever of all they came with: those whose index has the lowest hash."""
+    import numpy as np
+
+    rows = rows.take(rows.label != 0)
+    if len(rows) <= MOST_LABELS:
+        return rows
+    return rows.take(np.argpartition(mix(rows.index.astype(np.uint64)), MOST_LABELS)[:MOST_LABELS])
+
+
 def _told_apart(labels: Any) -> tuple[float, float]:
     """How often two samples with a label have the same, and the share of distinct ones."""
     import numpy as np
 
-    counts = np.unique(labels[labels != 0], return_counts=True)[1].astype(np.float64)
+    counts = np.unique(labels, return_counts=True)[1].astype(np.float64)
     n = counts.sum()
     return (float((counts * (counts - 1)).sum() / (n * (n - 1))), len(counts) / float(n)) if n > 1 else (0.0, 1.0)
 
@@ -234,9 +244,9 @@ class Duplicates(Check):
         evidence = self.evidence()
         distinct, sizes = 0, Counter[int]()
         told, agreeing = (Groups(self.kept, self.context.copies) for _ in range(2))
-        apart = None
+        drawn = Rows.none()
         for rows in self.kept.together():
-            apart = _told_apart(rows.label[:MOST_LABELS]) if apart is None else apart
+            drawn = _drawn(Rows.joined([drawn, rows]))
             distinct += told.add(rows)
             agreeing.add(_with_labels(rows.repeated()))
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
@@ -248,7 +258,7 @@ class Duplicates(Check):
         more["expected_pairs"] = round(chance * self.seen * (self.seen - 1) / 2, 3)
         more["expected_across"] = round(chance * across, 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
-        alike, distinct_labels = apart or (0.0, 1.0)
+        alike, distinct_labels = _told_apart(drawn.label)
         by_chance = {"expected_agreeing": round(told.equal * alike, 3), "distinct_labels": round(distinct_labels, 4)}
         yield Fact(AGREEING, agreeing.value() | more | by_chance, evidence)
 
