@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,19 @@ def test_whole_numbers_that_floats_cannot_tell_apart_are_not_constant() -> None:
     assert (summary["min"], summary["max"]) == (first, first + 49)
     assert summary["distribution"] != "constant"
     assert sum(summary["histogram"]["counts"]) == 50
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=300), st.lists(st.integers(0, 300), max_size=4), st.randoms())
+def test_the_same_places_whatever_the_grouping(values: list[int], cuts: list[int], chance: Any) -> None:
+    """Our promise: of equal values the first samples are kept, whoever saw them, and in whatever order they are merged."""
+    ends = sorted({min(c, len(values)) for c in cuts} | {0, len(values)})
+    parts = list(pairwise(ends))
+    chance.shuffle(parts)
+    merged = Numbers()
+    for start, end in parts:
+        one = Numbers()
+        one.see(np.array(values[start:end], np.float32), start)
+        merged.merge(one)
+    pairs = [(float(v), i) for i, v in enumerate(values)]
+    assert merged.lowest == sorted(pairs)[:EXTREMES]
+    assert merged.highest == sorted(pairs, key=lambda p: (-p[0], p[1]))[:EXTREMES]

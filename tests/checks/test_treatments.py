@@ -18,9 +18,13 @@ SEEDS = st.integers(0, (1 << 32) - 1)
 
 
 def proposed(values: Any) -> Any:
+    return summed(values)["treatment"]
+
+
+def summed(values: Any) -> Any:
     numbers = Numbers(float(np.median(values)))
     numbers.see(np.asarray(values, np.float64))
-    return numbers.summary(treated=True)["treatment"]
+    return numbers.summary(treated=True)
 
 
 def moments(values: Any) -> tuple[float, float, float, float]:
@@ -35,8 +39,10 @@ def test_a_placeholder_is_treated_as_missing(seed: int) -> None:
     values = rng.normal(rng.uniform(-50, 50), rng.uniform(1, 9), 2000)
     mark, times = float(rng.choice([-999.0, -9999.0, 99999.0])), int(rng.integers(3, 60))
     values[rng.choice(2000, times, replace=False)] = mark
-    found = proposed(values)
+    summary = summed(values)
+    found = summary["treatment"]
     assert (found["do"], found["arguments"], found["changed"]) == ("treat as missing", {"value": mark}, times)
+    assert summary["marked"] == np.flatnonzero(values == mark)[:32].tolist()
     after = found["after"]
     expected = moments(values[values != mark])
     assert [after[k] for k in ("mean", "std", "skewness", "kurtosis")] == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -102,8 +102,9 @@ class MovedLabels(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MOVED):
             v = fact.value
-            text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in samples {v['first']:,} to about "
-            text += f"{v['last']:,}: there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
+            text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in "
+            text += self.files.stretch(v["first"], v["last"])
+            text += f": there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)

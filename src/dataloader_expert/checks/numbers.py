@@ -112,31 +112,23 @@ class Numbers:
         self.counts[: len(counts)] += counts
 
     def _extremes(self, flat: Any, first: int, per_sample: int, where: Any, rows: Any) -> None:
-        import numpy as np
-
         for start in range(0, flat.size, PIECE):
             piece = flat[start : start + PIECE]
             low, high = piece.min().item(), piece.max().item()  # whole numbers stay exact beyond 2 ** 53
             self.low, self.high = min(self.low, low), max(self.high, high)
-            full = len(self.lowest) == len(self.highest) == EXTREMES
-            if full and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
-                continue
-            for places, sign in ((self.lowest, 1), (self.highest, -1)):
-                if len(places) == EXTREMES:  # few are beyond those that are kept
-                    bound = places[-1][0]
-                    at = np.flatnonzero(piece < bound if sign > 0 else piece > bound)
-                    beyond = piece[at]
-                else:
-                    at, beyond = np.arange(piece.size), piece
-                k = min(EXTREMES, at.size)
-                if k < at.size:
-                    chosen = np.argpartition(beyond, k - 1)[:k] if sign > 0 else np.argpartition(beyond, -k)[-k:]
-                    at = at[chosen]
-                for i in at.tolist():
-                    index = start + int(i) if where is None else int(where[start + i])
-                    row = index // per_sample
+            index = range(start, start + piece.size) if where is None else where[start : start + PIECE]
+            row = int(index[0]) // per_sample
+            earliest = first + (row if rows is None else int(rows[row]))
+            kept = len(self.lowest), len(self.highest)
+            for places, sign, end in ((self.lowest, 1, low), (self.highest, -1, high)):
+                worst, last = places[-1] if len(places) == EXTREMES else (sign * math.inf, 0)
+                if sign * end > sign * worst or (end == worst and earliest >= last):
+                    continue
+                for i in _farthest(piece, sign, worst):
+                    row = int(index[i]) // per_sample
                     places.append((float(piece[i]), first + (row if rows is None else int(rows[row]))))
-            self._trim()
+            if kept != (len(self.lowest), len(self.highest)):
+                self._trim()
 
     def _trim(self) -> None:
         self.lowest = sorted(set(self.lowest))[:EXTREMES]
@@ -196,8 +188,8 @@ class Numbers:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
 
         ``bins``: with ``histogram``, the values' counts; ``treated``: with a proposed ``treatment`` (see ``treatments``);
-        ``commonest``: the most frequent value and its share; ``values``: how many distinct ones there are, and the most frequent
-        of them, unless only histograms were kept or whole numbers are too long to be told apart.
+        ``marked``: the first samples whose value is to be treated as missing; ``commonest``: the most frequent value and its share;
+        ``values``: how many distinct ones there are, and the most frequent of them, unless only histograms were kept or whole numbers are too long to be told apart.
         """
         import numpy as np
 
@@ -222,6 +214,7 @@ class Numbers:
                 "inf": self.inf_up + self.inf_down,
                 "outliers": None,
                 "treatment": None,
+                "marked": [],
                 "piled": None,
                 "commonest": None,
                 "values": None,
@@ -245,6 +238,8 @@ class Numbers:
         named = dict(zip((f"p{p}" for p in LEVELS), map(float, quantiles), strict=True))
         histogram = {"histogram": binned(levels, weights, (named["p1"], named["p99"]))} if bins else {}
         outliers = self._outliers(levels, weights, named)
+        treated_as = treatment(levels, weights, outliers) if treated else None
+        mark = treated_as["arguments"].get("value") if treated_as is not None else None
         return histogram | {
             "mean": self.pivot + m1,
             "std": math.sqrt(m2),
@@ -258,7 +253,8 @@ class Numbers:
             "nan": self.nan,
             "inf": self.inf_up + self.inf_down,
             "outliers": outliers,
-            "treatment": treatment(levels, weights, outliers) if treated else None,
+            "treatment": treated_as,
+            "marked": sorted({s for v, s in (*self.lowest, *self.highest) if v == mark}),
             "piled": piled(levels, weights),
             "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
             "values": None if self.bucketed or max(-self.low, self.high) > EXACT else most_common(levels, weights),
@@ -311,6 +307,21 @@ class Numbers:
         farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
         where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
+
+
+def _farthest(values: Any, sign: int, worst: float) -> list[int]:
+    """Where the ``EXTREMES`` lowest of the values are (``sign`` 1; -1: the highest), the first of equal ones, none beyond ``worst``."""
+    import numpy as np
+
+    at = np.flatnonzero(values <= worst if sign > 0 else values >= worst)
+    if len(at) > EXTREMES:
+        near = values[at]
+        k = EXTREMES - 1 if sign > 0 else len(at) - EXTREMES
+        bound = np.partition(near, k)[k]
+        closer = at[near < bound if sign > 0 else near > bound]
+        at = np.concatenate([closer, at[near == bound][: EXTREMES - len(closer)]])
+    found: list[int] = at.tolist()
+    return found
 
 
 def piled(levels: Any, weights: Any) -> dict[str, float] | None:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Json
 from dataloader_expert.sources.base import Block
 
@@ -83,6 +84,19 @@ class Files:
             self._sorted = sorted(self._starts)
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
+
+    def stretch(self, first: int, last: int) -> str:
+        """Words for the samples from the first to about the last, by their files where these say more than the numbers do."""
+        told, a, b = f"samples {first:,} to about {last:,}", self.of(first), self.of(last)
+        if a is None or b is None:
+            return told
+        if a != b:
+            return f"{told} ({escaped(a)} to about {escaped(b)})"
+        at = bisect.bisect_right(self._sorted, first) - 1
+        while at and self._starts[self._sorted[at - 1]] == a:
+            at -= 1
+        start = self._sorted[at]
+        return f"{told} (of {escaped(a)} {first - start:,} to {last - start:,})" if start else told
 
 
 def dealt(files: Iterable[list[T]]) -> list[T]:

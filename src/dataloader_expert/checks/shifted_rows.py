@@ -97,8 +97,8 @@ class ShiftedRows(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHIFTED):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
-            text = f"{b} seems to be shifted by a row against {a} in samples {v['first']:,} to about {v['last']:,}: its lengths fit those of the "
-            text += f"{'next' if v['by'] > 0 else 'previous'} {a}"
+            text = f"{b} seems to be shifted by a row against {a} in {self.files.stretch(v['first'], v['last'])}: "
+            text += f"its lengths fit those of the {'next' if v['by'] > 0 else 'previous'} {a}"
             fix = "look at these rows and at where the stretch begins: a line was lost or added there; shift them back"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)

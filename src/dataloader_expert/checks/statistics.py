@@ -31,7 +31,7 @@ from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
-NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
+NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite, missing or a placeholder")
 PILED = Quantity(
     "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
 )
@@ -299,7 +299,10 @@ class Statistics(Check):
             summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
-            cut = summary.pop("piled")
+            cut, marked = summary.pop("piled"), summary.pop("marked")
+            if marked:
+                places = [self._placed({"field": field, "sample": i}) for i in marked[:MAX_PLACES]]
+                yield Fact(NAN_PLACES, places, evidence, {**at, "code": "placeholder"})
             if cut is not None:
                 yield Fact(PILED, {**cut, "n": summary["n"]}, evidence, at)
             measure = "characters" if field in self.words else "value"
@@ -519,6 +522,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         if (s["treatment"] or {}).get("do") == AS_MISSING
         else None
     )
+    marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
+    marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
     if held in SENTINELS and not text:
         n = s["treatment"]["changed"]
         yield finding(
@@ -527,7 +532,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"{name} is {held:g} in {n:,} of {s['n']:,} samples, far from all others: by custom that stands for a missing value",
             fact,
             f"read {held:g} as missing in every split; else it moves the mean, and a model takes it for a measurement",
-            [{"field": name}],
+            marked,
             n,
         )
     elif (s["treatment"] or {}).get("do") == AS_MISSING and not text and not (outliers or {}).get("count"):
@@ -538,7 +543,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"{name}: {changed} of {s['n']} values are {s['treatment']['arguments']['value']:g}, far from all others",
             fact,
             _cure(s["treatment"]),
-            [{"field": name}],
+            marked,
             changed,
         )
     if kind in ("array", "embedding", "sequence", "image", "number") and s["std"] and s["n"] >= 1000:
