@@ -31,3 +31,17 @@ def street(seed: int, night: bool = False) -> Any:
 def scene(seed: int) -> Any:
     coarse = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), np.uint8)
     return Image.fromarray(coarse).resize((SIZE, SIZE))
+
+
+def things(seed: int) -> tuple[Any, Any]:
+    """A rough ground with a few brighter or darker things on it, and their mask, uint8 [SIZE, SIZE], one value a thing."""
+    rng = np.random.default_rng(seed)
+    down, across = np.mgrid[:SIZE, :SIZE] / SIZE
+    rough = Image.fromarray(rng.normal(128, 40, (12, 12)).clip(0, 255).astype(np.uint8)).resize((SIZE, SIZE))
+    light, mask = np.asarray(rough, float), np.zeros((SIZE, SIZE), np.uint8)
+    for thing in range(1, int(rng.integers(2, 5))):
+        x, y, wide, high = *rng.uniform(0.1, 0.9, 2), *rng.uniform(0.1, 0.25, 2)
+        inside = ((across - x) / wide) ** 2 + ((down - y) / high) ** 2 < 1
+        mask[inside] = thing
+        light = light + inside * rng.choice([-1, 1]) * rng.uniform(25, 90)
+    return Image.fromarray(np.clip(light + rng.normal(0, 4, light.shape), 0, 255).astype(np.uint8)), mask

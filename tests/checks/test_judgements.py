@@ -12,8 +12,9 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks import relations
+from tests.checks import relations, test_moved_boxes
 from tests.checks.looking import Data, judged
+from tests.checks.test_misplaced_masks import laid, mirrored, pairs
 
 rng = np.random.default_rng(29)
 RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
@@ -290,6 +291,7 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+BOXED = test_moved_boxes.boxed(0)
 SAID = [
     *("we went to the lake today", "nobody had seen it before", "it rained all of the morning", "they sang until late"),
     *("the road was long and dry", "she asked for more of it", "all of this was in vain"),
@@ -485,6 +487,8 @@ SILENT = {
         "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
+    "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
+    "misplaced_masks": {"where they should be": laid(pairs(0))},
     "masks": {
         "all resized with interpolation": Data({"mask": [drawn(True, i) for i in range(40)]}, kinds={"mask": "mask"}),
         "borders to be ignored in most, and a class of many": masks(
@@ -1251,6 +1255,16 @@ SPEAKS = {
             "length-mismatch",
             "error",
         ),
+    },
+    "moved_boxes": {
+        "of the image beside": (
+            test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
+            "rows-shifted",
+            "warning",
+        ),
+    },
+    "misplaced_masks": {
+        "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
     },
     "masks": {
         "a few resized with interpolation": (

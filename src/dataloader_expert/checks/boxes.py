@@ -33,6 +33,7 @@ CORNERS = 0.95
 """The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
 UNCLEAR = 0.2
 """The largest share of boxes outside the image that counts as defects: if there are more, the format or unit is another one."""
+PIXELS = "pixels"
 ROUNDED = 1.0
 """Pixels by which a box may extend beyond the image, since annotation tools round."""
 
@@ -102,6 +103,15 @@ class Boxes(Check):
         self.seen += other.seen
         for name, parts in other.parts.items():
             self.parts.setdefault(name, []).extend(parts)
+
+    def shares(self, name: str) -> tuple[Any, Any]:
+        """A field's boxes by left, top, right and bottom as fractions of their images, [n, 4], and their samples, [n]."""
+        import numpy as np
+
+        made, sizes, samples = (np.concatenate([p[k] for p in self.parts[name]]) for k in range(3))
+        form, unit, *_ = judged(made, sizes, samples, name == "boxes" and self.context.corners)
+        sides = np.column_stack(_sides(made, form))
+        return (sides / np.column_stack([sizes, sizes]) if unit == PIXELS else sides), samples
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -202,7 +212,7 @@ def judged(
         out = out & ~np.isin(samples, images)
     if out.mean() > UNCLEAR:  # an unknown unit or format
         out = np.zeros_like(out)
-    return form, "fractions of the image" if shares else "pixels", flat, out, others
+    return form, "fractions of the image" if shares else PIXELS, flat, out, others
 
 
 def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:

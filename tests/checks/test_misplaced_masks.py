@@ -1,0 +1,96 @@
+"""Masks that lie mirrored over their images, or belong to the images beside; and the many that are where they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataloader_expert.conclusions import Finding
+from tests.checks.looking import Data, judged
+from tests.checks.scenes import SIZE, things
+
+PAIRS = 120
+SEEDS = st.integers(0, 1 << 30)
+Pairs = tuple[list[Any], list[Any]]
+
+
+def pairs(seed: int) -> Pairs:
+    images, masks = zip(*(things(seed * PAIRS + i) for i in range(PAIRS)), strict=True)
+    return list(images), list(masks)
+
+
+def found(pairs: Pairs) -> dict[str, Finding]:
+    return judged("misplaced_masks", laid(pairs))
+
+
+def laid(pairs: Pairs) -> Data:
+    return Data({"image": pairs[0], "mask": pairs[1]}, kinds={"mask": "mask"})
+
+
+def mirrored(pairs: Pairs, at: range, *flips: int) -> Pairs:
+    return pairs[0], [np.flip(m, flips) if i in at else m for i, m in enumerate(pairs[1])]
+
+
+@pytest.mark.parametrize(
+    ("flips", "told"), [((1,), "left to right"), ((0,), "top to bottom"), ((0, 1), "turned by 180°")]
+)
+@settings(max_examples=4)
+@given(seed=SEEDS)
+def test_masks_that_lie_mirrored_are_told(flips: tuple[int, ...], told: str, seed: int) -> None:
+    """Our promise: most of them are found, and hardly another mask."""
+    finding = found(mirrored(pairs(seed), range(30, 50, 2), *flips))["mask-mirrored"]
+    assert finding.severity == "warning"
+    assert told in finding.message
+    named = {place["sample"] for place in finding.where}
+    assert len(named & set(range(30, 50, 2))) >= 5
+    assert len(named - set(range(30, 50, 2))) <= 1
+
+
+@settings(max_examples=4)
+@given(seed=SEEDS, by=st.sampled_from([1, -1]))
+def test_masks_of_the_images_beside_are_told(seed: int, by: int) -> None:
+    images, masks = pairs(seed)
+    masks[40:60] = masks[40 + by : 60 + by]
+    finding = found((images, masks))["rows-shifted"]
+    assert f"of the {'next' if by > 0 else 'previous'} sample" in finding.message
+    named = {int(str(place["sample"])) for place in finding.where}
+    assert len(named & set(range(40, 60))) >= 8
+    assert named <= set(range(39, 61))
+
+
+def clip(seed: int) -> Pairs:
+    """Frames of clips of ten: one mask of a clip that does not fit fits none of its frames."""
+    images, masks = pairs(seed)
+    moved = [(i // 10 * 10, 2 * (i % 10)) for i in range(PAIRS)]
+    return [images[at].rotate(0, translate=(by, 0)) for at, by in moved], [
+        np.roll(masks[at], by, 1) for at, by in moved
+    ]
+
+
+def unlike(seed: int) -> Pairs:
+    images, masks = pairs(seed)
+    return images, masks[1:] + masks[:1]
+
+
+SOUND: dict[str, Callable[[int], Pairs]] = {
+    "in their places": pairs,
+    "frames of clips": clip,
+    "of nothing that is seen": unlike,
+    "all mirrored with their images": lambda seed: (
+        [i.transpose(0) for i in pairs(seed)[0]],
+        mirrored(pairs(seed), range(PAIRS), 1)[1],
+    ),
+    "empty": lambda seed: (pairs(seed)[0], [np.zeros((SIZE, SIZE), np.uint8)] * PAIRS),
+}
+
+
+@pytest.mark.parametrize("make", SOUND.values(), ids=SOUND)
+@settings(max_examples=5)
+@given(seed=SEEDS)
+def test_other_masks_are_left_alone(make: Callable[[int], Pairs], seed: int) -> None:
+    assert found(make(seed)) == {}

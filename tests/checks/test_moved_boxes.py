@@ -1,0 +1,65 @@
+"""Boxes that are those of the image beside in one stretch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataloader_expert.conclusions import Finding
+from tests.checks.looking import Data, judged
+from tests.checks.scenes import SIZE, things
+
+IMAGES = 150
+SEEDS = st.integers(0, 1 << 30)
+
+
+def boxed(seed: int) -> tuple[list[Any], list[Any]]:
+    """Images, and for each the left, top, right and bottom of its things."""
+    images, boxes = [], []
+    for i in range(IMAGES):
+        image, mask = things(seed * IMAGES + i)
+        images.append(image)
+        places = [np.nonzero(mask == thing) for thing in np.unique(mask)[1:]]
+        boxes.append(np.array([[x.min(), y.min(), x.max() + 1, y.max() + 1] for y, x in places], float))
+    return images, boxes
+
+
+def shifted(boxes: list[Any], first: int, last: int, by: int) -> list[Any]:
+    return boxes[:first] + boxes[first + by : last + by] + boxes[last:]
+
+
+def laid(images: list[Any], boxes: list[Any]) -> Data:
+    return Data({"image": images, "boxes": boxes})
+
+
+def found(images: list[Any], boxes: list[Any]) -> Finding | None:
+    return judged("moved_boxes", laid(images, boxes)).get("rows-shifted")
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@settings(max_examples=3)
+@given(seed=SEEDS, by=st.sampled_from([1, -1]))
+def test_a_stretch_of_other_images_boxes_is_told(shares: bool, seed: int, by: int) -> None:
+    """Our promise: where it begins and ends, to a few images, whether boxes are pixels or shares."""
+    images, boxes = boxed(seed)
+    moved = shifted(boxes, 60, 85, by)
+    finding = found(images, [b / SIZE for b in moved] if shares else moved)
+    assert finding is not None
+    assert f"fit the {'next' if by > 0 else 'previous'} image" in finding.message
+    first, last = (int(str(place["sample"])) for place in finding.where)
+    assert abs(first - 60) <= 4
+    assert abs(last - 84) <= 4
+
+
+@settings(max_examples=5)
+@given(seed=SEEDS)
+def test_boxes_in_their_places_are_left_alone(seed: int) -> None:
+    images, boxes = boxed(seed)
+    assert found(images, boxes) is None
+    assert found(images, boxes[1:] + boxes[:1]) is None  # of nothing that is seen
+    clip = [i // 10 * 10 for i in range(IMAGES)]
+    assert found([images[i] for i in clip], [boxes[i] for i in clip]) is None
