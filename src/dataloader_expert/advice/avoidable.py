@@ -38,6 +38,10 @@ KINDS = {
     ),
     "formats": ("formatting arrays as text", "leave it out, or pass the array to the logger as an argument"),
     "parses": ("parsing text", "parse it once and keep the result, or store the samples in a binary format"),
+    "unpickles": (
+        "unpickling objects",
+        "unpickle once in __init__ what several samples share, and keep it; or store arrays (numpy.save) and read the rows of a sample",
+    ),
     "compiles": ("compiling regular expressions", "compile them once with re.compile, at module level"),
     "rewinds": (
         "seeking in a compressed file, which is decompressed again from its beginning",

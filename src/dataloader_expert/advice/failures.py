@@ -10,6 +10,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
+from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
@@ -42,6 +43,9 @@ def loader(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     if v["died"] and facts.find(OVERFULL) is not None:
         return  # it was stopped for its memory, which is told
+    pickling = facts.value(PICKLING) or {}
+    if pickling.get("why") and pickling.get("start_method") != "fork" and "pickle" in v["error"]:
+        return  # no sample raises: its workers cannot be started, which is told
     if facts.value(SHARDING, {}).get("once"):
         return  # a stream that was read to its end before, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
@@ -136,9 +140,10 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
     told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
     if fact is not None and code is not None and not told:
-        yield finding(
-            code, "error", fact.value["message"], fact, "resolve the problem named here and run the tool again"
-        )
+        # a loader that delivers batches does not hang: some of its samples may take long
+        severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"
+        fix = "resolve the problem named here and run the tool again"
+        yield finding(code, severity, fact.value["message"], fact, fix)
 
 
 RULES: tuple[Rule, ...] = (loader, nothing, raising, crashing, overfull, measuring)

@@ -74,9 +74,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
         spots = [spot for spot in facts.value(HOTSPOTS, []) if spot["stage"] == "read" or reader_of(spot) is not None]
         spot = max(spots, key=lambda s: s["share"], default=None)
         fix = None if spot is None else reader_of(spot)
-        yield finding(
-            "read-amplification", "warning", text, fact, fix or READ_LESS, [_place(spot)] if spot is not None else ()
-        )
+        places, share = ((), None) if spot is None else ([_place(spot)], (1 - 1 / ratio) * min(1.0, spot["inclusive"]))
+        yield finding("read-amplification", "warning", text, fact, fix or READ_LESS, places, cost=share)
 
 
 READ_LESS = (

@@ -149,8 +149,10 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     if not many:
         return
     little = 0.4 if many >= 4 else 1.3 / many  # two workers that gain no more than this wait one after the other
-    alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
     got = rows[many]["throughput"]["value"]
+    # a process delivers as much as one worker; samples were timed in many, where they may have waited for one another
+    one = next((rows[n]["throughput"]["value"] for n in (0, 1) if n in rows), None)
+    alone, who = (1e3 / (cpu + waits), "one would") if one is None else (one, "one")
     if got <= 0:
         return
     fewer = max((n for n in rows if 0 < n < many), default=0)
@@ -164,8 +166,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
-        at_once = max(1, round(got * waits / 1e3))
-        text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage, service or"
+        at_once = max(1, round(got / alone if one is not None else got * waits / 1e3))
+        text = f"{many} workers read {got:,.0f} samples/s, {who} {alone:,.0f}: the storage, service or"
         text += f" lock that samples wait for serves about {at_once} at a time"
         fix = f"read fewer bytes per sample, or use faster storage; more than {number(at_once, 'worker')} hardly help{'s' * (at_once == 1)}"
         yield finding("bandwidth-bound", "info", text, tried, fix)

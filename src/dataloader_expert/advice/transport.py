@@ -12,7 +12,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
-from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, SETTINGS
+from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
@@ -25,6 +25,8 @@ FRESH_BYTES_S = 1.2e9
 TENSOR_MS = 0.39
 """CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
 SLOW_START_S = 2.0
+LEAST_GAIN = 1.1
+"""The least gain of out-of-order delivery that is told."""
 PAUSE_SHARE, PAUSE_S = 0.05, 0.1
 """The share of an epoch that its beginning may take, and the shortest that is told."""
 PACK = "pack fields of one dtype into one tensor"
@@ -33,8 +35,10 @@ PACK = "pack fields of one dtype into one tensor"
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """B19: the consumer waits while later batches are ready, and in_order=False is significantly faster."""
     fact = facts.find(ORDERING)
-    if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < 1.1:
+    if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < LEAST_GAIN:
         return
+    if fact.value["overtaken"] < 1 - 1 / max(LEAST_GAIN, fact.value["low"]):
+        return  # what keeps a worker idle for less cannot cost as much
     text = (
         f"with {fact.at['workers']} workers, in-order delivery keeps a worker idle {fact.value['overtaken']:.0%} of the "
         f"time spent waiting for a slow batch; in_order=False is {fact.value['gain']:.2f} times as fast"
@@ -101,7 +105,16 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
         if trial["num_workers"] >= 2 and period > 1.0 and own >= 0.25 * period and own > 2.0:
             text = f"with {trial['num_workers']} workers the main process spends {own:.1f} of the "
             text += f"{period:.1f} ms between two batches "
-            own_iter = facts.value(SETTINGS, {}).get("iterates")
+            pace, own_iter = facts.find(ORDER_PACE), facts.value(SETTINGS, {}).get("iterates")
+            drawing = 1e3 * pace.value * trial["batch_size"] if pace is not None else 0.0
+            if pace is not None and 2 * drawing >= own:
+                text += (
+                    f"in the sampler `{escaped(str(pace.at['sampler']))}`, which takes {drawing:.1f} ms to draw a batch"
+                )
+                fix = "draw the order of the whole epoch at once, with numpy (argsort, permutation), or keep it for later epochs"
+                where, cost = [{"file": pace.at["at"]}] if pace.at["at"] else [], min(1.0, drawing / period)
+                yield finding("main-process-busy", "warning", text, [fact, pace], fix, where, cost=cost)
+                return
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
             fix = "return few large tensors instead of nested Python objects"
             if own_iter:

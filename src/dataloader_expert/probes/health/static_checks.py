@@ -22,6 +22,9 @@ ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have 
 ORDER_DRAWN = Quantity(
     "order_drawn", "s", "time from the beginning of an epoch to the sampler's first index, the shorter of two"
 )
+ORDER_PACE = Quantity(
+    "order_pace", "s", "time that the sampler takes for an index after the first, the shorter of two epochs"
+)
 LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
 PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
 SENDING = Quantity("sending", "", "whether a batch can be pickled the way a worker sends it")
@@ -222,7 +225,7 @@ def order(served: Serving) -> Iterator[Observation]:
 
     loader = served.user_loader
     try:
-        (one, first_s), (two, again_s) = _drawn(orders(loader)), _drawn(orders(loader))
+        (one, first_s, pace_s), (two, again_s, pace_again_s) = _drawn(orders(loader)), _drawn(orders(loader))
     except Exception as e:  # the user's sampler may raise anything
         yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
         return
@@ -232,6 +235,18 @@ def order(served: Serving) -> Iterator[Observation]:
     value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "heeds": heeds, "global": unseeded}
     yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
     yield Fact(ORDER_DRAWN, min(first_s, again_s), evidence("timed", "static_checks", seen=2))
+    yield Fact(
+        ORDER_PACE, min(pace_s, pace_again_s), evidence("timed", "static_checks", seen=len(one)), _sampler(loader)
+    )
+
+
+def _sampler(loader: Any) -> dict[str, Any]:
+    """The sampler that decides the order, and where its class is defined if it is the user's."""
+    samplers = (loader.batch_sampler, loader.sampler)
+    own = next((s for s in samplers if is_users(_home(getattr(type(s), "__iter__", None)))), samplers[-1])
+    code = getattr(type(own).__iter__, "__code__", None)
+    at = f"{code.co_filename}:{code.co_firstlineno}" if code is not None and is_users(code.co_filename) else None
+    return {"sampler": type(own).__name__, "at": at}
 
 
 def _heeds_epochs(loader: Any, first: list[Any]) -> bool:
@@ -249,12 +264,14 @@ def _heeds_epochs(loader: Any, first: list[Any]) -> bool:
             loader.sampler.set_epoch(epoch)
 
 
-def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float]:
-    """The first indices of an epoch, and the seconds until the very first."""
+def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float, float]:
+    """The first indices of an epoch, the seconds until the very first, and those for each further one."""
     begun = time.perf_counter()
     first = list(itertools.islice(indices, 1))
     seconds = time.perf_counter() - begun
-    return [*first, *itertools.islice(indices, LOOKED - 1)], seconds
+    begun = time.perf_counter()
+    more = list(itertools.islice(indices, LOOKED - 1))
+    return [*first, *more], seconds, (time.perf_counter() - begun) / max(1, len(more))
 
 
 PROBES = (StaticChecks,)

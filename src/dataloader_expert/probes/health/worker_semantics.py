@@ -54,19 +54,21 @@ class WorkerSemantics(Probe):
         if bench.source.iterable:
             yield from mixing(served, deadline)
         else:
-            room = deadline - time.monotonic()
-            yield from twins(
-                bench, served, max(LEAST_READS, min(MOST_READS, int(room / 4 / max(sample_s(bench), 1e-6))))
-            )
+            yield from twins(bench, served, deadline)
             yield from epochs(served)
 
 
-def twins(bench: Bench, served: Serving, reads: int) -> Iterator[Observation]:
+def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observation]:
     """Two workers each read two samples many times, as many random augmentations have two outcomes; then in the next epoch; then
     again with the first seed."""
-    indices = [i for i in dict.fromkeys((0, len(served.dataset) // 2)) if _reads(served, i)]
+    indices, pair_s = _quickest(served)
     if not indices:
         return
+    reads = int((deadline - time.monotonic()) / 4 / max(pair_s / len(indices), 1e-6))
+    if reads < LEAST_READS:
+        yield Unknown("health: random numbers in workers", "the samples that were tried take too long: raise budget_s")
+        return
+    reads = min(MOST_READS, reads)
     batches = [indices * (reads // len(indices))] * WORKERS
 
     def run(seed: int | None) -> list[list[str]]:
@@ -99,12 +101,17 @@ def _alike(words: list[str], samples: int) -> bool:
     return all(word == words[i % samples] for i, word in enumerate(words))
 
 
-def _reads(served: Serving, index: int) -> bool:
-    try:
-        served.dataset[index]
-    except Exception:  # the scan has said which samples raise
-        return False
-    return True
+def _quickest(served: Serving) -> tuple[list[int], float]:
+    """Of some samples that can be read two that take least time, and their seconds together: a slow one would be read many times."""
+    n = len(served.dataset)
+    took: dict[int, float] = {}
+    for index in dict.fromkeys((0, n // 2, n // 3, n // 5)):
+        begun = time.monotonic()
+        with contextlib.suppress(Exception):  # the scan has said which samples raise
+            served.dataset[index]
+            took[index] = time.monotonic() - begun
+    indices = sorted(took, key=lambda i: took[i])[:2]
+    return sorted(indices), sum(took[i] for i in indices)
 
 
 def _seeded(seed: int, loader: Any) -> None:

@@ -81,6 +81,8 @@ COMPILED = {
     "gc.collect": "collects",
     "_sqlite3.connect": "connects",
     "orjson.loads": "parses",
+    "_pickle.load": "unpickles",
+    "_pickle.loads": "unpickles",
     "torch.tensor": "converts",
     "_hashlib.openssl_md5": "hashes",
     "_hashlib.openssl_sha1": "hashes",
@@ -141,6 +143,8 @@ def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
     for name, _, f in reversed(inner[:at]):
         kind, functions = LIBRARIES.get(module_name(name).rstrip("."), ("", EVERY))
         if kind and (functions is EVERY or f in functions):
+            if kind == "matches" and any(n == "_compile" for _, _, n in inner[:at]):
+                kind = "compiles"  # of a pattern that is not, or no longer, in the cache of `re`
             return kind, file, function, line
     if at:
         return None

@@ -64,9 +64,14 @@ def slow_samples(
                 unread.add(index)
                 continue
             bench.at(index)
-            again = math.inf
-            times = OFTEN if seconds < SHORT_S else AGAIN
-            for _ in range(times if times * seconds < 0.5 * left else 1):  # it has been slow once already
+            again, short = math.inf, seconds < SHORT_S
+            times = OFTEN if short else AGAIN
+            if times * seconds >= 0.5 * left:
+                if short:
+                    unread.add(index)
+                    continue
+                times = 1  # it has been slow once already
+            for _ in range(times):
                 again = min(again, _read_again(served, index))
                 if not _slow({index: again}, median):
                     break

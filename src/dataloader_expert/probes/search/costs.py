@@ -19,6 +19,8 @@ MOST_SHARE = 0.3
 """Once samples have taken more than this share of the time left, even a single one is enough."""
 MOST, KEPT = 256, 32
 """Samples read, and samples kept for collating."""
+CALLS, COLLATING_S = 4, 0.2
+"""Calls of the collate function, and the seconds after which no other is made."""
 
 
 @dataclass(frozen=True)
@@ -64,19 +66,16 @@ def measured(served: Serving, bench: Bench) -> Measured:
 
 
 def _collating(served: Serving, samples: list[Any], size: int) -> float:
-    """Seconds of collating a batch: if fewer samples are available, extrapolated from all of them and from half, as a part
-    of it may not depend on their number."""
-    took = []
-    for part in (samples, samples[: max(1, len(samples) // 2)]):
+    """Seconds of collating a batch, the least of some calls: the first ones import, allocate and fill caches. Where fewer samples
+    were kept, they stand in it again and again."""
+    batch = (samples * -(-size // len(samples)))[:size]
+    took: list[float] = []
+    while not took or (len(took) < CALLS and sum(took) < COLLATING_S):
         begun = time.perf_counter()
         with contextlib.suppress(Exception):  # what does not collate fails in the loader itself, and is reported there
-            served.collate(part)
+            served.collate(batch)
         took.append(time.perf_counter() - begun)
-    all_s, half_s = took
-    if len(samples) >= size or len(samples) < 2:
-        return all_s
-    each = max(0.0, all_s - half_s) / (len(samples) - len(samples) // 2)
-    return all_s + each * (size - len(samples))
+    return min(took)
 
 
 def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:
