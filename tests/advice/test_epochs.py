@@ -15,6 +15,7 @@ from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.static_checks import LENGTH, ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.loading import CURRENT
@@ -102,6 +103,17 @@ def test_images_that_are_shrunk_are_not_read_in_vain(decoded: float, told: list[
     reading = {"amplification": 6.0, "bytes_read_per_sample": 77_000.0, "bytes_delivered_per_sample": 12_800.0}
     counts = {"decoded_pixels": 4096 * decoded, "used_pixels": 4096.0}
     assert codes_of(facts_of((READING, reading, {}), (COUNTS, counts, {})), amplification) == told
+
+
+def test_reading_too_much_costs_what_reading_takes() -> None:
+    """B11: a hundred times too much, in a line that takes 80 % of a sample's time, comes before what saves less."""
+    reading = {"amplification": 100.0, "bytes_read_per_sample": 77_000.0, "bytes_delivered_per_sample": 770.0}
+    spot = {
+        "stage": "read", "share": 0.2, "inclusive": 0.8, "file": "mine.py", "line": 3, "function": "load", "called_from": None,
+    }  # fmt: skip
+    [found] = amplification(facts_of((READING, reading, {}), (HOTSPOTS, [spot], {})))
+    assert found.cost == pytest.approx(0.8 * 0.99)
+    assert found.where == ({"file": "mine.py:3"},)
 
 
 @pytest.mark.parametrize(("again_s", "told"), [(None, ["bandwidth-bound"]), (2.0, [])])

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.advice.failures import loader, overfull
+from dataloader_expert.advice.failures import loader, measuring, overfull
+from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
+from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.system.outside import FAILED
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
 
 DIED = {"error": "RuntimeError: …", "died": True, "locked": False, "client": False, "where": ""}
@@ -30,6 +33,23 @@ def test_a_deadlock_that_depends_on_what_was_done_before_is_a_warning(first: boo
     more: list[Any] = [(STARTED_FIRST, 2, {})] if first else []
     facts = facts_of((LOADER_FAILED, locked, {"workers": 2, "hung": True}), *more)
     assert [(f.code, f.severity) for f in loader(facts)] == [("deadlock", "warning" if first else "error")]
+
+
+def test_what_cannot_be_pickled_is_told_once() -> None:
+    """Our promise: a lambda that spawn cannot send to workers is no sample that raises."""
+    raised = {**DIED, "died": False, "error": "AttributeError: Can't pickle local object 'make.<locals>.<lambda>'"}
+    failed = (LOADER_FAILED, raised, {"workers": 2, "hung": False})
+    pickles = {"why": "transform: AttributeError", "start_method": "spawn", "workers": 2, "seconds": 0.0, "bytes": 0}
+    assert codes_of(facts_of(failed, (PICKLING, pickles, {})), loader, pickling) == ["unpicklable"]
+    assert codes_of(facts_of(failed), loader, pickling) == ["sample-raises"]
+
+
+@pytest.mark.parametrize("delivers", [False, True])
+def test_samples_that_outlast_the_budget_are_no_hang_of_a_loader_that_delivers(delivers: bool) -> None:
+    more: list[Any] = [(CURRENT, PLAN, {})] if delivers else []
+    late = {"code": "timed-out", "message": "comparing workers: no result within 29 s"}
+    [found] = measuring(facts_of((FAILED, late, {}), *more))
+    assert (found.code, found.severity) == ("sample-hangs", "warning" if delivers else "error")
 
 
 @pytest.mark.parametrize(("present", "severity"), [(0, "warning"), (2, "error")])

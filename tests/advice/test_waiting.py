@@ -8,14 +8,15 @@ import pytest
 
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
 from dataloader_expert.advice.surroundings import bandwidth, busy, cores
-from dataloader_expert.advice.transport import main_busy
+from dataloader_expert.advice.transport import head_of_line, main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.static_checks import SETTINGS
+from dataloader_expert.probes.health.static_checks import ORDER_PACE, SETTINGS
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT, CURVE, RECOMMENDED
+from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
@@ -94,6 +95,25 @@ def test_what_a_loader_computes_itself_is_not_receiving() -> None:
     [own] = main_busy(facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (SETTINGS, {"iterates": "Spectrograms"}, {})))
     assert "on receiving them" in plain.message
     assert "in `Spectrograms.__iter__`" in own.message and "collate function" in own.fix
+
+
+def test_a_sampler_that_draws_slowly_is_not_receiving() -> None:
+    """B30: 8 of 10 ms are those of the user's batch sampler: it is named with its place, and what to do with it."""
+    at = {"sampler": "Buckets", "at": "mine.py:3"}
+    busy_with: Any = (TRIALS, [trial(2, 666.0, 10.0)], {})
+    [found] = main_busy(facts_of(busy_with, (ORDER_PACE, 0.001, at)))
+    assert "in the sampler `Buckets`, which takes 8.0 ms to draw a batch" in found.message
+    assert found.where == ({"file": "mine.py:3"},)
+    assert found.cost == pytest.approx(8 / 12, rel=0.01)
+    [quick] = main_busy(facts_of(busy_with, (ORDER_PACE, 1e-6, at)))
+    assert "on receiving them" in quick.message
+
+
+@pytest.mark.parametrize(("overtaken", "told"), [(0.4, ["head-of-line-blocking"]), (0.05, [])])
+def test_workers_that_are_hardly_idle_cost_little(overtaken: float, told: list[str]) -> None:
+    """B19: a gain of 1.3 that is more than the idle time could bring is that of a busy machine."""
+    value = {"gain": 1.3, "low": 1.06, "overtaken": overtaken, "waited_s": 1.0}
+    assert codes_of(facts_of((ORDERING, value, {"workers": 4})), head_of_line) == told
 
 
 @pytest.mark.parametrize(("workers", "told"), [(2, ["main-process-busy"]), (16, [])])

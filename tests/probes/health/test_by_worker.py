@@ -10,7 +10,7 @@ from dataloader_expert.advice.worker_semantics import by_worker, twins
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.health.worker_semantics import TWINS, WorkerSemantics
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
@@ -28,6 +28,20 @@ class Samples(Dataset):
 def make():
     return DataLoader(Samples(), 4, num_workers=2)
 """
+
+
+def test_slow_samples_are_not_read_again_and_again(tmp_path: Path) -> None:
+    """Our promise: of samples of which some take long, quick ones are read in both workers."""
+    slow = CODE.format(added="(slowly() if index % 32 == 0 else torch.rand(8))")
+    reads = tmp_path / "reads"
+    code = f"import time\ndef slowly():\n    open({str(reads)!r}, 'a').write('.')\n    time.sleep(0.2)\n    return 0\n{slow}"
+    (tmp_path / "some_slow.py").write_text(code)
+    ref = SourceRef(f"{tmp_path / 'some_slow.py'}:make", (str(tmp_path),), code=True)
+    bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
+    facts = Facts(tuple(f for f in WorkerSemantics().measure(bench) if isinstance(f, Fact)))
+    read = facts.find(TWINS)
+    assert read is not None and read.value["random"]
+    assert len(reads.read_text()) == 2  # each to see what it takes
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.serving import Serving
 
 SOURCE = """
-import copy, gc, gzip, hashlib, json, re, subprocess, time, zipfile
+import copy, gc, gzip, hashlib, json, pickle, re, subprocess, time, zipfile
 import numpy as np
 import torch
 from multiprocessing.pool import ThreadPool
@@ -39,6 +39,15 @@ X = np.random.default_rng(0).random(3000)
 
 def copies(i):
     return copy.deepcopy(CONFIG)
+
+PATTERNS = [f"(a|b{i})+c" for i in range(700)]  # more than `re` keeps
+PICKLED = pickle.dumps(X.tolist() * 100)
+
+def compiles(i):
+    return [re.sub(pattern, "", "abc") for pattern in PATTERNS]
+
+def unpickles(i):
+    return pickle.loads(PICKLED)
 
 def parses(i):
     return json.loads(TEXT)
@@ -212,6 +221,8 @@ def told(dataset: Any) -> list[Any]:
     "kind",
     [
         "dates",
+        "compiles",
+        "unpickles",
         "matches",
         "draws",
         "hashes",

@@ -61,11 +61,11 @@ def measured(served: Serving, bench: Bench) -> Measured:
         laps.begin()
     bench.at(-1)
     sound = [one for one in kept if one is not None]
-    collate_s = _collating(served, sound[:size], size) if sound else 0.0
+    collate_s = collating(served, sound[:size], size) if sound else 0.0
     return Measured(tuple(pairs[1:] or pairs or [(1e-6, 0.0)]), collate_s, not batched)
 
 
-def _collating(served: Serving, samples: list[Any], size: int) -> float:
+def collating(served: Serving, samples: list[Any], size: int) -> float:
     """Seconds of collating a batch, the least of some calls: the first ones import, allocate and fill caches. Where fewer samples
     were kept, they stand in it again and again."""
     batch = (samples * -(-size // len(samples)))[:size]
