@@ -34,7 +34,7 @@ def test_slow_samples_are_not_read_again_and_again(tmp_path: Path) -> None:
     """Our promise: of samples of which some take long, quick ones are read in both workers."""
     slow = CODE.format(added="(slowly() if index % 32 == 0 else torch.rand(8))")
     reads = tmp_path / "reads"
-    code = f"import time\ndef slowly():\n    open({str(reads)!r}, 'a').write('.')\n    time.sleep(0.2)\n    return 0\n{slow}"
+    code = f"import time\ndef slowly():\n    with open({str(reads)!r}, 'a') as file:\n        file.write('.')\n    time.sleep(0.2)\n    return 0\n{slow}"
     (tmp_path / "some_slow.py").write_text(code)
     ref = SourceRef(f"{tmp_path / 'some_slow.py'}:make", (str(tmp_path),), code=True)
     bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
