@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.stages import collating
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import CURRENT
-from tests.advice.test_epochs import PLAN, codes_of, facts_of
+from tests.advice.test_epochs import PLAN, SEEN, codes_of, facts_of
 
 
 def stage(name: str, cpu_ms: float) -> tuple[Any, dict[str, float], dict[str, str]]:
@@ -41,3 +42,18 @@ def collated(name: str, cpu_ms: float, bytes_per_sample: float) -> Facts:
 def test_stacking_is_slow_only_beyond_the_copying_of_its_bytes(facts: Facts, told: list[str]) -> None:
     """Our promise: a warning names something to mend, and batches must be written in any case."""
     assert codes_of(facts, collating) == told
+
+
+def test_the_line_of_the_collate_function_is_named() -> None:
+    """B52: the innermost of the user's functions that takes most of collating, with its line."""
+    facts = collated("mine", 0.9, 600 * 4)
+    spots = [
+        {"stage": stage, "function": name, "file": "a/mine.py", "line": line, "inclusive": share, "share": share}
+        for stage, name, line, share in (
+            ("collate", "batch", 9, 0.8), ("collate", "pad", 4, 0.7), ("collate", "log", 2, 0.1), ("read", "load", 1, 0.2),
+        )
+    ]  # fmt: skip
+    facts.add(Fact(USER_FUNCTIONS, spots, SEEN))
+    [found] = collating(facts)
+    assert "most of it at mine.py:4 in `pad`" in found.message
+    assert found.where == ({"file": "a/mine.py", "line": 4},)

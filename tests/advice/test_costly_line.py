@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dataloader_expert.advice.avoidable import costly_line
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
-from tests.advice.test_epochs import facts_of
+from tests.advice.test_epochs import SEEN, facts_of
 
 SPOTS = [
     {"function": "__getitem__", "file": "a/data.py", "line": 9, "inclusive": 0.98, "line_share": 0.97},
@@ -59,3 +59,10 @@ def test_a_line_that_waits_is_not_told_to_compute_less() -> None:
 )
 def test_nothing_is_said_where_something_else_says_it(stage: str, ms: float, work: list[object]) -> None:
     assert list(costly_line(facts(stage, ms, work))) == []
+
+
+def test_a_line_that_waits_for_a_lock_is_told_as_that() -> None:
+    """Our promise: one cause is told once, with its own cure."""
+    given = facts("transform", 2.0, [])
+    given.add(Fact(LOCKED, {"share": 0.8, "at": None}, SEEN))
+    assert list(costly_line(given)) == []

@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.stages import LOCKED_LEAST
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 
 KNOWN = {"read", "decode", "collate", "worker_transfer", "pin", "to_device"}
@@ -108,6 +109,8 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     whole = sum(f.value["ms"] for f in facts.all(STAGE))
     if fact is None or (work is not None and work.value) or whole < LEAST_MS or known > 0.5 * whole:
         return
+    if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
+        return  # the line waits for a lock, which is told
     lines = [spot for spot in fact.value if spot["line_share"] >= MOST_OF]
     if lines:
         spot = min(lines, key=lambda s: s["inclusive"])  # the innermost

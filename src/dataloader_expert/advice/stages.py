@@ -12,7 +12,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.clocks import helping
-from dataloader_expert.probes.profile.hotspots import LOCKED
+from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -108,7 +108,14 @@ def collating(facts: Facts) -> Iterator[Finding]:
     fix = "stack arrays in one call, and do the work of each sample once, before training; workers collate as well, so more of them help"
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
-    yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)
+    spots = [spot for spot in facts.value(USER_FUNCTIONS, []) if spot["stage"] == "collate"]
+    most = [spot for spot in spots if 2 * spot["inclusive"] >= max(s["inclusive"] for s in spots)]
+    spot = min(most, key=lambda s: s["inclusive"], default=None)  # the innermost
+    where = []
+    if spot is not None:
+        text += f", most of it at {posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+        where = [{"file": spot["file"], "line": spot["line"]}]
+    yield finding("slow-collate", "warning", text, collate, fix, where, cost=collate.value["cpu_ms"] / spent)
 
 
 RULES: tuple[Rule, ...] = (latency, locks, collating)
