@@ -29,8 +29,10 @@ def pickling(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     if v["why"] is not None:
         severity: Severity = "error" if v["start_method"] != "fork" else "warning" if v["workers"] else "info"
-        text = f"the loader cannot start workers with spawn or forkserver: {v['why']}"
+        text = f"the loader cannot start workers with spawn or forkserver, as {v['why']}"
         fix = "use functions and classes defined at module level, and open handles on first use"
+        if "SemLock" in v["why"]:
+            fix = "make locks and shared values by the context that starts the workers: multiprocessing.get_context('spawn').Lock()"
         yield finding("unpicklable", severity, text, fact, fix)
     if v["start_method"] != "fork" and v["seconds"] * v["workers"] > 1.0:
         text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for each worker in turn:"

@@ -6,11 +6,11 @@ import contextlib
 import io
 import itertools
 import os
-import pickle
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
@@ -85,7 +85,8 @@ def travelling(served: Serving) -> Iterator[Observation]:
     why = _unpicklable(served.dataset, counting)
     seconds = time.perf_counter() - begun
     if why is None and served.user_loader is not None:
-        why = next((f"{n}: {w}" for n in ("collate_fn", "worker_init_fn") if (w := _part(served.user_loader, n))), None)
+        parts = (_part(served.user_loader, name) for name in ("collate_fn", "worker_init_fn"))
+        why = next((part for part in parts if part), None)
     value = {
         "seconds": round(seconds, 4),
         "bytes": counting.bytes,
@@ -115,39 +116,56 @@ class _TooLarge(Exception):
     pass
 
 
-def _unpicklable(value: Any, into: _Counting, path: str = "the dataset") -> str | None:
-    """The innermost attribute that cannot be pickled, and why."""
+def _unpicklable(value: Any, into: _Counting, path: str = "dataset") -> str | None:
+    """The innermost attribute that cannot be pickled, where it is defined if it is a function, and why."""
     error = _fails(value, into)
     if error is None:
         return None
     for name, inner in list(getattr(value, "__dict__", {}).items())[:200]:
-        if _fails(inner, _Counting()) is not None:
-            deeper = _unpicklable(inner, _Counting(), f"{path.removeprefix('the dataset')}.{name}".lstrip("."))
-            return deeper or f"{path}.{name}: {error}"
-    return f"{path}: {error}"
+        if _fails(inner, _Counting()) == error:  # what is of another kind is pickled by what holds it
+            return _unpicklable(inner, _Counting(), f"{path}.{name}")
+    code = getattr(value, "__code__", None)
+    at = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else ""
+    return f"`{path}`{at} cannot be pickled: {error}"
+
+
+class _Spawning:
+    """What a process being spawned is to the objects that are pickled for it: locks of this context let themselves be sent to it."""
+
+    DupFd = int
+
+    def duplicate_for_child(self, fd: int) -> int:
+        return fd
 
 
 def _fails(value: Any, into: _Counting) -> str | None:
+    from multiprocessing.context import get_spawning_popen, set_spawning_popen
+    from multiprocessing.reduction import ForkingPickler
+
     import torch
 
-    class Pickler(pickle.Pickler):
+    class Pickler(ForkingPickler):
         """Tensors are sent through shared memory: they are skipped here, so that they are not moved there."""
 
         def reducer_override(self, thing: Any) -> Any:
             return (int, (0,)) if isinstance(thing, torch.Tensor) else NotImplemented
 
+    before = get_spawning_popen()
+    set_spawning_popen(cast(Any, _Spawning()))
     try:
         Pickler(into).dump(value)
     except _TooLarge:
         return None
     except Exception as e:  # the user's __reduce__ may raise anything
         return f"{type(e).__name__}: {str(e)[:160]}"
+    finally:
+        set_spawning_popen(before)
     return None
 
 
 def _part(loader: Any, name: str) -> str | None:
     part = getattr(loader, name, None)
-    return None if part is None else _fails(part, _Counting())
+    return None if part is None else _unpicklable(part, _Counting(), name)
 
 
 def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
