@@ -24,6 +24,7 @@ from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
 from dataloader_expert.samplers.base import EpochSampler
+from dataloader_expert.samplers.ranks import grouped
 from dataloader_expert.samplers.rules import given, one_of, whole
 
 logger = logging.getLogger(__name__)
@@ -218,7 +219,7 @@ class DataLoaderFactory:
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
     """World size and rank; None: those of the process group when a pass begins."""
-    if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if distributed and not grouped():
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
     return (1, 0) if distributed is False else (None, None)
 

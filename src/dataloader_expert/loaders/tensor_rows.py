@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
 from dataloader_expert.loaders.collate import Gathered
-from dataloader_expert.samplers.base import IndexSampler
+from dataloader_expert.samplers.base import IndexSampler, portions
 
 
 class TensorRows(TensorDataset):
@@ -70,7 +70,7 @@ class Slices:
         self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
     def __len__(self) -> int:
-        return len(self.sampler) // self.size if self.drop_last else -(-len(self.sampler) // self.size)
+        return portions(len(self.sampler), self.size, self.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
         rest: Any = None

@@ -32,16 +32,12 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
     frequent one, while the others are reshuffled and repeat.
 
     Args:
-        labels: one class per sample: sequence, array or tensor, [samples].
-        classes_per_batch: P, at most the number of classes; None: all.
-        samples_per_class: K.
-        seed: of all random choices.
+        labels: one class per sample: sequence, array or tensor, [samples]; without any, a ``ValueError``.
+        classes_per_batch: P, from 1 to the number of classes; None: all.
+        samples_per_class: K, at least 1.
         drop_last: see above; with ``classes_per_batch``: leave out batches that do not fill a whole round of the ranks.
         shuffle: False: the samples of a class in stored order.
-        num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: without labels; if P exceeds the number of classes; if P or K is below 1.
+        seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
     repeats = True
