@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -57,12 +56,6 @@ def position(index: int, samples: int) -> int:
         raise IndexError(
             f"index {index} is out of range: the dataset has {samples:,} sample{'s' * (samples != 1)}"
         ) from None
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """What to add to an error about a name that there is not: the one that may have been meant; empty without such."""
-    close = get_close_matches(name, list(known), 1)
-    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:
