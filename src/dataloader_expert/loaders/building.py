@@ -79,24 +79,23 @@ def rebuild(
 
 def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
     """A copy with other settings of its workers: torch reads them whenever an epoch begins."""
-    made = _twin(loader)
     unset = {"timeout": 0, "prefetch_factor": None, "persistent_workers": False, "in_order": True}
-    vars(made).update(num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
-    return made
+    return twin(loader, num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
 
 
-def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
-    """A copy that shares everything but persistent workers."""
+def twin(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
+    """A copy with other attributes that shares everything else, samplers and generators too, but no persistent workers.
+
+    Not made anew, as a class of the user's may take other arguments.
+    """
     made = copy.copy(loader)
-    made._iterator = None
+    vars(made).update(_iterator=None, **changed)
     return made
 
 
 def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
-    """The user's loader as it is, except for its collate function; the two share samplers and generators."""
-    other = _twin(loader)
-    other.collate_fn = collate
-    return other
+    """The user's loader as it is, except for its collate function."""
+    return twin(loader, collate_fn=collate)
 
 
 def release(loader: Any, iterator: Any) -> None:

@@ -45,17 +45,12 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
 
 
 def position(index: int, samples: int) -> int:
-    """``index``, counted from the end if negative, as a position in a dataset.
-
-    Raises:
-        IndexError: if there is no such sample.
-    """
+    """``index``, counted from the end if negative, as a position in a dataset; an ``IndexError`` if there is none."""
     try:
         return range(samples)[index]
     except IndexError:
-        raise IndexError(
-            f"index {index} is out of range: the dataset has {samples:,} sample{'s' * (samples != 1)}"
-        ) from None
+        has = f"{samples:,} sample{'s' * (samples != 1)}"
+        raise IndexError(f"index {index} is out of range: the dataset has {has}") from None
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:
