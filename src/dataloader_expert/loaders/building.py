@@ -43,21 +43,14 @@ def rebuild(
     loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such
     a class, sets the batch size.
     """
-    keywords: dict[str, Any] = {
-        "num_workers": workers,
-        "collate_fn": loader.collate_fn,
-        "pin_memory": loader.pin_memory,
-        "worker_init_fn": loader.worker_init_fn,
-        "generator": loader.generator,
-    }
+    kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
+    kept += ["timeout", "multiprocessing_context"] if workers else []
+    keywords: dict[str, Any] = {"num_workers": workers, **{name: getattr(loader, name) for name in kept}}
     if workers:
-        keywords["timeout"] = loader.timeout
         keywords["prefetch_factor"] = prefetch or loader.prefetch_factor or 2
-        ordered = getattr(loader, "in_order", True) if in_order is None else in_order
-        if not ordered:  # torch before 2.6 does not know the argument
-            keywords["in_order"] = False
         keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
-        keywords["multiprocessing_context"] = loader.multiprocessing_context
+        if not (getattr(loader, "in_order", True) if in_order is None else in_order):  # unknown to torch before 2.6
+            keywords["in_order"] = False
     if _decider(loader) is loader.batch_sampler:
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size: change it there")

@@ -142,7 +142,7 @@ class EpochLoader(DataLoader[Any]):
         elif isinstance(self.dataset, IterableDataset):
             state |= {} if self.epoch is None else {"epoch": self.epoch}
             state["order"] = self._order
-        if _has_states(self.dataset_obj):
+        if has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state if self._data is None else state | {"data": self._data}
 
@@ -184,7 +184,7 @@ class EpochLoader(DataLoader[Any]):
                 f"{type(self.sampler).__name__} cannot resume within an epoch: use a sampler of dataloader_expert.samplers"
             )
         self.sampler_obj.load_state_dict(state["sampler"])
-        if _has_states(self.dataset_obj):
+        if has_states(self.dataset_obj):
             self.dataset_obj.restore(state["dataset"])
         else:
             for own in wrapped(self.dataset_obj):
@@ -318,7 +318,7 @@ class _Placed:
             yield list(placed(indices, epoch, places)) if self._whole else next(placed([batch], epoch, places))
 
 
-def _has_states(dataset: Any) -> bool:
+def has_states(dataset: Any) -> bool:
     """Whether a dataset saves and restores its state; an attribute ``state`` alone may be anything."""
     return callable(getattr(dataset, "state", None)) and callable(getattr(dataset, "restore", None))
 

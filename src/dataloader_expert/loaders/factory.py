@@ -38,11 +38,9 @@ class DataLoaderConfig:
     Attributes:
         batch_size: samples per batch, per rank; None: single samples, not batched.
         shuffle: a new order every epoch, from ``seed``.
-        num_workers: worker processes.
+        num_workers, prefetch_factor, drop_last, multiprocessing_context: as of ``DataLoader``.
         pin_memory: None: if CUDA is available.
-        prefetch_factor: batches that each worker prefetches; unused without workers.
         persistent_workers: None: True with workers.
-        drop_last: leave out a smaller last batch.
         seed: of order and workers.
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds to wait for a batch of the workers; 0: no limit.
@@ -51,7 +49,6 @@ class DataLoaderConfig:
             too) and has to shard itself.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
             across workers here: as with torch, this is up to the function.
-        multiprocessing_context: start method: ``"fork"``, ``"spawn"`` or ``"forkserver"``; None: the default.
         seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
             ranks: the global random states are set before each sample, and restored after the batch. None: if the
             dataset's code names a source of random numbers (:func:`may_draw`). False: as with torch.

@@ -73,9 +73,8 @@ def memory_of(block: Block) -> int:
 class SourceDataset(Dataset[Any]):
     """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
 
-    Of unsigned integers, uint16 and uint32 become int32 and int64; uint64 stays, except for the label.
-
-    Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process.
+    Of unsigned integers, uint16 and uint32 become int32 and int64; uint64 stays, except for the label. Blocks of many
+    samples (row groups, shards) are kept decoded up to 256 MiB a process.
 
     Args:
         source: of the samples.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.building import twin
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import samplers_of, wrapped
+from dataloader_expert.loaders.epochs import has_states, samplers_of, wrapped
 from dataloader_expert.loaders.jasper.batches import check_ranges, check_shapes
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.layouts.images import GenericImageDataset
@@ -67,27 +67,19 @@ def _first(loader: DataLoader[Any]) -> Any:
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
     """Restores global random states, generators, and the positions of samplers and datasets."""
-    samplers = [s for s in samplers_of(loader) if isinstance(s, EpochSampler)]
-    datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
-    kept = [vars(s).copy() for s in samplers]
-    states = [d.state() for d in datasets]
-    progress = getattr(loader, "progress", None)
-    delivered = progress.batches if progress is not None else 0
-    drawing = (getattr(d, "generator", None) for d in (loader, *samplers_of(loader)))
-    generators = [g for g in drawing if isinstance(g, torch.Generator)]
-    drawn = [g.get_state() for g in generators]
-    try:
-        with states_kept():
-            yield
-    finally:
-        for generator, its in zip(generators, drawn, strict=True):
-            generator.set_state(its)
-        for sampler, values in zip(samplers, kept, strict=True):
-            vars(sampler).update(values)
-        for dataset, state in zip(datasets, states, strict=True):
-            dataset.restore(state)
-        if progress is not None:
-            progress.batches = delivered
+    with ExitStack() as undo:
+        if (progress := getattr(loader, "progress", None)) is not None:
+            undo.callback(setattr, progress, "batches", progress.batches)
+        for dataset in wrapped(loader.dataset):
+            if has_states(dataset):
+                undo.callback(dataset.restore, dataset.state())
+        for one in (loader, *samplers_of(loader)):
+            if isinstance(one, EpochSampler):
+                undo.callback(vars(one).update, vars(one).copy())
+            if isinstance(generator := getattr(one, "generator", None), torch.Generator):
+                undo.callback(generator.set_state, generator.get_state())
+        undo.enter_context(states_kept())
+        yield
 
 
 def _check_any(batch: Any) -> None:

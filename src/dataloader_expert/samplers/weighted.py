@@ -127,11 +127,7 @@ class WeightedSampler(IndexSampler):
 
 
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:
-    """Cumulated weights in two steps, which need half of one step's memory.
-
-    The first are sums before each ``WALKED`` samples, and of all; the others the sums up to each sample within its own
-    ``WALKED``, as a share of ``FULL``.
-    """
+    """Sums of weights before each ``WALKED`` samples, and of all; and within those up to each sample, as a share of ``FULL``."""
     n = len(weights)
     within = np.empty(n, np.uint32)
     totals = np.zeros(-(-n // WALKED) + 1)
@@ -210,8 +206,7 @@ def _partitions(
 ) -> tuple[Indices, Indices, Floats, Floats]:
     """The samples with a deficit, those with a surplus, and where deficits and surpluses end; fills ``kept``.
 
-    Positive floats are ordered as their bits are; of a deficit the lowest bit is set, of a surplus it is not, so that
-    merged they can be told apart.
+    Positive floats are ordered as their bits are; the lowest is set of a deficit alone, which tells them apart if merged.
     """
     n = len(weights)
     chunks = [slice(at, min(at + PIECE, n)) for at in range(0, n, PIECE)]
@@ -237,11 +232,7 @@ def _partitions(
 
 
 def _merge(deficits: Floats, surpluses: Floats) -> Iterator[tuple[slice, slice, Indices, Indices]]:
-    """Merges both, in pieces that stay in the cache.
-
-    Yields the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
-    for each of those surpluses how many deficits do.
-    """
+    """The deficits and the surpluses of a piece that stays in the cache, and how many of the others end before each does."""
     cuts = np.sort(np.concatenate([deficits[PIECE - 1 :: PIECE], surpluses[PIECE - 1 :: PIECE]]))
     lights = [0, *np.searchsorted(deficits, cuts, side="right").tolist(), len(deficits)]
     heavies = [0, *np.searchsorted(surpluses, cuts, side="right").tolist(), len(surpluses)]

@@ -53,9 +53,7 @@ class MultimodalCollator(Collator):
         return {**images, **words}
 
 
-def make(
-    task_spec: Any = None, tokenizer: Any = None, ignore_padding: bool = True, **keywords: Any
-) -> MultimodalCollator:
+def make(task_spec: Any = None, tokenizer: Any = None, **keywords: Any) -> MultimodalCollator:
     """The multimodal collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
-    keywords |= of_task(task_spec, "normalize", "mean", "std")
-    return MultimodalCollator(tokenizer, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)
+    keywords = {"ignore_padding": True, **keywords, **of_task(task_spec, "normalize", "mean", "std")}
+    return MultimodalCollator(tokenizer, task_spec=task_spec, **keywords)

@@ -154,4 +154,4 @@ def get_collator(
         )
     if tokenizer is None:
         raise ValueError("tokenizer is required for text modality tasks")
-    return text.make(task_spec, tokenizer, padding_side, ignore_padding=False)
+    return text.make(task_spec, tokenizer, padding_side=padding_side, ignore_padding=False)

@@ -286,16 +286,9 @@ def _integral(value: Any) -> bool:
     return isinstance(value, list | tuple) and (not value or isinstance(value[0], int))
 
 
-def make(
-    task_spec: Any = None,
-    tokenizer: Any = None,
-    padding_side: Side = "right",
-    mlm: bool | None = None,
-    ignore_padding: bool = True,
-    **keywords: Any,
-) -> LanguageModelingDataCollator:
-    """The text collator of a task: masked if its type is, padding excluded from the loss."""
-    masked = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm") if mlm is None else mlm
-    return LanguageModelingDataCollator(
-        tokenizer, masked, padding_side=padding_side, task_spec=task_spec, ignore_padding=ignore_padding, **keywords
-    )
+def make(task_spec: Any = None, tokenizer: Any = None, **keywords: Any) -> LanguageModelingDataCollator:
+    """The text collator of a task: masked if its type is, padding excluded from the loss, unless ``keywords`` differ."""
+    keywords = {"ignore_padding": True, **keywords}
+    if keywords.get("mlm") is None:
+        keywords["mlm"] = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm")
+    return LanguageModelingDataCollator(tokenizer, task_spec=task_spec, **keywords)

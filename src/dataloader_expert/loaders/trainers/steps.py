@@ -85,7 +85,8 @@ def get_train_dataloader_steps(
     """
     if _is_loader(train_steps_per_epoch):
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
-        return get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names)).num_train_steps
+        found: TrainSteps = get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names))
+        return found.num_train_steps
     whole(1, gradient_accumulation_steps=gradient_accumulation_steps, dp_size=dp_size)
     whole(1, **given(train_steps_per_epoch=train_steps_per_epoch, train_batch_size=train_batch_size))
     batch_size = _batch_size(dataloader)
@@ -141,7 +142,8 @@ def get_val_dataloader_steps(
     """
     if _is_loader(val_steps_per_epoch):
         names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
-        return get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names)).num_val_steps
+        found: ValSteps = get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names))
+        return found.num_val_steps
     whole(1, dp_size=dp_size, **given(val_steps_per_epoch=val_steps_per_epoch))
     at_least(0, num_sanity_val_steps=num_sanity_val_steps)
     sanity = math.ceil(num_sanity_val_steps / dp_size)
