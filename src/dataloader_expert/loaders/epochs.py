@@ -128,7 +128,10 @@ class EpochLoader(DataLoader[Any]):
         self.progress.begin()
 
     def state_dict(self) -> dict[str, Any]:
-        """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON. Not with ``in_order=False``."""
+        """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON.
+
+        A ``ValueError`` with ``in_order=False``: which batches came first is known to nobody.
+        """
         if getattr(self, "in_order", True) is False and self.num_workers:
             raise ValueError(
                 "in_order=False: batches come as workers finish them, so such an epoch has no position to resume at"
@@ -151,7 +154,7 @@ class EpochLoader(DataLoader[Any]):
 
         After the last batch of an epoch that pass is empty, and the one after it starts the next epoch. Of an iterable
         dataset, the batches before are read again and dropped. A ``ValueError`` if the order, the batch size or, of files,
-        the samples differ, of a stream also the number of workers; if the sampler is not an ``EpochSampler``; or without a state.
+        the samples differ, of a stream also the number of workers; if the sampler is no ``EpochSampler``; if it is no state of a loader.
         """
         if "batches" not in state:
             raise ValueError(f"this is no state of a loader: it has {sorted(state) or 'nothing'}, and no batches")

@@ -31,7 +31,7 @@ def create_seeded_generator(seed: int) -> torch.Generator:
 
 
 def set_random_seed(seed: int, deterministic: bool = False) -> None:
-    """Seeds ``random``, numpy and torch on all devices, and prints the seed, a number in [0, 2^32).
+    """Seeds ``random``, numpy and torch on all devices, and prints the seed: in [0, 2^32), else a ``ValueError``.
 
     With ``deterministic``, cuDNN, cuBLAS and torch use deterministic kernels; they are slower, and operations without one
     raise. Without, the settings from before an earlier call changed them are restored.

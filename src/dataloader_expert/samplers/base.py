@@ -45,8 +45,8 @@ class EpochSampler(Sampler[T]):
             choices depend on the draw.
 
     Raises:
-        ValueError: naming an argument that breaks its rule, such as a negative ``seed`` or a ``rank`` not below
-            ``num_replicas``; of the other samplers too.
+        ValueError: as of all samplers, naming an argument that breaks its rule, such as a negative ``seed`` or a
+            ``rank`` not below ``num_replicas``.
     """
 
     repeats = False

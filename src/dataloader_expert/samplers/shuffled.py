@@ -114,7 +114,7 @@ def in_order(count: int, start: int) -> Iterator[Indices]:
 class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # type: ignore[override]  # attributes of torch's are properties
     """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
-    ``dataset`` may also be a number of samples; without ``shuffle`` they keep their stored order. ``num_replicas`` and
+    ``dataset`` may also be a number of samples; without ``shuffle`` the samples keep their stored order. ``num_replicas`` and
     ``rank`` are by default those of the default process group; a ``ValueError`` if there is none.
     """
 

@@ -225,8 +225,9 @@ class BatchTransform(Collator):
     """Texts are truncated to so many tokens, at least 1."""
     _: KW_ONLY
     text: str = "text"
-    """The name of the field, as is ``label``, without which samples are for prediction."""
+    """The field of the texts."""
     label: str = "label"
+    """The field of the labels; samples without it are for prediction."""
 
     def __post_init__(self) -> None:
         if self.tokenizer is None:
