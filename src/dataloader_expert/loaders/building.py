@@ -43,21 +43,14 @@ def rebuild(
     loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such
     a class, sets the batch size.
     """
-    keywords: dict[str, Any] = {
-        "num_workers": workers,
-        "collate_fn": loader.collate_fn,
-        "pin_memory": loader.pin_memory,
-        "worker_init_fn": loader.worker_init_fn,
-        "generator": loader.generator,
-    }
+    kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
+    kept += ["timeout", "multiprocessing_context"] if workers else []
+    keywords: dict[str, Any] = {"num_workers": workers, **{name: getattr(loader, name) for name in kept}}
     if workers:
-        keywords["timeout"] = loader.timeout
         keywords["prefetch_factor"] = prefetch or loader.prefetch_factor or 2
-        ordered = getattr(loader, "in_order", True) if in_order is None else in_order
-        if not ordered:  # torch before 2.6 does not know the argument
-            keywords["in_order"] = False
         keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
-        keywords["multiprocessing_context"] = loader.multiprocessing_context
+        if not (getattr(loader, "in_order", True) if in_order is None else in_order):  # unknown to torch before 2.6
+            keywords["in_order"] = False
     if _decider(loader) is loader.batch_sampler:
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size: change it there")
@@ -79,24 +72,23 @@ def rebuild(
 
 def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
     """A copy with other settings of its workers: torch reads them whenever an epoch begins."""
-    made = _twin(loader)
     unset = {"timeout": 0, "prefetch_factor": None, "persistent_workers": False, "in_order": True}
-    vars(made).update(num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
-    return made
+    return twin(loader, num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
 
 
-def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
-    """A copy that shares everything but persistent workers."""
+def twin(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
+    """A copy with other attributes that shares everything else, samplers and generators too, but no persistent workers.
+
+    Not made anew, as a class of the user's may take other arguments.
+    """
     made = copy.copy(loader)
-    made._iterator = None
+    vars(made).update(_iterator=None, **changed)
     return made
 
 
 def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
-    """The user's loader as it is, except for its collate function; the two share samplers and generators."""
-    other = _twin(loader)
-    other.collate_fn = collate
-    return other
+    """The user's loader as it is, except for its collate function."""
+    return twin(loader, collate_fn=collate)
 
 
 def release(loader: Any, iterator: Any) -> None:

@@ -15,10 +15,8 @@ class CachedDataset(Dataset[Any]):
 
     For deterministic datasets: the result of a random transform would repeat in every epoch. The sample returned is the
     one that is kept, so change a copy. Each worker keeps its own samples, but forked workers share what :meth:`fill`
-    read before; with another start method a filled dataset is copied to each.
-
-    Args:
-        dataset: map-style, with ``__len__``, indexed from 0. Its ``__getitems__`` is not called: samples are kept one by one.
+    read before; with another start method a filled dataset is copied to each. ``dataset`` has a length and is indexed from
+    0; its ``__getitems__`` is not called, as samples are kept one by one.
     """
 
     def __init__(self, dataset: Any) -> None:

@@ -54,14 +54,12 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
 
     Samples are mappings, tuples or dataclasses (which become mappings), nested or not, of tensors, arrays, numbers and other
     values. A padded ``x`` of a mapping has shape [batch, longest, …], and ``x_lengths``, int64 [batch], is added; of a tuple, it
-    becomes a pair with its lengths. Keys that not all samples have are left out.
+    becomes a pair with its lengths. Keys that not all samples have are left out. Tensors in a mapping that differ in more
+    than their first dimension, such as images of several sizes, are a ``ValueError``.
 
     Args:
         varying: fields (``"x"``, ``"target.boxes"``, ``"0"``) that are padded and have lengths in every batch, also where all
             samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them.
-
-    Raises:
-        ValueError: if tensors in a mapping differ in more than their first dimension, such as images of several sizes.
     """
     if not len(samples):
         raise ValueError("there are no samples to collate")
@@ -76,14 +74,10 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
         if len({shape[1:] for shape in shapes}) > 1:
-            raise ValueError(
-                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: "
-                + (
-                    "resize images with size=(height, width)"
-                    if first.ndim > 2
-                    else "give them one shape with transform="
-                )
+            cure = (
+                "resize images with size=(height, width)" if first.ndim > 2 else "give them one shape with transform="
             )
+            raise ValueError(f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: {cure}")
     return pad(samples, frozenset(varying))
 
 

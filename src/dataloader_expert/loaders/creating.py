@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -14,14 +14,14 @@ from torch.utils.data import DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import padding
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
-from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, check_names, ranks_asked
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
 from dataloader_expert.loaders.jasper.loading import jasper_loader
 from dataloader_expert.loaders.jasper.tables import is_jasper
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.samplers import BlockShuffleSampler
-from dataloader_expert.samplers.rules import at_least, nearest, one_of
+from dataloader_expert.samplers.rules import at_least, given, one_of
 from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Source
 
@@ -56,18 +56,14 @@ def create_loader(
 ) -> EpochLoader:
     """A loader of one split, by default shuffled if it is ``train``; the same seed and epoch give the same batches.
 
-    Except for JASPER directories, the defaults are those of :class:`DataLoaderConfig`.
+    Arguments that are not listed, and their defaults, are those of :class:`DataLoaderConfig`; JASPER directories have no
+    workers, one rank, pinned memory, and in ``train`` no smaller last batch by default.
 
     Args:
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
         split: its name; None: all samples of a data set without splits.
-        batch_size: samples per batch, per rank; None: single samples, not batched.
-        num_workers: worker processes, which change neither order nor content. None: the default; for JASPER 0.
-        distributed: shard the epoch across the ranks of the default process group. None: if there is one; for JASPER
-            False.
+        num_workers: worker processes, which change neither order nor content.
         epoch: of order and curriculum, from 0; change it with :func:`set_epoch`.
-        drop_last: leave out a smaller last batch. None: the default; for JASPER in ``train`` only.
-        pin_memory: copy batches to pinned memory if there is an accelerator. None: the default; for JASPER True.
         device: where the tensors of a JASPER data set are held; on a device without workers and pinning, which is logged.
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
@@ -79,9 +75,6 @@ def create_loader(
         mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
-
-    Returns:
-        A ``DataLoader`` with ``dataset_obj``, ``sampler_obj``, ``set_epoch``, ``state_dict``, ``load_state_dict``.
 
     Raises:
         ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group.
@@ -101,57 +94,31 @@ def create_loader(
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
         one_of(("auto", "pt", "hdf5"), storage_format=storage_format)
-        _known(keywords)
-        opened = open_dataset(
-            dataset_dir,
-            format=format,
-            split=split,
-            label=label,
-            size=size,
-            transform=transform,
-            unreadable=unreadable,
-            channels=channels,
-        )
+        check_names("create_loader", keywords, signature(create_loader).parameters)
+        read: dict[str, Any] = {"format": format, "label": label, "size": size, "channels": channels}
+        opened = open_dataset(dataset_dir, split=split, transform=transform, unreadable=unreadable, **read)
         shuffled = split == "train" if shuffle is None else shuffle
-        if mixed_blocks is not None and sampler is None and not shuffled and (split is None or shuffle is False):
-            raise ValueError(f"mixed_blocks is {mixed_blocks}, and nothing is shuffled: pass shuffle=True")
         if mixed_blocks is not None and sampler is None and shuffled:
             ranks_asked(distributed)
             alone = {"num_replicas": 1} if distributed is False else {}
             sizes = [unit.samples for unit in opened.units]
             sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **alone)
-        given: dict[str, Any] = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
-        given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
-        keywords = {
-            **({} if batch_size is None else {"collate_fn": padding(opened.source.varying)}),
-            **{k: v for k, v in given.items() if v is not None},
-            **keywords,
-        }
-        config = DataLoaderConfig(batch_size=batch_size, shuffle=shuffled, seed=seed, **keywords)
+        elif mixed_blocks is not None and sampler is None and (split is None or shuffle is False):
+            raise ValueError(f"mixed_blocks is {mixed_blocks}, and nothing is shuffled: pass shuffle=True")
+        named = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
+        named |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
+        named["collate_fn"] = None if batch_size is None else padding(opened.source.varying)
+        config = DataLoaderConfig(batch_size=batch_size, shuffle=shuffled, seed=seed, **{**given(**named), **keywords})
         loader = DataLoaderFactory().create_dataloader(opened, config)
     count = len(loader.dataset_obj)
     if loader.drop_last and batch_size is not None and 0 < count < batch_size:
-        logger.warning(
+        text = (
             "split %s has %d samples, fewer than one batch of %d, and drop_last leaves it out: the loader gives no "
-            "batch. Reduce batch_size, or pass drop_last=False",
-            split,
-            count,
-            batch_size,
+            "batch. Reduce batch_size, or pass drop_last=False"
         )
+        logger.warning(text, split, count, batch_size)
     loader.set_epoch(epoch)
     return loader
-
-
-def _known(keywords: dict[str, Any]) -> None:
-    """Refuses arguments that there are not, and says which may have been meant.
-
-    Raises:
-        TypeError: naming the first.
-    """
-    names = [f.name for f in fields(DataLoaderConfig)]
-    for name in sorted(keywords.keys() - set(names)):
-        known = [*names, *signature(create_loader).parameters]
-        raise TypeError(f"create_loader() has no argument {name!r}{nearest(name, known)}")
 
 
 def open_dataset(
@@ -226,14 +193,9 @@ def load_reference(reference: str, **arguments: Any) -> Any:
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
-    """Sets the epoch of the samplers and datasets in ``loader`` that have one, also of those in a ``Subset``.
+    """Sets the epoch, from 0, of the samplers and datasets in a ``DataLoader`` that have one, also of those in a ``Subset``.
 
-    Args:
-        loader: any ``DataLoader``.
-        epoch: from 0.
-
-    Raises:
-        ValueError: if nothing in the loader has an epoch, or ``epoch`` is negative.
+    A ``ValueError`` if nothing in the loader has an epoch, or ``epoch`` is negative.
     """
     at_least(0, epoch=epoch)
     owners = with_epoch(loader)

@@ -43,9 +43,8 @@ def may_draw(dataset: Any) -> bool:
         if function is None:
             return True
         names = _names(function.__code__)
-        if NAMES & names or any(
-            map(_gives, [*_cells(function), *(function.__globals__[n] for n in names & function.__globals__.keys())])
-        ):
+        named = (function.__globals__[n] for n in names & function.__globals__.keys())
+        if NAMES & names or any(map(_gives, (*_cells(function), *named))):
             return True
     return False
 
@@ -66,7 +65,7 @@ def knows_rank(dataset: Any) -> bool:
     names: set[str] = set()
     for function in functions:
         used = _names(function.__code__)
-        read = _constants(function.__code__) & VARIABLES if used & {"environ", "getenv"} else set()
+        read = _names(function.__code__, texts=True) & VARIABLES if used & {"environ", "getenv"} else set()
         names |= used | read | ({"get_rank", "get_world_size"} if "split_by_node" in used else set())
     return bool(names & ASKS_RANK) and bool(names & ASKS_WORLD)
 
@@ -117,16 +116,10 @@ def _methods(one: Any) -> Iterator[tuple[Any, Any]]:
             yield method, one
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """The names that ``code`` uses, those of functions within it too."""
-    inner = (_names(c) for c in code.co_consts if isinstance(c, types.CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _constants(code: types.CodeType) -> set[str]:
-    """The texts in ``code``, such as names of environment variables."""
-    inner = (_constants(c) for c in code.co_consts if isinstance(c, types.CodeType))
-    return {c for c in code.co_consts if isinstance(c, str)}.union(*inner)
+def _names(code: types.CodeType, texts: bool = False) -> set[str]:
+    """The names that ``code`` uses, those of functions within it too; or its texts, such as names of variables."""
+    own = [c for c in code.co_consts if isinstance(c, str)] if texts else code.co_names
+    return set(own).union(*(_names(c, texts) for c in code.co_consts if isinstance(c, types.CodeType)))
 
 
 def _called(function: types.FunctionType, names: set[str], owner: Any) -> Iterator[tuple[Any, Any]]:

@@ -61,22 +61,15 @@ class _Resumption(NamedTuple):
 class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
-    Batches are counted as they are delivered, so a state is valid for any number of workers, unless the dataset is a stream. In a single process each
-    pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does.
-
-    Args:
-        dataset: map-style or iterable.
-        seed: makes the random states of workers depend on seed and epoch; needs a ``generator``.
-        keywords: as of ``DataLoader``.
-
-    Attributes:
-        dataset_obj: the dataset.
-        sampler_obj: the :class:`~dataloader_expert.samplers.base.EpochSampler` that decides the order, if any.
-        progress: batches delivered in this pass.
+    Batches are counted as they are delivered, so a state is valid for any number of workers, unless the dataset is a stream.
+    In a single process each pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does. With a
+    ``seed`` and a ``generator``, the random states of workers depend on seed and epoch.
     """
 
     dataset_obj: Any
+    """The dataset, map-style or iterable."""
     sampler_obj: EpochSampler[Any] | None
+    """The :class:`~dataloader_expert.samplers.base.EpochSampler` that decides the order, if any."""
 
     def __init__(self, dataset: Any, *, seed: int | None = None, **keywords: Any) -> None:
         if hasattr(keywords.get("collate_fn"), "apart"):
@@ -87,10 +80,9 @@ class EpochLoader(DataLoader[Any]):
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         if isinstance(own, EpochBatchSampler):
             vars(self)["sampler"] = own  # trainers look here for a sharded sampler; torch forbids to set it
-        elif isinstance(own, EpochSampler):
-            if isinstance(self.batch_sampler, BatchSampler):
-                # torch's knows no epoch; Hugging Face's Trainer, which skips batches of it to resume, sets the epoch only here
-                self.batch_sampler.set_epoch = own.set_epoch  # type: ignore[attr-defined]
+        elif isinstance(own, EpochSampler) and isinstance(self.batch_sampler, BatchSampler):
+            # torch's knows no epoch; Hugging Face's Trainer, which skips batches of it to resume, sets the epoch only here
+            self.batch_sampler.set_epoch = own.set_epoch  # type: ignore[attr-defined]
         self._sized()
         if isinstance(dataset, SeededSamples):
             dataset.expects_draws = True
@@ -127,11 +119,7 @@ class EpochLoader(DataLoader[Any]):
         return next((epoch for epoch in known if isinstance(epoch, int)), None)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, which starts at its beginning, or resumes a state of it just loaded.
-
-        Raises:
-            TypeError: if it is no whole number.
-        """
+        """Sets the epoch, a whole number, of the next pass, which starts at its beginning, or resumes a state of it just loaded."""
         epoch = operator.index(epoch)
         self._move_to(epoch)
         if self._resumption is not None and self._resumption.epoch == epoch:
@@ -142,8 +130,7 @@ class EpochLoader(DataLoader[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON.
 
-        Raises:
-            ValueError: with ``in_order=False``: which batches came first is known to nobody.
+        A ``ValueError`` with ``in_order=False``: which batches came first is known to nobody.
         """
         if getattr(self, "in_order", True) is False and self.num_workers:
             raise ValueError(
@@ -158,7 +145,7 @@ class EpochLoader(DataLoader[Any]):
         elif isinstance(self.dataset, IterableDataset):
             state |= {} if self.epoch is None else {"epoch": self.epoch}
             state["order"] = self._order
-        if _has_states(self.dataset_obj):
+        if has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state if self._data is None else state | {"data": self._data}
 
@@ -166,11 +153,8 @@ class EpochLoader(DataLoader[Any]):
         """The next pass resumes after the last batch delivered when ``state`` was taken.
 
         After the last batch of an epoch that pass is empty, and the one after it starts the next epoch. Of an iterable
-        dataset, the batches before are read again and dropped.
-
-        Raises:
-            ValueError: if the order, the batch size or, of files, the samples differ, of a stream also the number of workers, which its order follows
-                from; if the sampler is not an ``EpochSampler``; or if it is no state of a loader.
+        dataset, the batches before are read again and dropped. A ``ValueError`` if the order, the batch size or, of files,
+        the samples differ, of a stream also the number of workers; if the sampler is no ``EpochSampler``; if it is no state of a loader.
         """
         if "batches" not in state:
             raise ValueError(f"this is no state of a loader: it has {sorted(state) or 'nothing'}, and no batches")
@@ -203,7 +187,7 @@ class EpochLoader(DataLoader[Any]):
                 f"{type(self.sampler).__name__} cannot resume within an epoch: use a sampler of dataloader_expert.samplers"
             )
         self.sampler_obj.load_state_dict(state["sampler"])
-        if _has_states(self.dataset_obj):
+        if has_states(self.dataset_obj):
             self.dataset_obj.restore(state["dataset"])
         else:
             for own in wrapped(self.dataset_obj):
@@ -215,13 +199,8 @@ class EpochLoader(DataLoader[Any]):
     @functools.cached_property
     def _data(self) -> str | None:
         """A digest of which samples these are: of those of files, and of which part of a dataset; None if nothing is known."""
-        known = []
-        for own in wrapped(self.dataset_obj):
-            if isinstance(own, Subset):
-                known.append(_digest(own.indices))
-            elif isinstance(own, SourceDataset):
-                known.append(own.identity())
-        return " of ".join(known) or None
+        known = [own for own in wrapped(self.dataset_obj) if isinstance(own, Subset | SourceDataset)]
+        return " of ".join(_digest(o.indices) if isinstance(o, Subset) else o.identity() for o in known) or None
 
     @property
     def _order(self) -> dict[str, Any]:
@@ -277,9 +256,8 @@ class EpochLoader(DataLoader[Any]):
         """Sets the random states of samples and workers to those at the beginning of this epoch."""
         followers: list[Any] = [own for own in wrapped(self.dataset) if isinstance(own, SeededSamples)]
         followers += [self.collate_fn] if hasattr(self.collate_fn, "set_epoch") else []
-        epoch = self.epoch
-        for own in followers if epoch is not None else ():
-            own.set_epoch(epoch)
+        for own in followers if self.epoch is not None else ():
+            own.set_epoch(self.epoch)
         sampler = self.sampler_obj
         if self.seed is None or self.generator is None or sampler is None:
             return
@@ -337,14 +315,13 @@ class _Placed:
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Any]:
-        places = itertools.count(*self._places)
-        epoch = self._dataset.epoch
+        places, epoch = itertools.count(*self._places), self._dataset.epoch
         for batch in self._batches:
             indices = batch.tolist() if self._whole and hasattr(batch, "tolist") else batch
             yield list(placed(indices, epoch, places)) if self._whole else next(placed([batch], epoch, places))
 
 
-def _has_states(dataset: Any) -> bool:
+def has_states(dataset: Any) -> bool:
     """Whether a dataset saves and restores its state; an attribute ``state`` alone may be anything."""
     return callable(getattr(dataset, "state", None)) and callable(getattr(dataset, "restore", None))
 

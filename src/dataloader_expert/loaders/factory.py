@@ -7,8 +7,9 @@ import logging
 import math
 import multiprocessing
 import pickle
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
 from dataloader_expert.samplers.base import EpochSampler
+from dataloader_expert.samplers.ranks import grouped
 from dataloader_expert.samplers.rules import given, one_of, whole
 
 logger = logging.getLogger(__name__)
@@ -36,11 +38,9 @@ class DataLoaderConfig:
     Attributes:
         batch_size: samples per batch, per rank; None: single samples, not batched.
         shuffle: a new order every epoch, from ``seed``.
-        num_workers: worker processes.
+        num_workers, prefetch_factor, drop_last, multiprocessing_context: as of ``DataLoader``.
         pin_memory: None: if CUDA is available.
-        prefetch_factor: batches that each worker prefetches; unused without workers.
         persistent_workers: None: True with workers.
-        drop_last: leave out a smaller last batch.
         seed: of order and workers.
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds to wait for a batch of the workers; 0: no limit.
@@ -49,7 +49,6 @@ class DataLoaderConfig:
             too) and has to shard itself.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
             across workers here: as with torch, this is up to the function.
-        multiprocessing_context: start method: ``"fork"``, ``"spawn"`` or ``"forkserver"``; None: the default.
         seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
             ranks: the global random states are set before each sample, and restored after the batch. None: if the
             dataset's code names a source of random numbers (:func:`may_draw`). False: as with torch.
@@ -80,20 +79,13 @@ class DataLoaderConfig:
         whole(0, num_workers=self.num_workers, seed=self.seed)
         if self.seed >= 1 << 64:
             raise ValueError(f"seed is {self.seed}; torch takes seeds below 2**64")
-        flags = {"shuffle": self.shuffle, "drop_last": self.drop_last, "in_order": self.in_order}
-        flags |= given(
-            pin_memory=self.pin_memory,
-            persistent_workers=self.persistent_workers,
-            distributed=self.distributed,
-            seed_samples=self.seed_samples,
-        )
-        one_of((True, False), **flags)
-        for name, batches in (("sampler", False), ("batch_sampler", True)):
+        one_of((True, False), shuffle=self.shuffle, drop_last=self.drop_last, in_order=self.in_order)
+        flags = ("pin_memory", "persistent_workers", "distributed", "seed_samples")
+        one_of((True, False), **given(**{name: getattr(self, name) for name in flags}))
+        for name, other, yields in (("sampler", "batch_sampler", "batches"), ("batch_sampler", "sampler", "indices")):
             own = getattr(self, name)
-            if isinstance(own, EpochSampler | BatchSampler) and gives_batches(own) != batches:
-                raise ValueError(
-                    f"{name}={type(own).__name__} yields {'indices' if batches else 'batches'}: pass it as {'sampler' if batches else 'batch_sampler'}="
-                )
+            if isinstance(own, EpochSampler | BatchSampler) and gives_batches(own) != (name == "batch_sampler"):
+                raise ValueError(f"{name}={type(own).__name__} yields {yields}: pass it as {other}=")
         whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))
         if not (math.isfinite(self.timeout) and self.timeout >= 0):
             raise ValueError(f"timeout is {self.timeout}; it must be a number of seconds, at least 0")
@@ -103,15 +95,21 @@ class DataLoaderConfig:
             raise ValueError("sampler and batch_sampler exclude each other: pass one of them")
 
 
+def check_names(of: str, settings: Collection[str], own: Collection[str]) -> None:
+    """Names of settings given to a function, which has ``own`` too; a ``TypeError`` says what another may have meant."""
+    names = [f.name for f in fields(DataLoaderConfig)]
+    for name in sorted(set(settings) - set(names)):
+        close = get_close_matches(name, [*names, *own], 1)
+        raise TypeError(f"{of}() has no argument {name!r}" + (f": did you mean {close[0]!r}?" if close else ""))
+
+
 class DataLoaderFactory:
     """Makes DataLoaders that are reproducible, sharded and resumable: see :class:`EpochLoader`.
 
     Order, contents and worker seeds of every epoch are those of ``DataLoader(dataset, shuffle=…,
     generator=create_seeded_generator(seed))``. Tensors and lists of tensors are gathered by the batch. Random choices
     of a dataset do not depend on the worker. An epoch is sharded across ranks, an iterable dataset across workers too.
-
-    Args:
-        collator_registry: None: the process's own.
+    Collators come from ``collator_registry``, by default the process's own.
     """
 
     def __init__(self, collator_registry: CollatorRegistry | None = None) -> None:
@@ -125,14 +123,11 @@ class DataLoaderFactory:
         tokenizer: Any = None,
         data_collator: Callable[[Any], Any] | None = None,
     ) -> EpochLoader:
-        """A loader of ``dataset``.
+        """A loader of ``dataset``: map-style, iterable, or a list; an empty one gives no batches.
 
         Args:
-            dataset: map-style, iterable, or a list; a list of tensors of one shape is read as a ``TensorDataset``. An
-                empty one gives no batches.
-            config: None: the defaults.
-            task_spec: selects a collator if neither ``data_collator`` nor ``config.collate_fn`` is given.
-            tokenizer: of that collator.
+            dataset: a list of tensors of one shape is read as a ``TensorDataset``.
+            task_spec, tokenizer: of the collator, if neither ``data_collator`` nor ``config.collate_fn`` is given.
             data_collator: takes precedence over all other collate functions.
 
         Raises:
@@ -211,14 +206,13 @@ class DataLoaderFactory:
     def _sampler(self, dataset: Any, config: DataLoaderConfig) -> Sampler[int]:
         num_replicas, rank = ranks_asked(config.distributed)
         shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
-        return (
-            TorchShuffleSampler(dataset, config.seed, **shard) if config.shuffle else OrderedSampler(dataset, **shard)
-        )
+        seeded = config.shuffle
+        return TorchShuffleSampler(dataset, config.seed, **shard) if seeded else OrderedSampler(dataset, **shard)
 
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
     """World size and rank; None: those of the process group when a pass begins."""
-    if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if distributed and not grouped():
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
     return (1, 0) if distributed is False else (None, None)
 

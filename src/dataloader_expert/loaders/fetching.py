@@ -34,7 +34,7 @@ class Patience:
     """When to retry and when to give up."""
 
     timeout: float = 30.0
-    """Seconds without a byte, after which a connection is closed."""
+    """Seconds without a byte, after which a connection is closed and reopened."""
     retries: int = 5
     """Consecutive attempts without a byte, after the first."""
     wait: float = 0.5
@@ -116,17 +116,17 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
                     return
                 raise ConnectionError(f"the connection ended {due - came} bytes early")
         except urllib.error.HTTPError as e:
+            why, pause = f"the server answers {e.code} {e.reason}", _retry_after(e.headers)
             if e.code == 416 and done:  # asked for what is behind the last byte
                 total = e.headers.get("Content-Range", "").removeprefix("bytes */")
                 if total.isdigit() and int(total) != done:
                     raise StreamError(f"{url}: it changed while it was read, behind byte {done}") from None
                 return
             if e.code not in WORTH_ANOTHER:
-                raise StreamError(f"{url}: the server answers {e.code} {e.reason}") from None
-            why, pause = f"the server answers {e.code} {e.reason}", _retry_after(e.headers)
+                raise StreamError(f"{url}: {why}") from None
+        except StreamError:
+            raise
         except (OSError, http.client.HTTPException) as e:
-            if isinstance(e, StreamError):
-                raise
             why, pause = str(getattr(e, "reason", None) or e or type(e).__name__), None
         failures += 1
         if failures > patience.retries:

@@ -13,11 +13,8 @@ def keep_freed_memory(worker: int = 0) -> bool:
     """Makes this process reuse the memory that it frees; returns whether its C library supports that.
 
     glibc returns the top of its heap to the kernel when some hundred kilobytes of it are free, so that samples of
-    megabytes may get new, zeroed pages each time. Call it once in a process, or pass it as ``worker_init_fn``. The
-    process may hold up to 1 GiB more than it uses. Source: mallopt(3).
-
-    Args:
-        worker: the worker's id, which has no effect.
+    megabytes may get new, zeroed pages each time. Call it once in a process, or pass it as ``worker_init_fn``, which gives it
+    the worker's id. The process may hold up to 1 GiB more than it uses. Source: mallopt(3).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

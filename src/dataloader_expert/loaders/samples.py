@@ -73,9 +73,8 @@ def memory_of(block: Block) -> int:
 class SourceDataset(Dataset[Any]):
     """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
 
-    Of unsigned integers, uint16 and uint32 become int32 and int64; uint64 stays, except for the label.
-
-    Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process.
+    Of unsigned integers, uint16 and uint32 become int32 and int64; uint64 stays, except for the label. Blocks of many
+    samples (row groups, shards) are kept decoded up to 256 MiB a process.
 
     Args:
         source: of the samples.
@@ -242,11 +241,7 @@ class SourceDataset(Dataset[Any]):
         values = column.values
         if isinstance(values, list):
             picked = [values[row] for row in rows.tolist()]
-            if not all(isinstance(v, str) for v in picked):
-                return None
-            part = np.empty(len(rows), object)
-            part[:] = picked
-            return part
+            return np.array(picked, object) if all(isinstance(v, str) for v in picked) else None
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "biufc" or values.ndim > 3:
             return None
         part = values[rows]
@@ -281,13 +276,12 @@ class SourceDataset(Dataset[Any]):
 
     def _whole(self, block: Block) -> dict[str, Column]:
         """The columns of a block of a table: those of the source, whose values are missing where a file lacks the column."""
-        absent = np.ones(block.samples, bool)
-        return {
-            f.name: block.columns[f.name]
-            if f.name in block.columns
-            else Column(np.zeros(block.samples) if _is_number(f) else [None] * block.samples, absent)
-            for f in self.source.fields
-        }
+
+        def absent(field: Field) -> Column:
+            values: Any = np.zeros(block.samples) if _is_number(field) else [None] * block.samples
+            return Column(values, np.ones(block.samples, bool))
+
+        return {f.name: block.columns.get(f.name) or absent(f) for f in self.source.fields}
 
     def _sample(self, index: int) -> dict[str, Any]:
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
@@ -306,23 +300,21 @@ class SourceDataset(Dataset[Any]):
         return sample
 
     def _value(self, name: str, column: Any, row: int) -> Any:
-        value = column.values[row]
+        value, absent = column.values[row], column.nulls is not None and bool(column.nulls[row])
         if name == self.source.label and self.codes is not None:
             plain = value.item() if hasattr(value, "item") else value
-            missing = plain is None or (column.nulls is not None and column.nulls[row])
-            if missing or plain == -1:  # by custom also a label that is withheld
+            if plain is None or absent or plain == -1:  # by custom also a label that is withheld
                 return torch.tensor(-1)
             called = self.source.class_name(plain)
             if called not in self.codes:
                 text = f"its {name} is {called!r}, which is none of the {len(self.codes)} classes"
                 raise Unreadable("label-out-of-range", text, field=name)
             return torch.tensor(self.codes[called])
-        absent = column.nulls is not None and bool(column.nulls[row])
-        if name in self.nullable and isinstance(value, np.generic | bool | int | float):
-            return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
-        field = self.source.field(name) if value is None and name in self.nullable else None
-        if field is not None and _is_number(field):
-            return torch.tensor(float("nan"), dtype=torch.float64)
+        if name in self.nullable:
+            field = self.source.field(name) if value is None else None
+            if isinstance(value, np.generic | bool | int | float) or (field is not None and _is_number(field)):
+                number = float("nan") if absent or value is None else float(value)
+                return torch.tensor(number, dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
     def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:

@@ -31,15 +31,10 @@ def create_seeded_generator(seed: int) -> torch.Generator:
 
 
 def set_random_seed(seed: int, deterministic: bool = False) -> None:
-    """Seeds ``random``, numpy and torch on all devices, and prints the seed.
+    """Seeds ``random``, numpy and torch on all devices, and prints the seed: in [0, 2^32), else a ``ValueError``.
 
-    Args:
-        seed: in [0, 2^32).
-        deterministic: also use deterministic kernels of cuDNN, cuBLAS and torch; they are slower, and operations
-            without one raise. False restores the settings from before an earlier call changed them.
-
-    Raises:
-        ValueError: if ``seed`` is not in [0, 2^32).
+    With ``deterministic``, cuDNN, cuBLAS and torch use deterministic kernels; they are slower, and operations without one
+    raise. Without, the settings from before an earlier call changed them are restored.
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {seed}; it must be in [0, 2**32), as numpy takes it")
@@ -47,17 +42,13 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)  # of every device too
-    if deterministic and not _before:
-        _before.append(_settings())
+    said = "Fast mode: some kernels of the GPU are non-deterministic; pass deterministic=True to rule them out"
     if deterministic:
+        said = "Fully deterministic mode enabled: slower, and what has no deterministic kernel raises"
+        _before[:] = _before or [_settings()]
         _set((True, False, True, False, ":4096:8"))
     elif _before:
         _set(_before.pop())
-    said = (
-        "Fully deterministic mode enabled: slower, and what has no deterministic kernel raises"
-        if deterministic
-        else "Fast mode: some kernels of the GPU are non-deterministic; pass deterministic=True to rule them out"
-    )
     print(f"Random seed set to {seed}\n{said}")  # noqa: T201  # it says so on the terminal: what it is known by
 
 
@@ -123,12 +114,9 @@ class FollowsEpoch:
 class SeededSamples(FollowsEpoch, Dataset[Any]):
     """A map-style dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
 
-    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. If an index
-    occurs several times in an epoch, as with weighted draws, its place in the order counts too
-    (:class:`~dataloader_expert.samplers.draws.Draw`), so that each draw has an augmentation of its own.
-
-    A loader that names draws sets ``expects_draws``: for indices without one, because a trainer replaced its sampler, a
-    counter of this process and the worker's seed are used instead.
+    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader that
+    names draws (:class:`~dataloader_expert.samplers.draws.Draw`) sets ``expects_draws``: for indices without one, because a
+    trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
     """
 
     def __init__(self, dataset: Any, seed: int) -> None:
@@ -145,9 +133,8 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
         with states_kept():
-            kept = [
-                sample for index in indices for sample in self._read(index, _named(index, epoch) + self._unnamed(index))
-            ]
+            read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
+        kept = [sample for samples in read for sample in samples]
         if len(indices) and not kept:
             raise NothingReadable(indices)
         return kept
@@ -173,9 +160,8 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
 
 def _named(index: Any, epoch: int) -> tuple[int, ...]:
     """The epoch of a draw, and its place if it has one."""
-    if not isinstance(index, Draw):
-        return (epoch,)
-    return (index.epoch, index.place) if index.place else (index.epoch,)
+    named = isinstance(index, Draw)
+    return (index.epoch, index.place) if named and index.place else (index.epoch if named else epoch,)
 
 
 def shared(values: int | list[int]) -> torch.Tensor:

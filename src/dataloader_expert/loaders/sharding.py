@@ -94,8 +94,7 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
     def _watched(self, asked: _Asked, worker: int) -> Iterator[Any]:
         """The elements of the dataset; until the first, it is observed whether it asks for its worker.
 
-        All processes begin with one random state, so that a stream which shuffles itself is the same in all; if it
-        shards itself, each process gets a state of its own.
+        If it does, it shards itself, and each process gets a random state of its own, else all have the same.
         """
         if get_worker_info() is None:  # in the main process there is no worker to ask for
             yield from self.dataset
@@ -106,11 +105,11 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
         if asked.seen:
             set_states(self._own_seed(worker))
             if self.num_replicas > 1 and not self.own_ranks:
-                logger.warning(
+                text = (
                     "%s shards itself across workers, and its code does not ask for its rank: what each worker reads is sharded across "
-                    "the ranks. If it shards itself across ranks too, set shards_itself = True on it",
-                    type(self.dataset).__name__,
+                    "the ranks. If it shards itself across ranks too, set shards_itself = True on it"
                 )
+                logger.warning(text, type(self.dataset).__name__)
         if first is not _NOTHING:
             yield first
             yield from iterator

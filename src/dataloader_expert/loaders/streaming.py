@@ -48,9 +48,7 @@ class StreamingDataset(IterableDataset[Any]):
         parse: a line (bytes, without its end) to a sample; None: by the name.
         shuffle: False: URLs and samples in stored order.
         seed: of both.
-        timeout: seconds without a byte after which the connection is reopened.
-        retries: consecutive attempts without a byte, after the first.
-        wait: seconds before the second attempt, doubled each time.
+        timeout, retries, wait: as of :class:`~dataloader_expert.loaders.fetching.Patience`.
         num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
         shard_by: ``"samples"``: ranks as above; ``"urls"``: whole URLs per rank if there are enough, which reads less,
             but ranks get equally many samples only if the URLs hold equally many.
@@ -108,17 +106,10 @@ class StreamingDataset(IterableDataset[Any]):
 
     def stream_order(self) -> dict[str, Any]:
         """What the order follows from, ready for JSON."""
-        names = zlib.crc32(
-            "\n".join(_path(url).rsplit("/", 1)[-1] for url in self.urls).encode()
-        )  # they may lie elsewhere
+        names = "\n".join(_path(url).rsplit("/", 1)[-1] for url in self.urls)  # they may lie elsewhere
+        order = {"urls": len(self.urls), "names_of_urls": zlib.crc32(names.encode())}
         shuffled = {"seed": self.seed, "buffer_size": self.buffer_size} if self.shuffle else {}
-        return {
-            **shuffled,
-            "urls": len(self.urls),
-            "names_of_urls": names,
-            "part": list(self._part or ()),
-            "shard_by": self.shard_by,
-        }
+        return {**shuffled, **order, "part": list(self._part or ()), "shard_by": self.shard_by}
 
     @property
     def num_replicas(self) -> int:
@@ -141,30 +132,11 @@ class StreamingDataset(IterableDataset[Any]):
         self._resumed = None
 
     def stream_from_url(self, url: str) -> Iterator[Any]:
-        """The samples of one URL in stored order.
-
-        Raises:
-            StreamError: if it cannot be read to its end, or a line is not a sample.
-        """
+        """The samples of one URL in stored order; a ``StreamError`` if it ends too early, or a line is not a sample."""
         lines = read_lines(url, self.patience)
         name = _path(url).removesuffix(".gz")
         if self.parse is None and name.endswith((".csv", ".tsv")):
-            text = (line.decode("utf-8-sig" if not number else "utf-8") for number, line in enumerate(lines))
-            rows = csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
-            try:
-                for row in rows:
-                    if None in row or None in row.values():
-                        fields = (
-                            len(row) + len(row.get(None) or ()) - 1
-                            if None in row
-                            else sum(v is not None for v in row.values())
-                        )
-                        raise StreamError(
-                            f"{url}: line {rows.line_num} has {fields} fields, the header {len(rows.fieldnames or ())}"
-                        )
-                    yield row
-            except (ValueError, csv.Error) as e:
-                raise StreamError(f"{url}: line {rows.line_num + 1} is not a sample: {e}") from None
+            yield from _rows(url, lines, "\t" if name.endswith(".tsv") else ",")
             return
         parse: Callable[[bytes], Any] = json.loads if name.endswith((".jsonl", ".ndjson")) else bytes.decode
         parse = self.parse or parse
@@ -200,8 +172,7 @@ class StreamingDataset(IterableDataset[Any]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass resumes at ``state``; URLs with samples in the buffer are read again.
 
-        Raises:
-            ValueError: if ``state`` is of another seed, of other URLs or of URLs in another order.
+        A ``ValueError`` if ``state`` is of another seed, of other URLs or of URLs in another order.
         """
         taken, own = dict(state.get("order") or {}), self._order()
         for name in sorted(taken.keys() & own.keys()):
@@ -211,6 +182,24 @@ class StreamingDataset(IterableDataset[Any]):
         self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None
+
+
+def _rows(url: str, lines: Iterator[bytes], delimiter: str) -> Iterator[dict[str, str]]:
+    """The rows of a table, under the names in its first line."""
+    rows = csv.reader(
+        (line.decode("utf-8" if at else "utf-8-sig") for at, line in enumerate(lines)), delimiter=delimiter
+    )
+    behind = 0
+    try:
+        header = next(rows, [])
+        behind = rows.line_num
+        for row in filter(None, rows):
+            if len(row) != len(header):
+                raise StreamError(f"{url}: line {rows.line_num} has {len(row)} fields, the header {len(header)}")
+            yield dict(zip(header, row, strict=True))
+            behind = rows.line_num
+    except (ValueError, csv.Error) as e:
+        raise StreamError(f"{url}: line {behind + 1} is not a sample: {e}") from None
 
 
 def _path(url: str) -> str:

@@ -57,19 +57,9 @@ class TaskSpec:
     @classmethod
     def vision_tiny(cls) -> TaskSpec:
         """Classification of images of 32 x 32 pixels into four classes."""
-        return cls(
-            "vision_tiny",
-            "vision_classification",
-            "encoder_only",
-            ["pixel_values"],
-            "labels",
-            "cross_entropy",
-            ["loss", "accuracy"],
-            additional_config={"num_classes": 4},
-            modality="vision",
-            input_schema={"image_size": [3, 32, 32], "channels_first": True},
-            output_schema={"num_classes": 4},
-        )
+        images = {"image_size": [3, 32, 32], "channels_first": True}
+        named = ("vision_tiny", "vision_classification", "encoder_only", ["pixel_values"], "labels", "cross_entropy")
+        return cls(*named, ["loss", "accuracy"], {}, {"num_classes": 4}, "vision", images, {"num_classes": 4})
 
     @property
     def task_name(self) -> str:
@@ -84,16 +74,13 @@ class TaskSpec:
     def from_dict(values: dict[str, Any]) -> TaskSpec:
         """The task that ``values`` describe; unknown keys are ignored.
 
-        Raises:
-            KeyError: if ``name``, ``task_type``, ``model_family`` or ``loss_type`` is missing.
+        A ``KeyError`` if ``name``, ``task_type``, ``model_family`` or ``loss_type`` is missing.
         """
         required = ("name", "task_type", "model_family", "loss_type")
         if missing := [name for name in required if name not in values]:
             raise KeyError(f"a task needs {', '.join(required)}; {', '.join(missing)} missing")
-        needed = {name: values[name] for name in required}
-        open_ones: dict[str, Any] = {"input_fields": [], "target_field": None, "metrics": []}
         given = {f.name: values[f.name] for f in fields(TaskSpec) if f.name in values}
-        return TaskSpec(**{**open_ones, **given, **needed})
+        return TaskSpec(**{"input_fields": [], "target_field": None, "metrics": [], **given})
 
     def is_text(self) -> bool:
         """Whether the modality is text."""
@@ -123,19 +110,9 @@ def _tiny_text(
     name: str, task_type: str, family: str, metrics: list[str], config: dict[str, Any], output: dict[str, Any]
 ) -> TaskSpec:
     """A task on texts of 128 tokens."""
-    return TaskSpec(
-        name,
-        task_type,
-        family,
-        ["input_ids", "attention_mask"],
-        "labels",
-        "cross_entropy",
-        metrics,
-        {"pad_token_id": 0},
-        config,
-        input_schema={"max_seq_len": 128, "vocab_size": 50257},
-        output_schema=output,
-    )
+    texts, special = {"max_seq_len": 128, "vocab_size": 50257}, {"pad_token_id": 0}
+    named = (name, task_type, family, ["input_ids", "attention_mask"], "labels", "cross_entropy", metrics)
+    return TaskSpec(*named, special, config, "text", texts, output)
 
 
 def get_default_task_specs() -> dict[str, TaskSpec]:

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
 from dataloader_expert.loaders.collate import Gathered
-from dataloader_expert.samplers.base import IndexSampler
+from dataloader_expert.samplers.base import IndexSampler, portions
 
 
 class TensorRows(TensorDataset):
@@ -42,25 +42,20 @@ def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 def stacked(tensors: list[torch.Tensor]) -> TensorRows:
     """Tensors of one shape and dtype as a dataset of one-tuples."""
-    if not tensors:
-        return TensorRows()
-    kinds = {(tuple(t.shape), t.dtype) for t in tensors}
+    kinds = {f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in tensors}
     if len(kinds) > 1:
-        shown = sorted(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in kinds)
         raise ValueError(
-            f"a list of tensors of several shapes or dtypes: {', '.join(shown[:4])}; pass a collate function that pads them, "
-            "or dictionaries and CollatorRegistry.get_instance().get_collator(collator_name='sequence')"
+            f"a list of tensors of several shapes or dtypes: {', '.join(sorted(kinds)[:4])}; pass a collate function that "
+            "pads them, or dictionaries and CollatorRegistry.get_instance().get_collator(collator_name='sequence')"
         )
-    return TensorRows(torch.stack(tensors))
+    return TensorRows(torch.stack(tensors)) if tensors else TensorRows()
 
 
 def by_batch(dataset: Any) -> Any:
     """The same dataset, read by the batch if it is a ``TensorDataset`` or a ``Subset`` of one."""
-    if type(dataset) is TensorDataset:
-        return TensorRows(*dataset.tensors)
     if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
-        return Subset(TensorRows(*dataset.dataset.tensors), dataset.indices)
-    return dataset
+        return Subset(by_batch(dataset.dataset), dataset.indices)
+    return TensorRows(*dataset.tensors) if type(dataset) is TensorDataset else dataset
 
 
 class Slices:
@@ -70,7 +65,7 @@ class Slices:
         self.sampler, self.size, self.drop_last = sampler, size, drop_last
 
     def __len__(self) -> int:
-        return len(self.sampler) // self.size if self.drop_last else -(-len(self.sampler) // self.size)
+        return portions(len(self.sampler), self.size, self.drop_last)
 
     def __iter__(self) -> Iterator[Any]:
         rest: Any = None

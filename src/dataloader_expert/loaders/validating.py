@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Subset
 
+from dataloader_expert.loaders.building import twin
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import samplers_of, wrapped
+from dataloader_expert.loaders.epochs import has_states, samplers_of, wrapped
 from dataloader_expert.loaders.jasper.batches import check_ranges, check_shapes
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.layouts.images import GenericImageDataset
@@ -25,10 +25,7 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
 
     The batch is made in this process, and random states are restored: the loader's batches do not change. Of a JASPER
     loader all nine keys are checked, clusters and tiers too; of others, that tensors agree in their batch dimension and
-    are finite, and that labels are existing classes.
-
-    Raises:
-        AssertionError: naming the key and its fault; also if there is no batch.
+    are finite, and that labels are existing classes. An ``AssertionError`` names the key and its fault, or that there is no batch.
     """
     if not isinstance(loader, DataLoader):
         raise TypeError(f"loader is a {type(loader).__name__}; pass a DataLoader")
@@ -37,10 +34,10 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
     own = next((d for d in datasets if isinstance(d, JASPERSteeringDataset)), None)
     if own is not None:
         check_shapes(batch)
-        _check_any(batch)
+    _check_any(batch)
+    if own is not None:
         check_ranges(batch, len(own.centroid_embs))
         return True
-    _check_any(batch)
     for dataset in datasets:
         if isinstance(dataset, SourceDataset):
             # with or without the fields that vary, which functools.partial gives it
@@ -59,9 +56,7 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
 def _first(loader: DataLoader[Any]) -> Any:
     with _undisturbed(loader):
         try:
-            plain = copy.copy(loader)  # not made anew: a class of its own may take other arguments
-            vars(plain).update(num_workers=0, timeout=0, _iterator=None)
-            batch = next(iter(plain), None)
+            batch = next(iter(twin(loader, num_workers=0, timeout=0)), None)
         except (RuntimeError, ValueError) as error:
             raise AssertionError(f"the first batch could not be made: {error}") from error
     if batch is None:
@@ -72,27 +67,19 @@ def _first(loader: DataLoader[Any]) -> Any:
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
     """Restores global random states, generators, and the positions of samplers and datasets."""
-    samplers = [s for s in samplers_of(loader) if isinstance(s, EpochSampler)]
-    datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
-    kept = [vars(s).copy() for s in samplers]
-    states = [d.state() for d in datasets]
-    progress = getattr(loader, "progress", None)
-    delivered = progress.batches if progress is not None else 0
-    drawing = (getattr(d, "generator", None) for d in (loader, *samplers_of(loader)))
-    generators = [g for g in drawing if isinstance(g, torch.Generator)]
-    drawn = [g.get_state() for g in generators]
-    try:
-        with states_kept():
-            yield
-    finally:
-        for generator, its in zip(generators, drawn, strict=True):
-            generator.set_state(its)
-        for sampler, values in zip(samplers, kept, strict=True):
-            vars(sampler).update(values)
-        for dataset, state in zip(datasets, states, strict=True):
-            dataset.restore(state)
-        if progress is not None:
-            progress.batches = delivered
+    with ExitStack() as undo:
+        if (progress := getattr(loader, "progress", None)) is not None:
+            undo.callback(setattr, progress, "batches", progress.batches)
+        for dataset in wrapped(loader.dataset):
+            if has_states(dataset):
+                undo.callback(dataset.restore, dataset.state())
+        for one in (loader, *samplers_of(loader)):
+            if isinstance(one, EpochSampler):
+                undo.callback(vars(one).update, vars(one).copy())
+            if isinstance(generator := getattr(one, "generator", None), torch.Generator):
+                undo.callback(generator.set_state, generator.get_state())
+        undo.enter_context(states_kept())
+        yield
 
 
 def _check_any(batch: Any) -> None:
@@ -105,7 +92,9 @@ def _check_any(batch: Any) -> None:
     if len(set(sizes.values())) > 1:
         raise AssertionError(f"tensors differ in their batch dimension: {sizes}")
     for name, tensor in tensors.items():
-        _finite(tensor, name)
+        for fault, found in (("NaN", torch.isnan), ("Inf", torch.isinf)):
+            if tensor.is_floating_point() and found(tensor).any():
+                raise AssertionError(f"{fault} detected in {name}")
 
 
 def _check_fields(batch: Any, dataset: SourceDataset) -> None:
@@ -128,12 +117,3 @@ def _classes(labels: Any, count: int, name: str) -> None:
     if least < 0 or most >= count:
         bad = least if least < 0 else most
         raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing label")
-
-
-def _finite(tensor: torch.Tensor, name: str) -> None:
-    if not tensor.is_floating_point() or not tensor.numel():
-        return
-    if torch.isnan(tensor).any():
-        raise AssertionError(f"NaN detected in {name}")
-    if torch.isinf(tensor).any():
-        raise AssertionError(f"Inf detected in {name}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, portions
 from dataloader_expert.samplers.ordering import (
     TOGETHER,
     Indices,
@@ -32,16 +32,12 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
     frequent one, while the others are reshuffled and repeat.
 
     Args:
-        labels: one class per sample: sequence, array or tensor, [samples].
-        classes_per_batch: P, at most the number of classes; None: all.
-        samples_per_class: K.
-        seed: of all random choices.
+        labels: one class per sample: sequence, array or tensor, [samples]; without any, a ``ValueError``.
+        classes_per_batch: P, from 1 to the number of classes; None: all.
+        samples_per_class: K, at least 1.
         drop_last: see above; with ``classes_per_batch``: leave out batches that do not fill a whole round of the ranks.
         shuffle: False: the samples of a class in stored order.
-        num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: without labels; if P exceeds the number of classes; if P or K is below 1.
+        seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
     repeats = True
@@ -71,13 +67,12 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         self._all = classes_per_batch is None
         self._members = grouped_by(codes)
         if self._all:
-            per_class = self._counts // samples_per_class if drop_last else -(-self._counts // samples_per_class)
-            self._batches = int(per_class.min() if drop_last else per_class.max())
+            count = int(self._counts.min() if drop_last else self._counts.max())
+            self._batches = portions(count, samples_per_class, drop_last)
         else:
             self._batches = max(1, len(codes) // (p * samples_per_class))
         self._shape = {"classes_per_batch": p, "samples_per_class": samples_per_class, "samples": len(codes)}
-        self._shape["labels"] = summed_up(codes)
-        self._shape |= {"batches": self._batches, "shuffle": shuffle}
+        self._shape |= {"labels": summed_up(codes), "batches": self._batches, "shuffle": shuffle}
 
     @property
     def batches(self) -> int:

@@ -45,7 +45,8 @@ class EpochSampler(Sampler[T]):
             choices depend on the draw.
 
     Raises:
-        ValueError: if ``seed`` is negative or ``rank`` is not below ``num_replicas``.
+        ValueError: as of all samplers, naming an argument that breaks its rule, such as a negative ``seed`` or a
+            ``rank`` not below ``num_replicas``.
     """
 
     repeats = False
@@ -100,20 +101,14 @@ class EpochSampler(Sampler[T]):
         self._move(0)
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
-        """The position of this rank in its epoch.
+        """The position of this rank in its epoch, behind ``taken`` items (indices; batches of a batch sampler).
 
-        Args:
-            taken: items (indices; batches of a batch sampler) that training has consumed. None: those yielded, which
-                includes what DataLoader workers have prefetched.
+        None: behind those yielded, which include what DataLoader workers have prefetched and training not yet consumed.
         """
         return {**self._identity(), "epoch": self.epoch, "taken": self._taken if taken is None else taken}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass resumes at ``state``.
-
-        Raises:
-            ValueError: if ``state`` is of another sampler, seed, number of samples or world size, or no state.
-        """
+        """The next pass resumes at ``state``; a ``ValueError`` if it is of another sampler, seed, data or world size, or no state."""
         if not {"epoch", "taken"} <= state.keys() or int(state["taken"]) < 0:
             raise ValueError(f"this is no state of a sampler, which has an epoch and the number taken in it: {state}")
         for name, value in self._identity().items():
@@ -148,12 +143,16 @@ class EpochSampler(Sampler[T]):
 
     def _share(self, total: int) -> int:
         """Items per rank if an epoch has ``total``."""
-        whole, rest = divmod(total, self.num_replicas)
-        return whole + bool(rest and not self.drop_last)
+        return portions(total, self.num_replicas, self.drop_last)
 
     def _rng(self, *more: int) -> np.random.Generator:
         """The generator of this epoch, or of its part ``more``."""
         return np.random.Generator(np.random.SFC64([self.seed, self.epoch, *more]))
+
+
+def portions(total: int, size: int, drop_last: bool) -> int:
+    """Of ``total`` items the portions of ``size``, with the smaller last one unless it is dropped."""
+    return total // size if drop_last else -(-total // size)
 
 
 @functools.cache
@@ -253,7 +252,7 @@ class IndexSampler(EpochSampler[int]):
 
 
 class Plan:
-    """``count`` batches, of which ``made`` makes ``per_block`` when they are asked for: an epoch is never in memory.
+    """``count`` batches, of which ``per_block`` are made when they are asked for: an epoch is never in memory.
 
     ``made`` returns the batches from its first argument up to its second, the same whenever it is called.
     """
@@ -299,7 +298,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         start, world, rank = self._begin(), self.num_replicas, self.rank
         plan = self._plan()
-        for i in range(start, self._share(len(plan)) if len(plan) else 0):
+        for i in range(start, self._share(len(plan))):
             self._taken += 1
             at = rank + i * world
             batch = plan.batch(at % len(plan))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
-from dataloader_expert.samplers.rules import integers
+from dataloader_expert.samplers.rules import integers, summed_up
 
 
 class BlockShuffleSampler(IndexSampler):
@@ -20,16 +19,13 @@ class BlockShuffleSampler(IndexSampler):
     ``mixed_blocks`` of them fit into its cache. The cost is less mixing: a batch holds samples of at most so many blocks.
 
     Args:
-        sizes: samples of each block, in the order of the data set, [blocks].
-        mixed_blocks: blocks that are shuffled together; all of them: a full shuffle.
+        sizes: samples of each block, at least 0, in the order of the data set, [blocks].
+        mixed_blocks: blocks that are shuffled together, at least 1; all of them: a full shuffle.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`. Every rank
             reads every block.
 
     Attributes:
         mixing: ``mixed_blocks`` as a share of all blocks, in (0, 1]; 1: a full shuffle.
-
-    Raises:
-        ValueError: if a size is negative or ``mixed_blocks`` below 1.
     """
 
     def __init__(
@@ -50,12 +46,10 @@ class BlockShuffleSampler(IndexSampler):
         self.mixed_blocks = mixed_blocks
         self._starts = np.cumsum(self._sizes) - self._sizes
         self.mixing = min(1.0, mixed_blocks / max(1, len(self._sizes)))
-        blocks = zlib.crc32(self._sizes.tobytes())
-        self._shape = {"samples": self.draws, "blocks": blocks, "mixed_blocks": mixed_blocks}
+        self._shape = {"samples": self.draws, "blocks": summed_up(self._sizes), "mixed_blocks": mixed_blocks}
 
     @property
     def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
         return int(self._sizes.sum())
 
     def _blocks(self, start: int) -> Iterator[Indices]:

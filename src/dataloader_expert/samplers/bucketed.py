@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, portions
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 from dataloader_expert.samplers.rules import finite, given, integers, per_sample, summed_up
 
@@ -33,14 +33,13 @@ class _ByLength(EpochBatchSampler):
         whole = len(order) - len(order) % size
         step = max(1, TOGETHER // size) * size
         for start in range(0, whole, step):
-            windows = order[start : min(start + step, whole)].reshape(-1, size)
-            ranks = self._by_length(windows)
-            windows[:] = np.take_along_axis(windows, ranks, axis=1)
-        order[whole:] = order[whole:][self._by_length(order[whole:])]
+            self._sort(order[start : min(start + step, whole)].reshape(-1, size))
+        self._sort(order[None, whole:])
         return order
 
-    def _by_length(self, samples: Indices) -> NDArray[np.intp]:
-        return np.argsort(self._lengths[samples], axis=-1, kind="stable")
+    def _sort(self, windows: Indices) -> None:
+        """Sorts each window by length in place."""
+        windows[:] = np.take_along_axis(windows, np.argsort(self._lengths[windows], axis=1, kind="stable"), axis=1)
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
         """A random order of the batches, in which those of one step have similar lengths across ranks.
@@ -65,13 +64,10 @@ class LengthBucketBatchSampler(_ByLength):
     The batches of one step have similar lengths across ranks.
 
     Args:
-        lengths: one length per sample, [samples].
-        batch_size: samples per batch; the last may be smaller unless ``drop_last``.
-        window: batches that are sorted together; more means less padding and less shuffling.
+        lengths: one length per sample, finite and at least 0, [samples].
+        batch_size: samples per batch, at least 1; the last may be smaller unless ``drop_last``.
+        window: batches that are sorted together, at least 1; more means less padding and less shuffling.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: if ``batch_size`` or ``window`` is below 1, or lengths are not finite numbers of at least 0.
     """
 
     def __init__(
@@ -92,8 +88,7 @@ class LengthBucketBatchSampler(_ByLength):
 
     @property
     def batches(self) -> int:
-        full, rest = divmod(len(self._lengths), self._batch_size)
-        return full + bool(rest and not self.drop_last)
+        return portions(len(self._lengths), self._batch_size, self.drop_last)
 
     def _plan(self) -> Plan:
         rng = self._rng()
@@ -110,15 +105,12 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
     The batches of one step have similar lengths across ranks.
 
     Args:
-        lengths: tokens per sample, [samples]; none above ``max_tokens``.
-        max_tokens: the maximum of ``samples * longest`` of a batch.
+        lengths: tokens per sample, [samples]; one above ``max_tokens`` is a ``ValueError`` that names the first.
+        max_tokens: the maximum of ``samples * longest`` of a batch; this and the next two are at least 1.
         max_samples: the maximum of samples in a batch; None: no limit.
         window: samples that are sorted together; None: all, for the least padding.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`;
             ``drop_last`` leaves out batches that do not fill a whole round of the ranks.
-
-    Raises:
-        ValueError: if a single sample exceeds the budget (naming the first), or a number is below 1.
     """
 
     def __init__(

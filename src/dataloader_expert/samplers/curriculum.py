@@ -16,13 +16,10 @@ class CurriculumSampler(IndexSampler):
     """Shuffles the easiest share of the data, which grows from ``start`` to 1 over ``epochs`` epochs.
 
     Args:
-        difficulty: one number per sample, [samples]; higher is harder.
-        epochs: after which all samples are drawn.
+        difficulty: one number per sample, [samples]; higher is harder. A NaN is a ``ValueError``.
+        epochs: after which all samples are drawn; at least 1.
         start: share of the data in epoch 0, in (0, 1].
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: if ``start`` is outside (0, 1], ``epochs`` is below 1, or a difficulty is not a number.
     """
 
     def __init__(

@@ -19,11 +19,8 @@ class GroupBatchSampler(PackedBatchSampler):
 
     Args:
         groups: one group per sample, [samples].
-        batch_size: the maximum of samples; a larger group is a batch of its own.
+        batch_size: the maximum of samples, at least 1; a larger group is a batch of its own.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: if ``batch_size`` is below 1.
     """
 
     def __init__(
@@ -46,8 +43,7 @@ class GroupBatchSampler(PackedBatchSampler):
     def _packed(self) -> Plan:
         turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))
         cuts = self._cuts(turns)
-        starts = np.cumsum(self._counts)
-        starts -= self._counts
+        starts = np.cumsum(self._counts) - self._counts
 
         def made(first: int, until: int) -> list[list[int]]:
             groups = turns[cuts[first] : cuts[until]]
@@ -82,18 +78,16 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
 
     Args:
         groups: one group per sample, [samples].
-        shares: split to its share, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
+        shares: split to its share, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; above 0, with the sum 1,
+            else a ``ValueError``.
         seed: of the order of groups of one size.
 
     Returns:
         split to ascending sample indices [samples of the split], int32 where they fit.
-
-    Raises:
-        ValueError: if a share is not above 0, or they do not sum to 1.
     """
     if not isinstance(shares, dict):
         raise ValueError(f"shares is {shares!r}; it must be a dictionary, such as {{'train': 0.8, 'val': 0.2}}")
-    if not shares or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
+    if min(shares.values(), default=0) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
         raise ValueError(f"shares is {shares}; each must be above 0, and together they must sum to 1")
     codes, counts = class_codes(groups, "groups")
     rng = np.random.Generator(np.random.SFC64([seed]))

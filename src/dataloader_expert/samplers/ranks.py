@@ -13,11 +13,14 @@ WRAPPERS = frozenset({"BatchSamplerShard", "DataLoaderDispatcher"})
 """Classes of accelerate by which ``prepare`` shards the batches of an inner sampler across ranks."""
 
 
+def grouped() -> bool:
+    """Whether there is a default process group."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
 def process_group() -> tuple[int, int]:
     """World size and rank of the default process group; (1, 0) without one."""
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_world_size(), torch.distributed.get_rank()
-    return 1, 0
+    return (torch.distributed.get_world_size(), torch.distributed.get_rank()) if grouped() else (1, 0)
 
 
 def own_share() -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -46,23 +45,12 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
 
 
 def position(index: int, samples: int) -> int:
-    """``index``, counted from the end if negative, as a position in a dataset.
-
-    Raises:
-        IndexError: if there is no such sample.
-    """
+    """``index``, counted from the end if negative, as a position in a dataset; an ``IndexError`` if there is none."""
     try:
         return range(samples)[index]
     except IndexError:
-        raise IndexError(
-            f"index {index} is out of range: the dataset has {samples:,} sample{'s' * (samples != 1)}"
-        ) from None
-
-
-def nearest(name: str, known: Collection[str]) -> str:
-    """What to add to an error about a name that there is not: the one that may have been meant; empty without such."""
-    close = get_close_matches(name, list(known), 1)
-    return f": did you mean {close[0]!r}?" if close else ""
+        has = f"{samples:,} sample{'s' * (samples != 1)}"
+        raise IndexError(f"index {index} is out of range: the dataset has {has}") from None
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from torch.utils.data import DistributedSampler, RandomSampler, SequentialSample
 
 from dataloader_expert.samplers.base import IndexSampler, State
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
+from dataloader_expert.samplers.ranks import grouped
 from dataloader_expert.samplers.rules import integers
 
 
@@ -27,15 +28,13 @@ class _EachOnce(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        if hasattr(data, "__len__"):
-            self.data_source: Sized = data
-        else:
+        if not hasattr(data, "__len__"):
             integers(0, data=data)
-            self.data_source = range(data)
+            data = range(data)
+        self.data_source: Sized = data
 
     @property
     def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
         return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:
@@ -43,11 +42,9 @@ class _EachOnce(IndexSampler):
 
 
 class ShuffleSampler(_EachOnce, RandomSampler):
-    """Each sample once per epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
+    """Each sample of ``data``, a dataset or a number of samples, once per epoch; a subclass of ``RandomSampler``.
 
-    Args:
-        data: the dataset, or its number of samples.
-        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+    The order depends on seed and epoch only. Arguments as of :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
     replacement, generator, _num_samples = False, None, None  # of ``RandomSampler``: trainers ask for them
@@ -76,8 +73,7 @@ class TorchShuffleSampler(ShuffleSampler):
             generator = torch.Generator()
             generator.set_state(self._state)
             for _ in range(self._at, self.epoch):
-                _worker_seed(generator)
-                torch.randperm(self.draws, generator=generator)
+                self._pass(generator)
                 torch.randperm(self.draws, generator=generator)
             self._at, self._state = self.epoch, generator.get_state()
         return self._state
@@ -85,29 +81,22 @@ class TorchShuffleSampler(ShuffleSampler):
     def _blocks(self, start: int) -> Iterator[Indices]:
         generator = torch.Generator()
         generator.set_state(self.start_state())
-        _worker_seed(generator)
-        yield torch.randperm(self.draws, generator=generator).numpy()[start:].astype(index_type(self.draws))
+        yield self._pass(generator).numpy()[start:].astype(index_type(self.draws))
 
-
-def _worker_seed(generator: torch.Generator) -> None:
-    torch.empty((), dtype=torch.int64).random_(generator=generator)
+    def _pass(self, generator: torch.Generator) -> torch.Tensor:
+        """The order of a pass, before which the seed of its workers is drawn."""
+        torch.empty((), dtype=torch.int64).random_(generator=generator)
+        return torch.randperm(self.draws, generator=generator)
 
 
 class OrderedSampler(_EachOnce, SequentialSampler):
-    """The samples in stored order, for validation and test; a subclass of ``SequentialSampler``.
+    """The samples of ``data``, a dataset or a number of samples, in stored order; a subclass of ``SequentialSampler``.
 
-    Args:
-        data: the dataset, or its number of samples.
-        num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+    Arguments as of :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
     def __init__(
-        self,
-        data: Sized | int,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
+        self, data: Sized | int, *, num_replicas: int | None = None, rank: int | None = None, drop_last: bool = False
     ) -> None:
         super().__init__(data, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
 
@@ -125,14 +114,8 @@ def in_order(count: int, start: int) -> Iterator[Indices]:
 class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # type: ignore[override]  # attributes of torch's are properties
     """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
-    Args:
-        dataset: the dataset, or its number of samples.
-        num_replicas, rank: None: those of the default process group.
-        shuffle: False keeps the stored order.
-        seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: without ``num_replicas`` if no process group is initialised.
+    ``dataset`` may also be a number of samples; without ``shuffle`` the samples keep their stored order. ``num_replicas`` and
+    ``rank`` are by default those of the default process group; a ``ValueError`` if there is none.
     """
 
     def __init__(
@@ -144,7 +127,7 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
-        if num_replicas is None and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        if num_replicas is None and not grouped():
             raise ValueError(
                 "Default process group has not been initialized: call torch.distributed.init_process_group first, "
                 "or pass num_replicas and rank"

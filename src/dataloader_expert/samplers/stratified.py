@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, portions
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -21,13 +21,10 @@ class StratifiedBatchSampler(EpochBatchSampler):
     shuffled, with the smaller last one at the end.
 
     Args:
-        labels: one class per sample: sequence, array or tensor, [samples].
-        batch_size: samples per batch.
+        labels: one class per sample: sequence, array or tensor, [samples]; without any, a ``ValueError``.
+        batch_size: samples per batch, at least 1.
         drop_last: leave out the smaller last batch, and batches that do not fill a whole round of the ranks.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: if ``batch_size`` is below 1 or there are no labels.
     """
 
     def __init__(
@@ -51,8 +48,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
 
     @property
     def batches(self) -> int:
-        full, rest = divmod(len(self._members), self._batch_size)
-        return full + bool(rest and not self.drop_last)
+        return portions(len(self._members), self._batch_size, self.drop_last)
 
     def _plan(self) -> Plan:
         rng = self._rng()
@@ -95,14 +91,10 @@ class StratifiedBatchSampler(EpochBatchSampler):
         return dealt
 
 
-def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[Any]:
+def _before(sizes: NDArray[Any], order: Any = slice(None)) -> NDArray[Any]:
     """Exclusive cumulated sums, in their order or in ``order``."""
-    if order is None:
-        before = np.cumsum(sizes)
-        before -= sizes
-        return before
     before = np.empty_like(sizes)
-    before[order] = _before(sizes[order])
+    before[order] = np.cumsum(sizes[order]) - sizes[order]
     return before
 
 

@@ -40,12 +40,9 @@ class WeightedSampler(IndexSampler):
 
     Args:
         weights: one per sample, finite, at least 0, not all 0, [samples]; any scale.
-        num_samples: draws in an epoch, of all ranks; None: the number of samples.
-        replacement: whether a sample may be drawn twice.
+        num_samples: draws in an epoch, of all ranks, at least 1; None: the number of samples.
+        replacement: whether a sample may be drawn twice; if not, ``num_samples`` weights must be above 0.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
-
-    Raises:
-        ValueError: if a weight is negative or not finite, all are 0, or too few are above 0 without replacement.
     """
 
     def __init__(
@@ -75,8 +72,6 @@ class WeightedSampler(IndexSampler):
         self._shape = {"samples": len(kept), "num_samples": self.num_samples, "replacement": replacement}
         self._shape["weights"] = summed_up(kept)
         self._weights: Any = None
-        self._table: tuple[NDArray[np.float32], Indices] | None = None
-        self._cumulated: tuple[Floats, NDArray[np.uint32]] | None = None
         if not replacement:
             possible = int(np.count_nonzero(kept))
             if self.num_samples > possible:
@@ -84,42 +79,33 @@ class WeightedSampler(IndexSampler):
             self._weights = np.empty(len(kept), np.float32)
             np.divide(kept, float(kept.max()), out=self._weights, casting="same_kind", dtype=np.float64)
             np.maximum(self._weights, FAINTEST, out=self._weights, where=kept > 0)
-        elif len(kept) <= TABLED:
-            self._table = alias_table(kept, total)
-        else:
-            self._cumulated = cumulated(kept)
+        self._aliases = len(kept) <= TABLED
+        self._tables: Any = () if not replacement else alias_table(kept, total) if self._aliases else cumulated(kept)
 
     @property
     def draws(self) -> int:
-        """Indices in an epoch, of all ranks."""
         return self.num_samples
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
             yield from after(self._without_replacement(self._weights), start)
             return
-        size = BLOCK if self._table is not None else MERGED
+        drawn: Any = self._aliased if self._aliases else self._merged
+        size = BLOCK if self._aliases else MERGED
         for part in range(start // size, -(-self.draws // size)):
-            if self._table is not None:
-                block = self._aliased(part, *self._table)
-            else:
-                assert self._cumulated is not None
-                block = self._merged(part, *self._cumulated)
+            # a block has a generator of its own, so that a resumed epoch skips those before
+            block = drawn(self._rng(part), min(size, self.draws - part * size), *self._tables)
             yield block[max(0, start - part * size) :]
 
-    def _aliased(self, part: int, kept: NDArray[np.float32], alias: Indices) -> Indices:
-        """Block ``part`` of the epoch: it has a generator of its own, so that a resumed epoch skips the others."""
-        rng = self._rng(part)
-        count = min(BLOCK, self.draws - part * BLOCK)
+    def _aliased(self, rng: np.random.Generator, count: int, kept: NDArray[np.float32], alias: Indices) -> Indices:
         drawn = rng.integers(self._size, size=count, dtype=alias.dtype)
         other = rng.random(count, dtype=np.float32) >= kept[drawn]
         np.copyto(drawn, alias[drawn], where=other)
         return drawn
 
-    def _merged(self, part: int, ends: Floats, within: NDArray[np.uint32]) -> Indices:
-        """Block ``part`` of the epoch: its uniforms are sorted, so that they walk through the weights once."""
-        rng = self._rng(part)
-        uniforms = rng.random(min(MERGED, self.draws - part * MERGED))
+    def _merged(self, rng: np.random.Generator, count: int, ends: Floats, within: NDArray[np.uint32]) -> Indices:
+        """The uniforms of a block are sorted, so that they walk through the weights once."""
+        uniforms = rng.random(count)
         uniforms.sort()
         uniforms *= ends[-1]
         np.minimum(uniforms, np.nextafter(ends[-1], 0), out=uniforms)  # a product may round up to the whole
@@ -141,11 +127,7 @@ class WeightedSampler(IndexSampler):
 
 
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:
-    """Cumulated weights in two steps, which need half of one step's memory.
-
-    The first are sums before each ``WALKED`` samples, and of all; the others the sums up to each sample within its own
-    ``WALKED``, as a share of ``FULL``.
-    """
+    """Sums of weights before each ``WALKED`` samples, and of all; and within those up to each sample, as a share of ``FULL``."""
     n = len(weights)
     within = np.empty(n, np.uint32)
     totals = np.zeros(-(-n // WALKED) + 1)
@@ -224,8 +206,7 @@ def _partitions(
 ) -> tuple[Indices, Indices, Floats, Floats]:
     """The samples with a deficit, those with a surplus, and where deficits and surpluses end; fills ``kept``.
 
-    Positive floats are ordered as their bits are; of a deficit the lowest bit is set, of a surplus it is not, so that
-    merged they can be told apart.
+    Positive floats are ordered as their bits are; the lowest is set of a deficit alone, which tells them apart if merged.
     """
     n = len(weights)
     chunks = [slice(at, min(at + PIECE, n)) for at in range(0, n, PIECE)]
@@ -251,11 +232,7 @@ def _partitions(
 
 
 def _merge(deficits: Floats, surpluses: Floats) -> Iterator[tuple[slice, slice, Indices, Indices]]:
-    """Merges both, in pieces that stay in the cache.
-
-    Yields the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
-    for each of those surpluses how many deficits do.
-    """
+    """The deficits and the surpluses of a piece that stays in the cache, and how many of the others end before each does."""
     cuts = np.sort(np.concatenate([deficits[PIECE - 1 :: PIECE], surpluses[PIECE - 1 :: PIECE]]))
     lights = [0, *np.searchsorted(deficits, cuts, side="right").tolist(), len(deficits)]
     heavies = [0, *np.searchsorted(surpluses, cuts, side="right").tolist(), len(surpluses)]

@@ -21,23 +21,16 @@ class AudioCollator(Collator):
     A sample has ``waveform`` (or ``input_values``, ``audio``, ``wave``) [T], [channels, T] or, as :func:`open_dataset` gives it,
     [T, channels], floating, int16 or int32; time is the side that varies, or the longer one. Integers are scaled to [-1, 1).
 
-    Args:
-        normalize: each waveform to mean 0 and standard deviation 1, as for wav2vec 2.0.
-        max_length: in frames; longer waveforms are truncated.
-        dtype: of floating fields.
-
-    Returns:
-        The waveforms [B, longest] or [B, channels, longest], ``lengths`` int64 [B] in frames, ``attention_mask`` bool
-        [B, longest] (``waveform_lengths`` … if samples have fields of these names), and the other fields stacked;
-        ``labels`` are int64.
-
-    Raises:
-        ValueError: for an empty batch, other integers, or different numbers of channels.
+    A batch has the waveforms [B, longest] or [B, channels, longest], ``lengths`` int64 [B] in frames, ``attention_mask``
+    bool [B, longest] (``waveform_lengths`` … if samples have fields of these names), and the other fields stacked;
+    ``labels`` are int64. Other integers, or different numbers of channels, are a ``ValueError``.
     """
 
     called = "audio collator"
     normalize: bool = False
+    """Each waveform to mean 0 and standard deviation 1, as for wav2vec 2.0."""
     max_length: int | None = None
+    """In frames; longer waveforms are truncated."""
 
     def _batch(self, samples: Samples) -> Batch:
         name = self._first(WAVE_NAMES, samples)

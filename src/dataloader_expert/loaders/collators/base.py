@@ -19,18 +19,14 @@ Samples: TypeAlias = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class CollatorInfo:
-    """A registered collator.
-
-    Attributes:
-        name: unique in a registry.
-        factory: returns the collate function; called with the keyword arguments that it takes.
-        modality: of the tasks that select it.
-        description: one sentence.
-    """
+    """A registered collator."""
 
     name: str
+    """Unique in a registry."""
     factory: Callable[..., Any]
+    """Returns the collate function; called with the keyword arguments that it takes."""
     modality: str
+    """Of the tasks that select it."""
     description: str
 
 
@@ -38,18 +34,13 @@ class CollatorInfo:
 class Collator(ABC):
     """A collate function for samples that are mappings.
 
-    Args:
-        dtype: of floating fields; integers and masks keep theirs. None: unchanged.
-
-    Attributes:
-        called: its name in messages.
-
-    Raises:
-        ValueError: on a call without samples, or with samples that do not have the same fields.
+    Each raises a ``ValueError`` on a call without samples, or with samples that do not have the same fields.
     """
 
     called: ClassVar[str]
+    """Its name in messages."""
     dtype: torch.dtype | None = field(default=None, kw_only=True)
+    """Of floating fields; integers and masks keep theirs. None: unchanged."""
 
     def __call__(self, samples: Samples) -> Batch:
         if not len(samples):
@@ -59,12 +50,9 @@ class Collator(ABC):
                 f"the {self.called} takes samples that are mappings, such as {{'x': …}}; the first is a {type(samples[0]).__name__}"
             )
         batch = dict(cast(self._batch(samples), self.dtype))
-        if isinstance(samples[0], Mapping):
-            known = samples[0].keys()
-            for at, sample in enumerate(samples):
-                if not sample.keys() <= known:
-                    others = ", ".join(map(repr, sample.keys() - known))
-                    raise ValueError(f"sample {at} of the batch has {others}, which sample 0 has not")
+        for at, sample in enumerate(samples):
+            if others := sample.keys() - samples[0].keys():
+                raise ValueError(f"sample {at} of the batch has {', '.join(map(repr, others))}, which sample 0 has not")
         return batch
 
     @abstractmethod
@@ -152,15 +140,12 @@ def _stacked(values: list[Any]) -> Any:
     return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DefaultCollator:
-    """Stacks samples of any nesting as torch's ``default_collate`` does; a field ``label`` becomes ``labels``.
+    """Stacks samples of any nesting as torch's ``default_collate`` does; a field ``label`` becomes ``labels``."""
 
-    Args:
-        dtype: of floating fields.
-    """
-
-    def __init__(self, *, dtype: torch.dtype | None = None) -> None:
-        self.dtype = dtype
+    dtype: torch.dtype | None = None
+    """Of floating fields."""
 
     def __call__(self, samples: Any) -> Any:
         batch = default_collate(samples)
@@ -176,5 +161,4 @@ def tokenised(tokenizer: Any, texts: Any, max_length: int | None, seconds: Any =
     if any(of is None or (isinstance(of, list) and None in of) for of in given):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")
     limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    encoded = tokenizer(*(list(map(str, of)) if isinstance(of, list) else str(of) for of in given), **limit)
-    return {name: encoded[name] for name in encoded}
+    return dict(tokenizer(*(list(map(str, of)) if isinstance(of, list) else str(of) for of in given), **limit))

@@ -20,16 +20,9 @@ class DetectionCollator(Collator):
 
     A sample has ``pixel_values`` (or ``image``, ``img``, ``images``) [C, H, W], ``boxes`` [n, 4] and ``labels`` [n].
 
-    Args:
-        normalize, mean, std: as of :class:`VisionDataCollator`.
-        dtype: of floating fields.
-
-    Returns:
-        ``pixel_values`` [B, C, H, W], or a list of B images of different sizes; ``boxes``, B tensors float32 [n_i, 4];
-        ``labels``, B tensors int64 [n_i]; ``box_counts`` int64 [B]; other fields stacked.
-
-    Raises:
-        ValueError: for an empty batch, boxes that are not [n, 4], or a different number of labels.
+    A batch has ``pixel_values`` [B, C, H, W], or a list of B images of different sizes; ``boxes``, B tensors float32
+    [n_i, 4]; ``labels``, B tensors int64 [n_i]; ``box_counts`` int64 [B]; other fields stacked. Boxes that are not [n, 4],
+    or a different number of labels, are a ``ValueError``. Arguments are those of :class:`VisionDataCollator`.
     """
 
     called = "detection collator"

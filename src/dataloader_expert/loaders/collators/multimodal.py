@@ -16,17 +16,8 @@ from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCo
 class MultimodalCollator(Collator):
     """Collates images with the vision collator, and all other fields with the text collator.
 
-    Args:
-        tokenizer: as of :class:`LanguageModelingDataCollator`.
-        normalize, mean, std: as of :class:`VisionDataCollator`.
-        dtype: of floating fields.
-        text: further arguments of :class:`LanguageModelingDataCollator`.
-
-    Returns:
-        ``pixel_values`` [B, C, H, W] beside ``input_ids``, ``attention_mask`` and ``labels`` [B, longest].
-
-    Raises:
-        ValueError: as of the two collators.
+    A batch has ``pixel_values`` [B, C, H, W] beside ``input_ids``, ``attention_mask`` and ``labels`` [B, longest]. The
+    arguments and errors are those of :class:`VisionDataCollator` and :class:`LanguageModelingDataCollator`.
     """
 
     called = "multimodal collator"
@@ -62,9 +53,7 @@ class MultimodalCollator(Collator):
         return {**images, **words}
 
 
-def make(
-    task_spec: Any = None, tokenizer: Any = None, ignore_padding: bool = True, **keywords: Any
-) -> MultimodalCollator:
+def make(task_spec: Any = None, tokenizer: Any = None, **keywords: Any) -> MultimodalCollator:
     """The multimodal collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
-    keywords |= of_task(task_spec, "normalize", "mean", "std")
-    return MultimodalCollator(tokenizer, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)
+    keywords = {"ignore_padding": True, **keywords, **of_task(task_spec, "normalize", "mean", "std")}
+    return MultimodalCollator(tokenizer, task_spec=task_spec, **keywords)

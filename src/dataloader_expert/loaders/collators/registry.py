@@ -88,8 +88,7 @@ class CollatorRegistry:
         """
         if not collator_name and not task_spec:
             raise ValueError("Must provide either task_spec or collator_name for collator selection")
-        info = self._named(collator_name) if collator_name else self._for(task_spec)
-        return _made(info, task_spec, keywords)
+        return _made(self._named(collator_name) if collator_name else self._for(task_spec), task_spec, keywords)
 
     def _named(self, name: str) -> CollatorInfo:
         if name not in self._known:
@@ -98,16 +97,11 @@ class CollatorRegistry:
 
     def _for(self, task_spec: Any) -> CollatorInfo:
         modality = getattr(task_spec, "modality", "text")
-        order = [*reversed(self._own), *(name for name in self._known if name not in self._own)]
-        for name in order:
+        for name in [*reversed(self._own), *(name for name in self._known if name not in self._own)]:
             if self._known[name].modality == modality:
                 return self._known[name]
-        has = sorted({info.modality for info in self._known.values()})
-        logger.warning(
-            "No collator found for modality '%s', falling back to the default one; known modalities are %s",
-            modality,
-            has,
-        )
+        text = "No collator found for modality '%s', falling back to the default one; known modalities are %s"
+        logger.warning(text, modality, sorted({info.modality for info in self._known.values()}))
         return self._known["default"]
 
 
@@ -123,11 +117,9 @@ def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
         for name in ("task_spec", "tokenizer"):
             if name not in parameters:
                 given.pop(name, None)
-        unknown = sorted(given.keys() - parameters.keys())
-        if unknown:
-            raise TypeError(
-                f"collator '{info.name}' takes no {', '.join(unknown)}; it takes {', '.join(parameters) or 'nothing'}"
-            )
+        if unknown := sorted(given.keys() - parameters.keys()):
+            takes = ", ".join(parameters) or "nothing"
+            raise TypeError(f"collator '{info.name}' takes no {', '.join(unknown)}; it takes {takes}")
     elif given.get("tokenizer", ...) is None and "tokenizer" not in parameters:
         given.pop("tokenizer")
     return info.factory(**given)
@@ -143,13 +135,9 @@ def get_collator(
 
     Args:
         task_spec: its modality selects, its ``preprocessing_config`` holds the arguments of the vision collator.
-        tokenizer: of texts.
+        tokenizer, padding_side: of texts; without a tokenizer, and for other modalities, a ``ValueError``.
         use_dynamic_collator: False, or no ``task_spec``: transformers' ``default_data_collator``, or without
             transformers :class:`DefaultCollator`.
-        padding_side: of texts.
-
-    Raises:
-        ValueError: for texts without a tokenizer, and for other modalities.
     """
     if task_spec is None or not use_dynamic_collator:
         try:
@@ -166,4 +154,4 @@ def get_collator(
         )
     if tokenizer is None:
         raise ValueError("tokenizer is required for text modality tasks")
-    return text.make(task_spec, tokenizer, padding_side, ignore_padding=False)
+    return text.make(task_spec, tokenizer, padding_side=padding_side, ignore_padding=False)

@@ -12,22 +12,13 @@ from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_o
 class SequenceCollator(Collator):
     """Pads fields that vary in their first dimension; stacks the others.
 
-    Args:
-        field: the sequence whose lengths are returned; None: the first that is one.
-        padding_value: at padded positions.
-        padding_side: ``"right"`` or ``"left"``.
-        dtype: of floating fields.
-
-    Returns:
-        Every field stacked or padded, [B, longest, …], or a list if it can be neither; ``lengths`` int64 [B] and
-        ``mask`` bool [B, longest] of ``field`` (``field_lengths``, ``field_mask`` if samples have such fields).
-
-    Raises:
-        ValueError: for an empty batch, or if no field, or not ``field``, is a sequence.
+    A batch has every field stacked or padded, [B, longest, …], or as a list if it can be neither; ``lengths`` int64 [B] and
+    ``mask`` bool [B, longest] of ``field`` (``field_lengths``, ``field_mask`` if samples have such fields).
     """
 
     called = "sequence collator"
     field: str | None = None
+    """The sequence whose lengths are returned; None: the first that is one. A ``ValueError`` if it is none."""
     padding_value: float = 0
     padding_side: Side = "right"
 

@@ -17,22 +17,15 @@ LABELS = ("labels", "label", "target", "y")
 class TabularCollator(Collator):
     """Collects the numbers of each row in one matrix; labels, texts and arrays are fields of their own.
 
-    Args:
-        columns: of the matrix, in this order; None: every field of numbers, except the label.
-        label: field of the label; None: the first of ``labels``, ``label``, ``target``, ``y``.
-        dtype: of floating fields.
-
-    Returns:
-        ``features`` float32 [B, columns], NaN for a missing value; ``labels``, for classes int64 [B]; other fields
-        stacked, or lists.
-
-    Raises:
-        ValueError: for an empty batch, or a column that is not of numbers.
+    A batch has ``features`` float32 [B, columns], NaN for a missing value; ``labels``, for classes int64 [B]; other fields
+    stacked, or lists.
     """
 
     called = "tabular collator"
     columns: Sequence[str] | None = None
+    """Of the matrix, in this order; None: every field of numbers, except the label. Of others, a ``ValueError``."""
     label: str | None = None
+    """Field of the label; None: the first of ``labels``, ``label``, ``target``, ``y``."""
 
     def __post_init__(self) -> None:
         if self.columns is not None:

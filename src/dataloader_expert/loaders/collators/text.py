@@ -22,7 +22,7 @@ from dataloader_expert.loaders.collators.base import (
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
-from dataloader_expert.samplers.rules import at_least, integers, one_of
+from dataloader_expert.samplers.rules import at_least, given, integers, one_of
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Suffixes of fields with one value per token, of other sequences too, such as ``decoder_input_ids``."""
@@ -54,11 +54,8 @@ class LanguageModelingDataCollator(Collator):
         dtype: of floating fields.
 
     Returns:
-        ``input_ids``, ``attention_mask`` (1 at every token, whatever its id) and ``labels``, int64 [B, longest].
-
-    Raises:
-        ValueError: for an empty batch; if ``tokenizer`` is None or lacks a padding or, with ``mlm``, a mask token; if
-            ``mlm_probability`` or ``padding_side`` is out of range.
+        ``input_ids``, ``attention_mask`` (1 at every token, whatever its id) and ``labels``, int64 [B, longest]. A
+        ``ValueError`` if ``tokenizer`` is None or lacks a padding or, with ``mlm``, a mask token.
     """
 
     called = "text collator"
@@ -76,21 +73,22 @@ class LanguageModelingDataCollator(Collator):
         if self.tokenizer is None:
             raise ValueError("tokenizer required for text collator: it says which token pads; pass tokenizer=")
         one_of(("left", "right"), padding_side=self.padding_side)
-        if self.max_length is not None:
-            integers(1, max_length=self.max_length)
+        integers(1, **given(max_length=self.max_length))
         if not 0 < self.mlm_probability <= 1:
             raise ValueError(f"mlm_probability is {self.mlm_probability}; it must be in (0, 1]")
         if self.mlm and getattr(self.tokenizer, "mask_token_id", None) is None:
             raise ValueError(f"mlm=True needs a mask token: {type(self.tokenizer).__name__} has no mask_token_id")
         self._classifies = getattr(self.task_spec, "task_type", None) in CLASSIFYING
+        self._begin()
+
+    def _begin(self) -> None:
         if self.mlm:
             self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)
 
     def apart(self) -> LanguageModelingDataCollator:
         """A copy with an epoch of its own."""
         made = copy.copy(self)
-        if self.mlm:
-            made._epoch, made._came = shared(-1), np.zeros(1 << 16, np.uint32)
+        made._begin()
         return made
 
     def set_epoch(self, epoch: int) -> None:
@@ -114,23 +112,20 @@ class LanguageModelingDataCollator(Collator):
         if pad is not None:
             batch["input_ids"] = pad_tokens(rows, pad, present)
         own = "attention_mask" in samples[0]
-        batch["attention_mask"] = (
-            self._padded(samples, "attention_mask", 0, present) if own else present.to(torch.int64)
-        )
-        labelled = False
+        mask = self._padded(samples, "attention_mask", 0, present) if own else present.to(torch.int64)
+        batch["attention_mask"] = mask
+        label = next((name for name in ("labels", "label") if name in samples[0]), None)
         for name in samples[0]:
-            if name in ("input_ids", "attention_mask"):
-                continue
-            if name == "labels" or (name == "label" and "labels" not in samples[0]):
-                batch["labels"], labelled = self._labels(samples, name, present), True
-            else:
+            if name == label:
+                batch["labels"] = self._labels(samples, name, present)
+            elif name not in ("input_ids", "attention_mask"):
                 batch[name] = self._other(samples, name, present)
         if self.mlm:
             batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
-        elif not labelled and not self._classifies:
+        elif label is None and not self._classifies:
             batch["labels"] = batch["input_ids"].clone()
             if self.ignore_padding:
-                batch["labels"][batch["attention_mask"] == 0 if own else ~present] = IGNORED
+                batch["labels"][mask == 0] = IGNORED
         return batch
 
     def _cut(self, row: Any) -> Any:
@@ -142,48 +137,43 @@ class LanguageModelingDataCollator(Collator):
         texts = self._values(samples, "text")
         encoded = tokenised(self.tokenizer, texts, self.max_length)
         fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
-        return [
-            {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}
-            for i, sample in enumerate(samples)
-        ]
+        rest = [{name: value for name, value in sample.items() if name != "text"} for sample in samples]
+        return [{**own, **{name: values[i] for name, values in fields.items()}} for i, own in enumerate(rest)]
 
     def _padded(self, samples: Samples, name: str, value: int, present: torch.Tensor) -> torch.Tensor:
-        for at, (row, sample) in enumerate(zip(self._values(samples, name), samples, strict=True)):
-            if len(row) != len(sample["input_ids"]):
+        rows = self._values(samples, name)
+        for at, (row, sample) in enumerate(zip(rows, samples, strict=True)):
+            if len(row) != (tokens := len(sample["input_ids"])):
                 raise ValueError(
-                    f"sample {at} of the batch has {len(row)} values in {name!r} and {len(sample['input_ids'])} in 'input_ids'"
+                    f"sample {at} of the batch has {len(row)} values in {name!r} and {tokens} in 'input_ids'"
                 )
-        return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, present)
+        return pad_tokens([self._cut(row) for row in rows], value, present)
 
     def _labels(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
         values = self._values(samples, name)
-        if all(_has_length(v) and len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True)):
-            if all(_integral(v) for v in values):
+        if all(_integral(v) for v in values):
+            if _by_token(values, samples):
                 return self._padded(samples, name, IGNORED, present)
-        if all(_has_length(v) and _integral(v) for v in values) and len({len(v) for v in values}) > 1:
-            return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
+            if len({len(v) for v in values}) > 1:
+                return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
         return labels_of(values)
 
     def _other(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
         values = self._values(samples, name)
-        if all(_has_length(v) for v in values) and not isinstance(values[0], str):
-            by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
-            if by_token and all(_integral(v) for v in values):
+        if all(_integral(v) for v in values):
+            if _by_token(values, samples):
                 value = getattr(self.tokenizer, "pad_token_type_id", 0) if name == "token_type_ids" else 0
                 return self._padded(samples, name, value, present)
-            if all(_integral(v) for v in values) and name.endswith(BY_TOKEN):
-                rows = as_tensors(values)
+            if name.endswith(BY_TOKEN):
                 pad = _padding_id(self.tokenizer) if name.endswith("input_ids") else 0
-                return pad_rows(rows, pad or 0, self.padding_side)
-            if len({len(v) for v in values}) > 1:
-                return values
-        return collated(values)
+                return pad_rows(as_tensors(values), pad or 0, self.padding_side)
+        varying = all(_has_length(v) for v in values) and len({len(v) for v in values}) > 1
+        return values if varying and not isinstance(values[0], str) else collated(values)
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Masked tokens and their labels.
+        """Masked tokens and their labels: a choice of seed, epoch and batch, whatever the workers and also when resuming.
 
-        The choice depends on seed, epoch and batch, not on workers or resuming. If nobody sets the epoch, the worker's
-        seed and the number of times that the batch occurred replace it.
+        If nobody sets the epoch, the worker's seed and the number of times that the batch occurred replace it.
         """
         content = zlib.crc32(ids.numpy().tobytes())
         parts = [last_seed() if self.seed is None else self.seed, content]
@@ -224,26 +214,20 @@ class LanguageModelingDataCollator(Collator):
 class BatchTransform(Collator):
     """Tokenises the texts of a batch in one call; for ``collate_fn``.
 
-    Args:
-        tokenizer: of transformers, or called like one.
-        max_length: texts are truncated to so many tokens.
-        text, label: names of the fields; without ``label``, samples are for prediction.
-        dtype: of floating fields.
-
-    Returns:
-        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``, for
-        classes int64 [B].
-
-    Raises:
-        ValueError: for an empty batch, a sample without text, no tokenizer, or ``max_length`` below 1.
+    A batch has ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``,
+    for classes int64 [B]. A sample without text is a ``ValueError``.
     """
 
     called = "batch transform"
     tokenizer: Any
+    """Of transformers, or called like one."""
     max_length: int = 512
+    """Texts are truncated to so many tokens, at least 1."""
     _: KW_ONLY
     text: str = "text"
+    """The field of the texts."""
     label: str = "label"
+    """The field of the labels; samples without it are for prediction."""
 
     def __post_init__(self) -> None:
         if self.tokenizer is None:
@@ -251,17 +235,18 @@ class BatchTransform(Collator):
         at_least(1, max_length=self.max_length)
 
     def _batch(self, samples: Samples) -> Batch:
-        encoded = self.tokenizer(
-            self._values(samples, self.text),
-            padding=True,
-            truncation=True,
-            max_length=self.max_length,
-            return_tensors="pt",
+        limit = {"truncation": True, "max_length": self.max_length}
+        batch: Batch = dict(
+            self.tokenizer(self._values(samples, self.text), padding=True, return_tensors="pt", **limit)
         )
-        batch: Batch = {name: encoded[name] for name in encoded}
         if self.label in samples[0]:
             batch["labels"] = labels_of(self._values(samples, self.label))
         return batch
+
+
+def _by_token(values: list[Any], samples: Samples) -> bool:
+    """Whether these rows have one value per token."""
+    return all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
 
 
 def _whole(name: str, value: Any) -> torch.Tensor:
@@ -278,11 +263,8 @@ CLASSIFYING = frozenset({"classification", "text_classification", "token_classif
 
 def _padding_id(tokenizer: Any) -> int | None:
     """The id of the padding token, else of the end token; None without both."""
-    for name in ("pad_token_id", "eos_token_id"):
-        value = getattr(tokenizer, name, None)
-        if isinstance(value, int):
-            return value
-    return None
+    known = (getattr(tokenizer, name, None) for name in ("pad_token_id", "eos_token_id"))
+    return next((value for value in known if isinstance(value, int)), None)
 
 
 def _vocabulary(tokenizer: Any) -> int:
@@ -297,7 +279,7 @@ def _has_length(value: Any) -> bool:
 
 
 def _integral(value: Any) -> bool:
-    """Whether a row holds integers; for a list, its first value decides."""
+    """Whether a value is a row of integers; for a list, its first value decides."""
     if isinstance(value, torch.Tensor):
         return value.ndim == 1 and not value.is_floating_point()
     if hasattr(value, "dtype"):
@@ -305,16 +287,9 @@ def _integral(value: Any) -> bool:
     return isinstance(value, list | tuple) and (not value or isinstance(value[0], int))
 
 
-def make(
-    task_spec: Any = None,
-    tokenizer: Any = None,
-    padding_side: Side = "right",
-    mlm: bool | None = None,
-    ignore_padding: bool = True,
-    **keywords: Any,
-) -> LanguageModelingDataCollator:
-    """The text collator of a task: masked if its type is, padding excluded from the loss."""
-    masked = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm") if mlm is None else mlm
-    return LanguageModelingDataCollator(
-        tokenizer, masked, padding_side=padding_side, task_spec=task_spec, ignore_padding=ignore_padding, **keywords
-    )
+def make(task_spec: Any = None, tokenizer: Any = None, **keywords: Any) -> LanguageModelingDataCollator:
+    """The text collator of a task: masked if its type is, padding excluded from the loss, unless ``keywords`` differ."""
+    keywords = {"ignore_padding": True, **keywords}
+    if keywords.get("mlm") is None:
+        keywords["mlm"] = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm")
+    return LanguageModelingDataCollator(tokenizer, task_spec=task_spec, **keywords)

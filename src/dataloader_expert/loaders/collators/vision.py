@@ -28,11 +28,8 @@ class VisionDataCollator(Collator):
         dtype: of floating fields.
 
     Returns:
-        ``pixel_values`` [B, C, H, W] and ``labels``, for classes int64 [B].
-
-    Raises:
-        ValueError: for an empty batch, images of several shapes, another number of channels than means, a std of 0, or
-            if only some samples have labels.
+        ``pixel_values`` [B, C, H, W] and ``labels``, for classes int64 [B]. A ``ValueError`` for an empty batch, images of
+        several shapes, another number of channels than means, a std of 0, or if only some samples have labels.
     """
 
     called = "vision collator"
@@ -66,17 +63,14 @@ class VisionDataCollator(Collator):
             images = as_tensors(self._values(samples, name))
         except (TypeError, RuntimeError) as e:
             raise ValueError(f"{name} is not a tensor or array ({e}): convert images in the dataset") from None
-        if (
-            self.normalize and len({image.dtype for image in images}) > 1
-        ):  # each scaled by itself: 200 of 255 is no 200.0
+        if self.normalize and len({image.dtype for image in images}) > 1:  # each scaled alone: 200 of 255 is no 200.0
             images = [image.float().div_(255) if image.dtype == torch.uint8 else image for image in images]
         try:
             stacked = torch.stack(images)
         except RuntimeError:
-            shapes = sorted({tuple(image.shape) for image in images})
-            raise ValueError(
-                f"Inconsistent pixel_values shapes: {shapes[:4]}; resize or crop images to one size in the dataset"
-            ) from None
+            shapes = sorted({tuple(image.shape) for image in images})[:4]
+            text = f"Inconsistent pixel_values shapes: {shapes}; resize or crop images to one size in the dataset"
+            raise ValueError(text) from None
         batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
         # also where only some samples have a label: it is then reported missing in the others
         label = next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import fields
 from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,12 +11,12 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
-from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, check_names
 from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.trainers.steps import get_dataloader_length
-from dataloader_expert.samplers.rules import given, integers, nearest, one_of
+from dataloader_expert.samplers.rules import given, integers, one_of
 
 logger = logging.getLogger(__name__)
 
@@ -45,12 +44,10 @@ class UniversalDataModule:
         task_spec: selects the collator by its modality.
         tokenizer: of texts.
         data_collator: takes precedence over the task's.
-        batch_size: samples per batch, per rank.
         val_split: share of validation if ``val_data`` is None, in [0, 1); 0: no validation.
-        num_workers: worker processes.
         seed: of split, order and augmentation.
         collator_registry: None: the shared one.
-        settings: further fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``.
+        batch_size, num_workers, settings: fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``.
         max_length: texts are truncated to so many tokens; None: as the task says, else never.
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
         new_order: False: every ``train_dataloader()`` starts the same epoch, as in the original.
@@ -99,9 +96,7 @@ class UniversalDataModule:
         integers(1, **given(max_length=max_length))
         if task_spec is not None and not isinstance(task_spec, TaskSpec):
             raise TypeError(f"task_spec is {task_spec!r}; pass a TaskSpec, such as TaskSpec.lm_tiny()")
-        there = [*(f.name for f in fields(DataLoaderConfig)), *signature(type(self)).parameters]
-        for name in sorted(settings.keys() - set(there)):
-            raise TypeError(f"{type(self).__name__}() has no argument {name!r}{nearest(name, there)}")
+        check_names(type(self).__name__, settings, signature(type(self)).parameters)
         self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
         self.config.check()
         self.factory = DataLoaderFactory(collator_registry)
@@ -110,11 +105,9 @@ class UniversalDataModule:
         self.max_length = max_length or getattr(task_spec, "input_schema", {}).get("max_seq_len")
         self.new_order, self.epoch, self.image_mode = new_order, 0, image_mode
         in_order = list_split == "tail" and isinstance(train_data, list)
-        self.train_data, self.val_data = (
-            split(train_data, val_split, seed, in_order, stratify, groups)
-            if val_data is None
-            else (train_data, val_data)
-        )
+        self.train_data, self.val_data = train_data, val_data
+        if val_data is None:
+            self.train_data, self.val_data = split(train_data, val_split, seed, in_order, stratify, groups)
         self._ready: dict[int, tuple[Any, Any]] = {}
         self._train: EpochLoader | None = None
         self._resumed: dict[str, Any] | None = None
@@ -122,11 +115,7 @@ class UniversalDataModule:
         logger.info("training: %s samples, validation: %s (None: a stream, or no validation)", *known)
 
     def train_dataloader(self) -> EpochLoader:
-        """A loader of the training part, in a new order each epoch.
-
-        Raises:
-            ValueError: as of :meth:`DataLoaderFactory.create_dataloader`.
-        """
+        """A loader of the training part, in a new order each epoch; errors as of :meth:`DataLoaderFactory.create_dataloader`."""
         if self.new_order:
             self.epoch = self._next_epoch()
         loader = self._loader(self.train_data, training=True)
@@ -142,10 +131,7 @@ class UniversalDataModule:
         return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next ``train_dataloader()``, and of the next pass of the current one.
-
-        A state of that epoch that was just loaded is still resumed.
-        """
+        """Sets the epoch of the next ``train_dataloader()`` and pass, which resumes a state of it that was just loaded."""
         if self._resumed is not None and epoch == self.epoch:
             return
         self.epoch, self._resumed = epoch, None
@@ -160,25 +146,18 @@ class UniversalDataModule:
         return {"seed": self.seed, "epoch": self._next_epoch(), "train": state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next ``train_dataloader()`` resumes after the last batch delivered when ``state`` was taken.
-
-        Raises:
-            ValueError: if ``state`` is of another seed.
-        """
+        """The next ``train_dataloader()`` resumes after the last batch delivered when ``state``, of the same seed, was taken."""
         if not {"seed", "epoch", "train"} <= state.keys():
-            raise ValueError(
-                f"this is no state of a data module, which has seed, epoch and train: it has {sorted(state) or 'nothing'}"
-            )
+            has = sorted(state) or "nothing"
+            raise ValueError(f"this is no state of a data module, which has seed, epoch and train: it has {has}")
         if state["seed"] != self.seed:
             raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: the orders differ")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
     def _next_epoch(self) -> int:
         """The epoch after the last finished one; to look at the first batch does not finish it."""
-        loader = self._train
-        if loader is None:
-            return self.epoch
-        return (self.epoch if loader.epoch is None else loader.epoch) + self._finished(loader)
+        epoch = None if self._train is None else self._train.epoch
+        return (self.epoch if epoch is None else epoch) + (self._train is not None and self._finished(self._train))
 
     def _finished(self, loader: EpochLoader) -> bool:
         """Whether the last pass of ``loader`` ended, or delivered all of its batches."""

@@ -65,19 +65,13 @@ def split(
     ``datasets.Dataset``'s ``train_test_split``.
 
     Args:
-        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable.
-        share: of validation, in [0, 1).
-        seed: of the choice.
+        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable; so are both parts, or None
+            without samples.
+        share: of validation, in [0, 1), else a ``ValueError``.
         in_order: the last samples are for validation, rather than a seeded choice.
         stratify: one class per sample, or the name of a field: classes keep their share in both parts, within a sample.
-        groups: one group per sample, or the name of a field: no group is in both parts.
-
-    Returns:
-        Both of the type of ``data``; None for a part without samples.
-
-    Raises:
-        ValueError: if ``share`` is not in [0, 1); if a stream, or with both arguments, is to be stratified or grouped;
-            if there are not as many values as samples.
+        groups: one group per sample, or the name of a field: no group is in both parts. Of a stream, with ``stratify``
+            too, or of another number of values, it is a ``ValueError``.
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise ValueError(f"val_split is {share}; it must be a share in [0, 1)")
@@ -119,18 +113,13 @@ def _values(data: Any, given: Any) -> Any:
     values = given
     if isinstance(given, str):
         columns = getattr(data, "column_names", None) or ()
-        held = getattr(data, given, None)
-        values = data[given] if given in columns else held
+        values = data[given] if given in columns else getattr(data, given, None)
         if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
             try:
                 values = [data[row][given] for row in range(len(data))]
             except (KeyError, IndexError, TypeError) as e:
-                first = data[0]
-                has = (
-                    ", ".join(map(str, first))
-                    if isinstance(first, Mapping)
-                    else f"no names: it is a {type(first).__name__}"
-                )
+                names, kind = data[0], type(data[0]).__name__
+                has = ", ".join(map(str, names)) if isinstance(names, Mapping) else f"no names: it is a {kind}"
                 raise ValueError(
                     f"samples have no field {given!r} ({type(e).__name__}); the first has {has}. Pass a field's name, or one value per sample"
                 ) from None

@@ -16,25 +16,22 @@ from dataloader_expert.samplers.rules import at_least
 
 @dataclass(frozen=True)
 class LoaderProfile:
-    """Times of a loader's batches.
-
-    Attributes:
-        batches, samples: their numbers, the first batch included.
-        startup_ms: until the first batch: workers start, files are opened.
-        fetch_ms: mean wait for a batch, from the second on (of a single one, for it).
-        transfer_ms: mean copy of a batch to ``device``, synchronised; 0 without one.
-        samples_per_s, batches_per_s: of fetch and transfer together, from the second batch on.
-        device: to which batches were copied, if any.
-    """
+    """Times of a loader's batches, from the second on (unless there is one only)."""
 
     batches: int
+    """Their number, as that of ``samples`` with the first batch included."""
     samples: int
     startup_ms: float
+    """Until the first batch: workers start, files are opened."""
     fetch_ms: float
+    """Mean wait for a batch."""
     transfer_ms: float
+    """Mean copy of a batch to ``device``, synchronised; 0 without one."""
     samples_per_s: float
+    """Of fetch and transfer together, as are ``batches_per_s``."""
     batches_per_s: float
     device: str | None
+    """To which batches were copied, if any."""
 
     def __str__(self) -> str:
         moved = f", {self.transfer_ms:.3f} ms to {self.device}" if self.device else ""
@@ -48,15 +45,9 @@ class LoaderProfile:
 def profile_dataloader(
     loader: Any, num_batches: int = 100, *, device: torch.device | str | None = None
 ) -> LoaderProfile:
-    """Times up to ``num_batches`` batches of a loader.
+    """Times up to ``num_batches`` batches, at least 1, of a loader or another iterable of them; a ``ValueError`` if it has none.
 
-    Args:
-        loader: any iterable of batches.
-        num_batches: at least 1.
-        device: to which each batch is copied, as in training; None: CUDA if available, else none.
-
-    Raises:
-        ValueError: if ``num_batches`` is below 1, or the loader has no batch.
+    Each is copied to ``device``, as in training; None: to CUDA if available, else nowhere.
     """
     at_least(1, num_batches=num_batches)
     default = "cuda" if device is None and torch.cuda.is_available() else device

@@ -26,18 +26,13 @@ OURS = frozenset({"current_epoch", "sampler_state"})
 class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # torchdata has no types
     """torchdata's ``StatefulDataLoader``, which resumes after the last delivered batch, with workers too.
 
-    The state also holds ``current_epoch`` and ``sampler_state``; a state of these two alone can be loaded.
-
-    Args:
-        dataset, batch_size, shuffle, sampler, batch_sampler, keywords: as of ``DataLoader``. ``shuffle`` uses a
-            :class:`~dataloader_expert.samplers.TorchShuffleSampler`, so that every epoch has the order of a plain loader
-            with the same ``generator``, after resuming too.
-
-    Attributes:
-        current_epoch: finished passes, unless set by :meth:`set_epoch` or a state.
+    The state also holds ``current_epoch`` and ``sampler_state``; a state of these two alone can be loaded. Arguments are as of
+    ``DataLoader``; ``shuffle`` uses a :class:`~dataloader_expert.samplers.TorchShuffleSampler`, so that every epoch has the
+    order of a plain loader with the same ``generator``, after resuming too.
     """
 
     current_epoch: int
+    """Finished passes, unless set by :meth:`set_epoch` or a state."""
 
     def __init__(
         self,
@@ -75,9 +70,7 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next pass resumes after the last batch delivered when ``state_dict`` was taken.
 
-        Raises:
-            KeyError: if the state has no ``current_epoch``.
-            ValueError: if it is of another order: as of the sampler's ``load_state_dict``.
+        A ``KeyError`` if it has no ``current_epoch``; of another order, a ``ValueError`` as of the sampler's ``load_state_dict``.
         """
         self.current_epoch = int(state_dict["current_epoch"])
         rest = {name: value for name, value in state_dict.items() if name not in OURS}

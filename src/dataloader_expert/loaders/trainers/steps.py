@@ -17,29 +17,23 @@ logger = logging.getLogger(__name__)
 
 
 class TrainSteps(NamedTuple):
-    """An epoch of training, per rank.
-
-    Attributes:
-        global_batch_size: samples per optimizer step, of all ranks and accumulated batches.
-        num_train_steps: batches drawn from the loader.
-        gradient_accumulation_steps: batches per optimizer step.
-    """
+    """An epoch of training, per rank."""
 
     global_batch_size: int
+    """Samples per optimizer step, of all ranks and accumulated batches."""
     num_train_steps: int
+    """Batches drawn from the loader."""
     gradient_accumulation_steps: int
+    """Batches per optimizer step."""
 
 
 class ValSteps(NamedTuple):
-    """A validation, per rank.
-
-    Attributes:
-        num_val_steps: batches drawn from the loader.
-        num_sanity_steps: batches drawn before training, to test validation.
-    """
+    """A validation, per rank."""
 
     num_val_steps: int
+    """Batches drawn from the loader."""
     num_sanity_steps: int
+    """Batches drawn before training, to test validation."""
 
 
 def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:
@@ -51,15 +45,9 @@ def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:
 
 
 def get_epoch_length(dataloader: Iterable[Any], length: int | None = None) -> int:
-    """The number of batches of an epoch: ``length`` if given, else that of the loader.
-
-    Raises:
-        ValueError: if ``length`` is below 1, or neither is known.
-    """
-    if length is not None:
-        whole(1, length=length)
-        return length
-    return _length(dataloader, "Please specify training_parameters.{stage}_steps_per_epoch instead.")
+    """The number of batches of an epoch: ``length``, at least 1, else that of the loader; a ``ValueError`` without both."""
+    whole(1, **given(length=length))
+    return length or _length(dataloader, "Please specify training_parameters.{stage}_steps_per_epoch instead.")
 
 
 @overload
@@ -92,11 +80,8 @@ def get_train_dataloader_steps(
 
     Returns:
         A :class:`TrainSteps`; for a call ``(parameters, dataloader)``, in which parameters has the names above as
-        attributes or keys, only the number of batches.
-
-    Raises:
-        ValueError: if a number is below 1; if the loader has no batches, no length or no batch size; if
-            ``train_batch_size`` is not a multiple of ``batch_size * dp_size``.
+        attributes or keys, only the number of batches. A ``ValueError`` if a number is below 1, the loader has no
+        batches, length or batch size, or ``train_batch_size`` is not a multiple of ``batch_size * dp_size``.
     """
     if _is_loader(train_steps_per_epoch):
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
@@ -126,13 +111,11 @@ def get_train_dataloader_steps(
         return TrainSteps(total, _length(dataloader, hint), gradient_accumulation_steps)
     steps = train_steps_per_epoch * gradient_accumulation_steps
     if length is not None and steps > length:
-        logger.warning(
+        text = (
             "train_steps_per_epoch, %d, is greater than the number of batches in the dataloader, %d: it needs %d "
-            "batches, so the epoch ends earlier",
-            train_steps_per_epoch,
-            length,
-            steps,
+            "batches, so the epoch ends earlier"
         )
+        logger.warning(text, train_steps_per_epoch, length, steps)
     return TrainSteps(total, steps, gradient_accumulation_steps)
 
 
@@ -154,10 +137,8 @@ def get_val_dataloader_steps(
         dp_size: world size of data parallelism, at least 1.
 
     Returns:
-        A :class:`ValSteps`; for a call ``(parameters, dataloader)`` only the number of batches.
-
-    Raises:
-        ValueError: if a number is too small, or the loader has no batches or no length.
+        A :class:`ValSteps`; for a call ``(parameters, dataloader)`` only the number of batches. A ``ValueError`` if a
+        number is too small, or the loader has no batches or no length.
     """
     if _is_loader(val_steps_per_epoch):
         names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
@@ -174,13 +155,10 @@ def get_val_dataloader_steps(
         own = _length(dataloader, "Please specify val_steps_per_epoch instead.")
         return ValSteps(own if shared else max(1, own // dp_size), sanity)
     steps = max(1, val_steps_per_epoch // dp_size)
-    each = None if length is None else length if shared else max(1, length // dp_size)
-    if each is not None and steps > each:
-        logger.warning(
-            "val_batches_per_epoch, %d, is greater than the number of batches in the dataloader, %d per rank",
-            steps,
-            each,
-        )
+    each = steps if length is None else length if shared else max(1, length // dp_size)
+    if steps > each:
+        text = "val_batches_per_epoch, %d, is greater than the number of batches in the dataloader, %d per rank"
+        logger.warning(text, steps, each)
     return ValSteps(steps, sanity)
 
 
@@ -227,10 +205,8 @@ def _length(dataloader: Any, hint: str) -> int:
 
 
 def _batch_size(dataloader: Any) -> int:
-    owners = (dataloader, getattr(dataloader, "batch_sampler", None), getattr(dataloader, "dataset", None))
-    for owner in owners:
-        value = getattr(owner, "batch_size", None)
-        if value is not None:
+    for owner in (dataloader, getattr(dataloader, "batch_sampler", None), getattr(dataloader, "dataset", None)):
+        if (value := getattr(owner, "batch_size", None)) is not None:
             whole(1, batch_size=value)
             return int(value)
     raise ValueError(
