@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.advice.avoidable import costly_line
+from dataloader_expert.advice.avoidable import avoidable, costly_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
@@ -59,6 +59,13 @@ def test_a_line_that_waits_is_not_told_to_compute_less() -> None:
 )
 def test_nothing_is_said_where_something_else_says_it(stage: str, ms: float, work: list[object]) -> None:
     assert list(costly_line(facts(stage, ms, work))) == []
+
+
+@pytest.mark.parametrize("function", ["__init__", "features"])
+def test_an_object_that_is_made_for_each_sample_is_to_be_made_once(function: str) -> None:
+    places = [{"file": "a/mel.py", "line": 8, "function": function}]
+    (found,) = avoidable(facts("transform", 2.0, [{"kind": "loops", "share": 0.8, "places": places, "lines": 9000}]))
+    assert str(found.fix).startswith("make that object once") is (function == "__init__")
 
 
 def test_a_line_that_waits_for_a_lock_is_told_as_that() -> None:

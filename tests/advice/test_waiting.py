@@ -21,7 +21,16 @@ from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
 
-PULSE = {"seconds": 1.0, "pauses_s": 0.0, "threads": 3, "cpu_s": 0.1, "queue_s": 0.1, "helped_s": 0.0, "cpus": 2}
+PULSE = {
+    "seconds": 1.0,
+    "pauses_s": 0.0,
+    "threads": 3,
+    "cpu_s": 0.1,
+    "queue_s": 0.1,
+    "helped_s": 0.0,
+    "others_s": 0.0,
+    "cpus": 2,
+}
 WAITS = (STAGE, {"ms": 10.0, "cpu_ms": 1.0, "wait_ms": 9.0}, {"stage": "read"})
 
 
@@ -79,6 +88,25 @@ def test_what_helping_threads_compute_is_no_wait() -> None:
 def test_threads_are_counted_in_the_present_loader_too(queue_s: float, told: list[str]) -> None:
     """B12: also where batches take too long to run two workers apart."""
     facts = facts_of((PULSES, {**PULSE, "threads": 20, "queue_s": queue_s}, {}))
+    assert codes_of(facts, threads) == told
+
+
+@pytest.mark.parametrize(
+    ("workers", "others_s", "queue_s", "told"),
+    [
+        (2, 0.04, 0.2, ["too-many-threads"]),
+        (2, 0.0, 0.2, []),
+        (2, 0.04, 0.05, []),
+        (1, 0.04, 0.2, []),
+        (0, 0.04, 0.2, []),
+    ],
+)
+def test_pools_in_several_workers_compete(workers: int, others_s: float, queue_s: float, told: list[str]) -> None:
+    """B12: a second thread in each of two workers on two cores, as BLAS has; one worker may well use the other core."""
+    facts = facts_of(
+        (PULSES, {**PULSE, "others_s": others_s, "queue_s": queue_s}, {}),
+        (CURRENT, {**PLAN, "num_workers": workers}, {}),
+    )
     assert codes_of(facts, threads) == told
 
 

@@ -99,6 +99,8 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         where += f" and {number(len(places) - 1, 'other line')}" * (len(places) > 1)
         text = f"{work['share']:.0%} of a sample's time goes to {what}, at {where}"
         severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
+        if places[0]["function"] == "__init__":  # of an object that is made for each sample
+            fix = f"make that object once for all samples, if its arguments are always the same; else {fix}"
         yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
 
 

@@ -15,6 +15,14 @@ from dataloader_expert.probes.search.loading import CURRENT
 
 OWN_THREADS = 4
 """Threads that a loading process may have beside one for each core."""
+MANY_WAIT, POOLS_WAIT = 3.0, 1.0
+"""How many times as long as they run threads wait for a core: many threads, and those of pools that compute."""
+POOLS = 0.2
+"""The least share of a worker's CPU time that its pools take if they matter."""
+ONE_THREAD = (
+    "set cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn; for numpy start Python with OMP_NUM_THREADS=1 and "
+    "OPENBLAS_NUM_THREADS=1"
+)
 WRITING = {"manager", "processes", "connects", "threads"}
 """Work that makes write calls of its own."""
 BATCH_CALLS = 12
@@ -71,15 +79,20 @@ def threads(facts: Facts) -> Iterator[Finding]:
     for fact in (facts.find(COUNTS), facts.find(PULSES)):
         if fact is None or fact.value["cpu_s"] < 0.05:
             continue
-        waits = fact.value["queue_s"] / fact.value["cpu_s"]
-        if not many_threads(fact.value) or waits < 3:
-            continue
+        waits, helped = (fact.value[name] / fact.value["cpu_s"] for name in ("queue_s", "others_s"))
         current = facts.find(CURRENT)
+        workers = current.value["num_workers"] if current is not None else 0
+        if not (many_threads(fact.value) and waits >= MANY_WAIT):
+            if workers >= 2 and 2 * workers > fact.value["cpus"] and helped >= POOLS and waits >= POOLS_WAIT:
+                text = f"thread pools in {workers} workers compete for {fact.value['cpus']:g} cores: they take {helped:.0%} of the workers' CPU "
+                text += f"time, and threads wait {waits:.1f} times as long for a core as they run"
+                yield finding("too-many-threads", "warning", text, fact, ONE_THREAD)
+                return
+            continue
         alone = fact.quantity == PULSES and current is not None and not current.value["num_workers"]
         text = f"{'the main process' if alone else 'each worker'} runs {fact.value['threads']} threads, which wait {waits:.1f} times"
         text += " as long for a core as they run"
-        fix = "set cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn, or OMP_NUM_THREADS=1"
-        yield finding("too-many-threads", "warning", text, fact, fix)
+        yield finding("too-many-threads", "warning", text, fact, ONE_THREAD)
         return
 
 

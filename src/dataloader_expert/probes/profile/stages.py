@@ -359,8 +359,8 @@ def _blocked(spent: list[tuple[float, float, float]]) -> float:
 
 
 def threads_of(parts: list[tuple[dict[str, Any], dict[str, Any], int]]) -> dict[str, Any]:
-    """What the threads of loading processes did between two counters each; ``helped_s``: CPU seconds per sample of other
-    threads than the one that loads and the one that sends."""
+    """What the threads of loading processes did between two counters each; ``others_s``: CPU seconds of other threads than the one
+    that loads and the one that sends, ``helped_s`` for a sample."""
 
     def sum_of(name: str) -> float:
         return float(sum(max(0.0, b[name] - a[name]) for a, b, _ in parts))
@@ -371,6 +371,7 @@ def threads_of(parts: list[tuple[dict[str, Any], dict[str, Any], int]]) -> dict[
         "pauses_s": sum_of("pauses"),
         "threads": max((b["threads"] for _, b, _ in parts), default=0),
         "cpu_s": sum_of("cpu") + helped,
+        "others_s": helped,
         "queue_s": sum_of("queue"),
         "helped_s": helped / max(1, sum(m for _, _, m in parts)),
     }
