@@ -150,6 +150,50 @@ def test_transcripts_without_a_header(tmp_path: Path) -> None:
     assert sorted(values(opened(tmp_path / "libri"), "f1")) == sorted(said.values())
 
 
+def chapters(root: Path, most: int) -> dict[str, str]:
+    """A corpus of read speech: folders of speakers and chapters, each with its recordings and one text for all of them."""
+    said: dict[str, str] = {}
+    for speaker in RNG.choice(9000, 12, replace=False):
+        for chapter in RNG.choice(9000, 2, replace=False):
+            own = {
+                f"{speaker}-{chapter}-{i:04}": " ".join(["SAID"] * RNG.integers(1, 9))
+                for i in range(RNG.integers(1, most + 1))
+            }
+            for key in own:
+                sound(root / f"{speaker}" / f"{chapter}" / f"{key}.wav")
+            lines = "".join(f"{key} {text}\n" for key, text in own.items())
+            written(root / f"{speaker}" / f"{chapter}" / f"{speaker}-{chapter}.trans.txt", lines)
+            said |= own
+    return said
+
+
+def test_transcripts_of_chapters_of_a_few_sentences(tmp_path: Path) -> None:
+    said = chapters(tmp_path, 4)
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("audio-folder", len(said))
+    assert sorted(values(source, "f1")) == sorted(said.values()) and complaints(tmp_path) == {}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_recording_that_is_lost_costs_no_transcript_of_another(tmp_path: Path, at: int) -> None:
+    """The first line is no header, either: its name is written as those below."""
+    said = chapters(tmp_path, 4)
+    lost = RNG.choice([path.stem for path in tmp_path.rglob(f"*-{at:04}.wav")])
+    next(tmp_path.rglob(f"{lost}.wav")).unlink()
+    assert sorted(values(opened(tmp_path), "f1")) == sorted(text for key, text in said.items() if key != lost)
+    told = complaints(tmp_path)
+    assert set(told) == {"dangling-reference"} and lost in told["dangling-reference"]
+
+
+def test_the_first_recording_of_one_list_is_lost(tmp_path: Path) -> None:
+    for i in range(1, 30):
+        sound(tmp_path / "wavs" / f"LJ001-{i:04}.wav")
+    written(tmp_path / "metadata.csv", "\n".join(f"LJ001-{i:04}|Printing, in the {i}|the {i}th" for i in range(30)))
+    told = complaints(tmp_path)
+    assert "LJ001-0000" in told["dangling-reference"]
+    assert values(opened(tmp_path), "f2") == [f"the {i}th" for i in range(1, 30)]
+
+
 def test_columns_below_a_count_and_a_header_of_the_others(tmp_path: Path) -> None:
     """CelebA: the number of rows, the names of all columns but the first, and values apart by blanks."""
     for i in range(20):
@@ -347,7 +391,7 @@ def test_what_is_withheld_from_a_split_is_no_fault(tmp_path: Path) -> None:
         )
     form = "\n".join(["id_code,diagnosis", *(f"{i},0" for i in range(30, 40))])
     written(tmp_path / "eyes" / "sample_submission.csv", form)
-    assert set(complaints(tmp_path / "eyes")) == {"foreign-file"}
+    assert complaints(tmp_path / "eyes") == {}
     assert opened(tmp_path / "eyes").label == "diagnosis"
 
 

@@ -297,7 +297,7 @@ class Csv(Table):
             if row.number is not None:
                 where = unit.start + row.number - 1
                 skipped.append(row.number - 1)
-            text = f"{row.actual_columns} fields, expected {row.expected_columns}: {row.text[:80]!r}"
+            text = f"{number(row.actual_columns, 'field')}, expected {row.expected_columns}: {row.text[:80]!r}"
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
 
