@@ -243,7 +243,12 @@ def test_texts_beside_the_folders_of_classes_are_notes(tmp_path: Path) -> None:
         written(tmp_path / split / "urls.txt", "somewhere\n" * 9)
     source = opened(tmp_path)
     assert (source.samples, source.classes) == (40, ("neg", "pos"))
-    assert complaints(tmp_path) == {"foreign-file": complaints(tmp_path).get("foreign-file", "")}
+    assert complaints(tmp_path) == {}
+    assert len([f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]) == 1
+    for i in range(20):
+        written(tmp_path / "train" / "unsup" / f"{i}_0.txt", f"words without a class {RNG.random()} {i}")
+    source = opened(tmp_path)
+    assert (source.samples, source.classes) == (40, ("neg", "pos")) and complaints(tmp_path) == {}
 
 
 @pytest.mark.parametrize("packed", [True, False])

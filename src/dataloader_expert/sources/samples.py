@@ -86,9 +86,7 @@ class FileSamples(Source):
             self.unread[f"{name} of some folders"] = f"no sample of {told} has one"
         if set_aside:
             folder = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[folder] = (
-                f"a folder whose name begins with _ is no class: its {len(set_aside)} files are not read"
-            )
+            self.unread[folder] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
