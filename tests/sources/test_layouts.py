@@ -204,6 +204,31 @@ def test_columns_below_a_count_and_a_header_of_the_others(tmp_path: Path) -> Non
     assert values(source, "Smiling") == [1 if i % 2 else -1 for i in range(20)]
 
 
+@pytest.mark.parametrize("with_identities", [True, False])
+def test_of_many_attributes_none_is_the_label_and_identities_are_groups(tmp_path: Path, with_identities: bool) -> None:
+    """CelebA: attributes of two values each, a list of persons and one of splits, both without a header."""
+    names = [f"{i:06}.jpg" for i in range(40)]
+    for name in names:
+        picture(tmp_path / "img_align_celeba" / name)
+    rows = [" ".join([name, *map(str, RNG.choice([-1, 1], 5))]) for name in names]
+    written(tmp_path / "list_attr_celeba.txt", "\n".join(["40", "Bald Bangs Male Smiling Young", *rows]))
+    parts = [2 if i > 33 else i > 27 and 1 or 0 for i in range(40)]
+    written(tmp_path / "list_eval_partition.txt", "\n".join(f"{n} {p}" for n, p in zip(names, parts, strict=True)))
+    if with_identities:
+        written(tmp_path / "identity_CelebA.txt", "\n".join(f"{n} {70 + i // 3}" for i, n in enumerate(names)))
+    source = opened(tmp_path)
+    assert source.label is None and source.roles is not None
+    assert [role["field"] for role in source.roles.listed()] == ["partition", "identity"][: 1 + with_identities]
+
+
+def test_a_label_is_told_with_the_table_that_holds_it(tmp_path: Path) -> None:
+    for i in range(30):
+        picture(tmp_path / "images" / f"i{i}.jpg")
+    written(tmp_path / "ages.csv", "\n".join(["image,age", *(f"i{i}.jpg,{20 + i}" for i in range(30))]))
+    written(tmp_path / "kinds.csv", "\n".join(["image,label", *(f"i{i}.jpg,{'ab'[i % 2]}" for i in range(30))]))
+    assert (opened(tmp_path).label, opened(tmp_path).label_how.rpartition(" ")[2]) == ("label", "kinds.csv")
+
+
 def test_a_list_of_names_with_their_class(tmp_path: Path) -> None:
     """As ImageNet's lists are written for Caffe: a path and the number of the class, for each split."""
     for i in range(40):

@@ -49,7 +49,7 @@ GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
-    "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
+    "employee", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 SHARED, FEWEST_SHARED = {"device", "worker"}, 20
 """Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""

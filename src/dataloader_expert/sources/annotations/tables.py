@@ -65,6 +65,8 @@ NAMING = {
     ]
 }
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
+PERSONS = ("identity", "subject", "speaker", "patient")
+"""Words in the name of a table of two columns that say what the other one is."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
@@ -116,7 +118,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 found.of_pairs.append(table.path)
                 continue
             if table.kind == BARE:
-                widths |= {len(rows[0])} if NAMELESS.fullmatch(table.naming) else set()
+                widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
                 rows = _apart(found, rows, table, files, folder)
             there = _join(found, table, rows, files, folder)
         except ODD:
@@ -246,8 +248,10 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
         taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
     others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
-    if len(others) == 1 and PARTITION in words(stem):  # CelebA's list_eval_partition.txt
-        return [{PARTITION if name in others else name: v for name, v in row.items()} for row in rows]
+    said = set(words(stem))
+    called = next((word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None)
+    if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
+        return [{called if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
@@ -355,7 +359,15 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
     found.tables.append(table.path)
     found.joined.append(
-        replace(table, paths=paths, lists=frozenset(several), sides=made.sides, named=made.named, nested=made.nested)
+        replace(
+            table,
+            paths=paths,
+            lists=frozenset(several),
+            sides=made.sides,
+            named=made.named,
+            nested=made.nested,
+            fields=tuple(fields),
+        )
     )
     found.objects = found.objects or made.objects
     found.corners = found.corners and (made.corners if own else "boxes" not in fields)
