@@ -212,13 +212,50 @@ def test_of_many_attributes_none_is_the_label_and_identities_are_groups(tmp_path
         picture(tmp_path / "img_align_celeba" / name)
     rows = [" ".join([name, *map(str, RNG.choice([-1, 1], 5))]) for name in names]
     written(tmp_path / "list_attr_celeba.txt", "\n".join(["40", "Bald Bangs Male Smiling Young", *rows]))
-    parts = [2 if i > 33 else i > 27 and 1 or 0 for i in range(40)]
+    parts = [2 if i > 33 else (i > 27 and 1) or 0 for i in range(40)]
     written(tmp_path / "list_eval_partition.txt", "\n".join(f"{n} {p}" for n, p in zip(names, parts, strict=True)))
     if with_identities:
         written(tmp_path / "identity_CelebA.txt", "\n".join(f"{n} {70 + i // 3}" for i, n in enumerate(names)))
     source = opened(tmp_path)
     assert source.label is None and source.roles is not None
     assert [role["field"] for role in source.roles.listed()] == ["partition", "identity"][: 1 + with_identities]
+
+
+def birds(root: Path, n: int = 48) -> list[int]:
+    """CUB-200-2011: a list that numbers the images, and tables of what is said of each number. Returns the parts, 1 for training."""
+    names = [f"{i % 4 + 1:03}.Bird_{i % 4}/Bird_{i:04}_{RNG.integers(90000)}.jpg" for i in range(n)]
+    parts = [int(part) for part in RNG.integers(0, 2, n)]
+    for name in names:
+        picture(root / "images" / name)
+    written(root / "images.txt", "".join(f"{i} {name}\n" for i, name in enumerate(names, 1)))
+    written(root / "classes.txt", "".join(f"{k} {k:03}.Bird_{k - 1}\n" for k in range(1, 5)))
+    written(root / "image_class_labels.txt", "".join(f"{i} {(i - 1) % 4 + 1}\n" for i in range(1, n + 1)))
+    written(root / "train_test_split.txt", "".join(f"{i} {part}\n" for i, part in enumerate(parts, 1)))
+    written(root / "bounding_boxes.txt", "".join(f"{i} 2.0 {i % 3}.0 9.0 8.0\n" for i in range(1, n + 1)))
+    return parts
+
+
+def test_tables_of_the_numbers_of_images_are_read(tmp_path: Path) -> None:
+    parts = birds(tmp_path)
+    source = opened(tmp_path)
+    assert (source.samples, source.label, source.modality) == (48, "label", "detection")
+    assert source.roles is not None and source.roles.split is not None
+    assert source.roles.splits == {1: "train", 0: "test"}
+    at = {unit.file: i for i, unit in enumerate(source.units)}
+    names = [line.split()[1] for line in (tmp_path / "images.txt").read_text().splitlines()]
+    found, boxes = values(source, "train_test_split"), values(source, "boxes")
+    assert [found[at[f"images/{name}"]] for name in names] == parts
+    assert [np.array(boxes[at[f"images/{name}"]]).tolist() for name in names] == [
+        [[2, i % 3, 11, i % 3 + 8]] for i in range(1, 49)
+    ]
+    assert "foreign-file" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_a_number_that_no_image_has_is_told(tmp_path: Path) -> None:
+    birds(tmp_path)
+    with (tmp_path / "image_class_labels.txt").open("a") as file:
+        file.write("999 2\n")
+    assert "999" in complaints(tmp_path)["dangling-reference"]
 
 
 def test_a_label_is_told_with_the_table_that_holds_it(tmp_path: Path) -> None:

@@ -248,6 +248,8 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
             return Role(name, f"by its name, and its values {listed}"), {
                 v: NUMBERED.get(v, str(v)) for v in distinct - {None}
             }
+        elif words(name) == ["train", "test", "split"] and distinct <= {0, 1}:  # of CUB-200-2011
+            return Role(name, f"by its name, and its values {listed}"), {1: "train", 0: "test"}
         elif words(name)[:1] in (["is"], ["in"]) and words(name)[1:] in (["train"], ["training"], ["test"]):
             if distinct <= {0, 1}:
                 other = {"train": "test", "training": "test", "test": "train"}[words(name)[1]]
