@@ -9,9 +9,11 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.recipes.check_quality import other_tables
 from tests.making.scanning import scan
 
 RNG = np.random.default_rng(17)
@@ -146,6 +148,8 @@ def test_a_second_table_is_told_with_what_is_read(tmp_path: Path) -> None:
     assert "another table" in said.message and "edges.csv" in said.message and "node_id" in said.message
     assert "as the source" in said.fix
     assert open_source(SourceRef(str(tmp_path / "nodes.csv"), (str(tmp_path),)), []).label == "label"
+    facts = Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts)))
+    assert other_tables(facts) == ["1 other table (nodes.csv)"]
 
 
 def test_files_of_one_table_are_no_second_table(tmp_path: Path) -> None:
