@@ -229,10 +229,13 @@ def _layout(listing: Listing) -> Layout | None:
 
 
 def _rows(listing: Listing, entry: Entry, mark: str | None) -> int:
-    """Its lines without the names of its columns."""
+    """Its lines without the names of its columns; none of what cannot be read."""
     head = listing.head(entry.path, HEAD).decode("utf-8-sig", "replace").lstrip()
     named = not any(map(is_number, _cells(head.partition("\n")[0], mark)))
-    return sum(n for _, _, n in record_ranges(listing, entry.path, False)) - named
+    try:
+        return sum(n for _, _, n in record_ranges(listing, entry.path, False)) - named
+    except Unreadable:  # it is told where it is read
+        return 0
 
 
 def _stem(entry: Entry) -> str:

@@ -6,13 +6,15 @@ LJ Speech (``LJ001-0001|text|text``), LibriSpeech (``19-198-0000 TEXT OF MANY WO
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, Names, Row
+from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of
+from dataloader_expert.sources.files import Entry, Listing
 
 MARKS = ("|", "\t", ";", ",", None)
 """What may separate cells; None: blank space."""
@@ -23,6 +25,10 @@ ABOVE = 2
 """Lines above the first row."""
 LONGEST = 1 << 20
 """Characters of the longest line: longer ones are none of a table."""
+
+
+Bare = tuple[list[Row], tuple[str, bool]]
+"""The rows of such a table, its column that names files, and whether it does so without their suffix."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,43 @@ class Text:
 
     def names(self, row: list[str], column: int, by_stem: bool) -> bool:
         return len(row) > column and self.files.find(_named(row[column]), by_stem, self.folder) is not None
+
+
+def bare_table(listing: Listing, entry: Entry, files: Names) -> Bare | None:
+    """The table that a text is; None if it is none."""
+    found = bare_rows([_text(listing, entry, files)])
+    return None if found is None else (found[0][0], found[1])
+
+
+def together(listing: Listing, texts: list[Entry], below: Callable[[str], Names]) -> dict[str, Bare]:
+    """Those that each stand alone in their folder, as the transcripts of each chapter of LibriSpeech: of one ending, as one table.
+
+    ``below``: the files that a table in a folder may name.
+    """
+    homes = Counter(folder_of(entry.path) for entry in texts)
+    alike: dict[str, list[Entry]] = {}
+    for entry in texts:
+        name = entry.path.rpartition("/")[2]
+        if homes[folder_of(entry.path)] == 1:
+            alike.setdefault(name.partition(".")[2] or name, []).append(entry)
+    made: dict[str, Bare] = {}
+    for entries in alike.values():
+        with contextlib.suppress(*ODD):
+            read = [_text(listing, e, below(f"{folder_of(e.path)}/")) for e in entries if len(entries) > 1]
+            found = bare_rows(read) if read else None
+            if found is not None:
+                made |= {e.path: (rows, found[1]) for e, rows in zip(entries, found[0], strict=True)}
+    return made
+
+
+def is_row(name: str, rows: list[Row]) -> bool:
+    """Whether what was taken for the name of a column is written as the values below it: the file that it names is lost."""
+    return any(map(str.isdigit, name)) and _form(name) in {_form(str(row.get(name))) for row in rows[:LOOKED_AT]}
+
+
+def _text(listing: Listing, entry: Entry, files: Names) -> Text:
+    text = listing.read(entry.path).decode("utf-8-sig", "replace")
+    return Text(text, files, entry.path[: entry.path.rfind("/") + 1])
 
 
 def bare_rows(texts: Sequence[Text]) -> tuple[list[list[Row]], tuple[str, bool]] | None:
@@ -64,9 +107,9 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
         if first > ABOVE:
             continue
         written = {
-            form(r[column]) for rows, of in zip(cells, told, strict=True) for r, it in zip(rows, of, strict=True) if it
+            _form(r[column]) for rows, of in zip(cells, told, strict=True) for r, it in zip(rows, of, strict=True) if it
         }
-        while first and column < len(cells[0][first - 1]) and form(cells[0][first - 1][column]) in written:
+        while first and column < len(cells[0][first - 1]) and _form(cells[0][first - 1][column]) in written:
             first -= 1  # no header: its file is lost
         some, there = [row for rows in cells for row in rows[first:]], sum(map(sum, told))
         if len(some) < FEWEST or there < NEARLY_ALL * len(some):
@@ -95,7 +138,7 @@ def _even(rows: list[list[str]]) -> bool:
     return len(rows) >= FEWEST and len(set(map(len, rows))) == 1
 
 
-def form(name: str) -> str:
+def _form(name: str) -> str:
     """How it is written, whatever its numbers."""
     return re.sub(r"\d+", "0", name.strip())
 

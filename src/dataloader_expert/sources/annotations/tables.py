@@ -8,7 +8,6 @@ where they differ.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import csv
 import io
 import json
@@ -19,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.bare import Text, bare_rows, form
+from dataloader_expert.sources.annotations.bare import Bare, bare_table, is_row, together
 from dataloader_expert.sources.annotations.coco import Images, images_of, slim
 from dataloader_expert.sources.annotations.objects import Folded, folded
 from dataloader_expert.sources.annotations.record import (
@@ -33,7 +32,6 @@ from dataloader_expert.sources.annotations.record import (
     Names,
     Row,
     Table,
-    folder_of,
 )
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
@@ -95,8 +93,9 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
-    together = _together(listing, texts, named)
-    bare = {*together, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
+    own = [e for e in texts if e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
+    alone = together(listing, own, lambda folder: named.below(folder, None))
+    bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     by_split: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -109,7 +108,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             continue  # a form to fill in
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
-            made = _read(listing, entry, read, named, split, together.get(entry.path))
+            made = _read(listing, entry, read, named, split, alone.get(entry.path))
             if made is None:
                 continue
             table, rows, files = made
@@ -188,8 +187,8 @@ def _read(
     if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
         files = named.below(folder, None)
         naming = naming_of(few, files, folder)
-    if separated and (naming is None or files.find(*naming, folder) is not None or _is_row(naming[0], few)):
-        bare = known or _alone(bare_rows([_text(listing, entry, files)]))
+    if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
+        bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
             return None  # names of classes may be those of files
         return (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
@@ -200,43 +199,6 @@ def _read(
         return Table(entry.path, "coco" if isinstance(rows, Images) else str(entry.kind), *naming), rows, files
     dialect = sniff_dialect(listing.head(entry.path, HEAD), MARKS, entry.size <= HEAD)
     return Table(entry.path, str(entry.kind), *naming, dialect=dialect), typed(rows, naming[0]), files
-
-
-def _is_row(name: str, rows: list[Row]) -> bool:
-    """Whether what was taken for the name of a column is written as the values below it: the file that it names is lost."""
-    return any(map(str.isdigit, name)) and form(name) in {form(str(row.get(name))) for row in rows[:LOOKED_AT]}
-
-
-Bare = tuple[list[Row], tuple[str, bool]]
-"""The rows of a table without a header, its column that names files, and whether it does so without their suffix."""
-
-
-def _together(listing: Listing, texts: list[Entry], named: _Named) -> dict[str, Bare]:
-    """What the texts say of which each stands alone in its folder, as the transcripts of each chapter of LibriSpeech: those with
-    one ending are judged together."""
-    homes = Counter(folder_of(entry.path) for entry in texts)
-    alike: dict[str, list[Entry]] = {}
-    for entry in texts:
-        name = entry.path.rpartition("/")[2]
-        if homes[folder_of(entry.path)] == 1 and 0 < entry.size <= MOST_BYTES and name not in SIDE_FILES:
-            alike.setdefault(name.partition(".")[2] or name, []).append(entry)
-    made: dict[str, Bare] = {}
-    for entries in alike.values():
-        with contextlib.suppress(*ODD):
-            read = [_text(listing, e, named.below(f"{folder_of(e.path)}/", None)) for e in entries]
-            found = bare_rows(read) if len(read) > 1 else None
-            if found is not None:
-                made |= {e.path: (rows, found[1]) for e, rows in zip(entries, found[0], strict=True)}
-    return made
-
-
-def _text(listing: Listing, entry: Entry, files: Names) -> Text:
-    text = listing.read(entry.path).decode("utf-8-sig", "replace")
-    return Text(text, files, entry.path[: entry.path.rfind("/") + 1])
-
-
-def _alone(found: tuple[list[list[Row]], tuple[str, bool]] | None) -> Bare | None:
-    return None if found is None else (found[0][0], found[1])
 
 
 def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, folder: str) -> list[Row]:
