@@ -79,7 +79,7 @@ class Aside(Unreadable):
     """A file that is not read and does no harm where it is: told as information.
 
     Args:
-        what: one word for what it is, which decides what is advised: ``sample`` or ``table``.
+        what: one word for what it is, which decides what is advised: ``sample``, ``table`` or ``note``.
     """
 
     def __init__(self, what: str, message: str, **where: object) -> None:

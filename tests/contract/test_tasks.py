@@ -32,8 +32,16 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     "contrastive learning": ("text", [(n, "text", "str", []) for n in ("anchor", "positive", "negative")]),
     "language modelling": ("text", [("text", "text", "str", []), ("id", "number", "int64", [])]),
     "audio data without labels": ("audio", [AUDIO, ("speaker", "category", "str", [])]),
+    "sequence data without labels": ("sequence", [("actions", "sequence", "float64", [None, 7])]),
     "tabular data without labels": ("tabular", [("de", "number", "float64", []), ("en", "number", "float64", [])]),
 }
+
+
+def test_positions_are_no_parts_of_speech() -> None:
+    """Measurements of a robot, whatever words their names share with those of tags."""
+    fields = [("obs/eef_pos", "sequence", "float64", [None, 3]), ("obs/bio", "sequence", "float32", [None])]
+    found = unlabelled("tokens", [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields])
+    assert found.name == "language modelling"
 
 
 @pytest.mark.parametrize("task", CASES)

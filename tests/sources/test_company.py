@@ -9,9 +9,11 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.recipes.check_quality import other_tables
 from tests.making.scanning import scan
 
 RNG = np.random.default_rng(17)
@@ -146,6 +148,8 @@ def test_a_second_table_is_told_with_what_is_read(tmp_path: Path) -> None:
     assert "another table" in said.message and "edges.csv" in said.message and "node_id" in said.message
     assert "as the source" in said.fix
     assert open_source(SourceRef(str(tmp_path / "nodes.csv"), (str(tmp_path),)), []).label == "label"
+    facts = Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts)))
+    assert other_tables(facts) == ["1 other table (nodes.csv)"]
 
 
 def test_files_of_one_table_are_no_second_table(tmp_path: Path) -> None:
@@ -154,6 +158,36 @@ def test_files_of_one_table_are_no_second_table(tmp_path: Path) -> None:
         (tmp_path / f"part-{part}.csv").write_text("\n".join(["x,label", *rows]) + "\n")
     assert foreign(tmp_path) == []
     assert opened(tmp_path).samples == 90
+
+
+def test_what_a_folder_for_metadata_holds_is_no_second_kind_of_data(tmp_path: Path) -> None:
+    """As of LeRobot: an episode a file, and lists of episodes and tasks in a folder of their own."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "data" / "chunk-000").mkdir(parents=True)
+    (tmp_path / "meta").mkdir()
+    for i in range(6):
+        table = pa.table({"frame_index": range(9), "reward": RNG.normal(size=9), "episode_index": [i] * 9})
+        pq.write_table(table, tmp_path / "data" / "chunk-000" / f"episode_{i:06}.parquet")
+    (tmp_path / "meta" / "info.json").write_text('{"fps": 30}')
+    for name in ("episodes", "tasks"):
+        (tmp_path / "meta" / f"{name}.jsonl").write_text('{"index": 0, "length": 9}\n' * 6)
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("parquet", 54)
+    [said] = foreign(tmp_path)
+    assert said.severity == "info" and {w["file"] for w in said.where} == {"meta/episodes.jsonl", "meta/tasks.jsonl"}
+
+
+def test_a_file_of_a_kind_that_is_not_read_beside_each_sample_is_a_note(tmp_path: Path) -> None:
+    """As KITTI's calibrations, in both splits, and a text beside the folders of classes; one among the samples is foreign."""
+    foldered(tmp_path, "training/image_2", "testing/image_2")
+    for split in ("training", "testing"):
+        (tmp_path / split / "calib").mkdir()
+        for i in range(8):
+            (tmp_path / split / "calib" / f"{i:03}.txt").write_text(
+                "P0: 1.8e+02 0.0 1.5e+02\nP1: 1.8e+02 0.0 1.5e+02\n"
+            )
+    assert {(f.severity, f.count) for f in foreign(tmp_path)} == {("info", 16)}
+    (tmp_path / "training" / "image_2" / "left behind.txt").write_text("copied from the old disk\n")
+    assert {f.severity for f in foreign(tmp_path)} == {"info", "warning"}
 
 
 def test_what_is_no_table_and_no_project_is_still_foreign(tmp_path: Path) -> None:

@@ -80,6 +80,63 @@ def test_labels_in_a_file_of_their_own(tmp_path: Path) -> None:
     assert source.problems == []
 
 
+def _phones(folder: Path, lost: int = 0) -> dict[str, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+    """Features, labels, persons and signals of each split, and the names of features and activities beside the splits."""
+    signals = {}
+    for split, n in (("train", 90), ("test", 40)):
+        (folder / split / "Inertial Signals").mkdir(parents=True)
+        np.savetxt(folder / split / f"X_{split}.txt", RNG.normal(size=(n, 5)), fmt="%16.7e")
+        np.savetxt(folder / split / f"y_{split}.txt", RNG.integers(1, 7, n), fmt="%d")
+        np.savetxt(folder / split / f"subject_{split}.txt", RNG.integers(1, 30, n), fmt="%d")
+        signals[split] = RNG.normal(size=(n, 16))
+        for axis in "xyz":
+            rows = signals[split] if axis == "y" else RNG.normal(size=(n, 16))
+            np.savetxt(
+                folder / split / "Inertial Signals" / f"total_acc_{axis}_{split}.txt",
+                rows[: len(rows) - lost * (split == "test" and axis == "x")],
+            )
+    (folder / "features.txt").write_text("".join(f"{i} tBodyAcc-mean()-{i}\n" for i in range(1, 6)))
+    (folder / "activity_labels.txt").write_text("".join(f"{i} ACTIVITY_{i}\n" for i in range(1, 7)))
+    (folder / "features_info.txt").write_text("The signals were sampled at 50 Hz.\nThey were filtered, too.\n")
+    return signals
+
+
+def test_matrices_of_the_same_rows_are_fields_and_names_are_notes(tmp_path: Path) -> None:
+    signals = _phones(tmp_path)
+    source = opened(tmp_path)
+    assert (source.format, source.samples, source.label) == ("delimited", 130, "y")
+    assert {f.name: f.shape for f in source.fields}["total_acc_y"] == (16,)
+    assert np.allclose(np.stack(column(source, "total_acc_y")), np.concatenate([signals["test"], signals["train"]]))  # type: ignore[arg-type]
+    assert {(p.code, getattr(p, "what", "")) for p in source.problems} == {("foreign-file", "note")}
+    assert len(source.problems) == 3
+
+
+def test_a_matrix_that_lost_rows_in_one_split_is_told(tmp_path: Path) -> None:
+    _phones(tmp_path, lost=3)
+    source = opened(tmp_path)
+    assert source.samples == 130
+    [told] = [p for p in source.problems if p.code == "length-mismatch"]
+    assert "37 values" in told.message and str(told.where["file"]).endswith("total_acc_x_test.txt")
+
+
+def test_a_row_of_a_matrix_that_lost_values_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    _phones(tmp_path)
+    path = tmp_path / "train" / "Inertial Signals" / "total_acc_z_train.txt"
+    lines = path.read_text().splitlines()
+    lines[7] = " ".join(lines[7].split()[:9])
+    path.write_text("\n".join(lines) + "\n")
+    source = opened(tmp_path)
+    [told] = [p for p in source.problems if p.code == "parse-error"]
+    assert (told.where["sample"], told.message) == (47, "a row of 9 values, and others have 16")
+
+
+def test_the_points_of_several_clouds_with_a_class_each_are_no_samples(tmp_path: Path) -> None:
+    for i in range(3):
+        np.savetxt(tmp_path / f"cloud{i}.txt", RNG.normal(size=(64, 3)))
+        np.savetxt(tmp_path / f"cloud{i}_labels.txt", RNG.integers(0, 4, 64), fmt="%d")
+    assert opened(tmp_path).format == "text"
+
+
 def test_labels_that_lost_a_line_are_told(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "X_train.txt", RNG.normal(size=(50, 4)))
     np.savetxt(tmp_path / "y_train.txt", RNG.integers(0, 3, 49), fmt="%d")

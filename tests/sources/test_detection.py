@@ -308,6 +308,74 @@ def test_coco_without_boxes_names_classes(tmp_path: Path) -> None:
     assert list(codes(tmp_path)) == ["dangling-reference"]
 
 
+def test_the_segments_of_panoptic_annotations_are_objects(tmp_path: Path) -> None:
+    """COCO's panoptic files have one annotation for each image, and its objects within."""
+    numbers = {}
+    for split, n in (("train2017", 14), ("val2017", 7)):
+        images = [{"id": 50 + i, "file_name": f"{split[0]}{i:05}.jpg", "width": 32, "height": 24} for i in range(n)]
+        annotations = []
+        for image in images:
+            picture(tmp_path / split / str(image["file_name"]))
+            own = [int(c) for c in RNG.choice([1, 3, 187], RNG.integers(1, 5))]
+            numbers[f"{split}/{image['file_name']}"] = own
+            segments = [{"id": k, "category_id": c, "iscrowd": 0, "bbox": [k, 2, 9, 8]} for k, c in enumerate(own)]
+            name = str(image["file_name"]).replace("jpg", "png")
+            annotations.append({"image_id": image["id"], "file_name": name, "segments_info": segments})
+            picture(tmp_path / "annotations" / f"panoptic_{split}" / name)
+        categories = [{"id": c, "name": f"class {c}", "isthing": 1} for c in (1, 3, 187)]
+        held = {"images": images, "annotations": annotations, "categories": categories}
+        written(tmp_path / "annotations" / f"panoptic_{split}.json", json.dumps(held))
+    source = opened(tmp_path)
+    assert (source.label, source.modality) == (None, "detection")
+    assert source.objects is not None and dict(source.objects.names) == {1: "class 1", 3: "class 3", 187: "class 187"}
+    for unit in source.units:
+        columns = source.decode(unit, source.read(unit)).columns
+        assert columns["categories"].values[0].tolist() == numbers[unit.file]
+        assert columns["boxes"].values[0].tolist() == [[k, 2, k + 9, 10] for k in range(len(numbers[unit.file]))]
+
+
+def posed(root: Path, **odd: Any) -> int:
+    """COCO's key points, 17 of each person; one person has what ``odd`` says. Returns the number of that image."""
+    images = [{"id": i, "file_name": f"{i:05}.jpg"} for i in range(40)]
+    persons = []
+    for image in images:
+        picture(root / "train" / str(image["file_name"]))
+        shown = RNG.integers(0, 3, 17)
+        points = np.stack([RNG.integers(3, 20, 17), RNG.integers(3, 16, 17), shown], 1).reshape(-1).tolist()
+        box = [2, 2, 20, 16]
+        person = {"image_id": image["id"], "category_id": 1, "bbox": box, "keypoints": points}
+        persons.append({"id": image["id"], **person, "num_keypoints": int((shown > 0).sum())})
+    at = int(RNG.integers(40))
+    persons[at] |= odd
+    held = {"images": images, "annotations": persons, "categories": [{"id": 1, "name": "person"}]}
+    written(root / "annotations" / "person_keypoints_train.json", json.dumps(held))
+    return at
+
+
+def test_key_points_of_all_persons_are_read(tmp_path: Path) -> None:
+    posed(tmp_path)
+    assert {f.name: f.shape for f in opened(tmp_path).fields}["keypoints"][-2:] == (17, 3)
+    assert codes(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"keypoints": [9, 9, 2] * 16}, "are 48 numbers, those of others 51"),
+        ({"keypoints": [9, 9, 2] * 16 + [9]}, "are 49 numbers, those of others 51"),
+        ({"num_keypoints": 99}, "num_keypoints of an object is 99"),
+    ],
+    ids=["one too few", "a number too many", "another count"],
+)
+def test_a_person_with_odd_key_points_is_told_and_the_others_are_read(
+    tmp_path: Path, odd: dict[str, Any], said: str
+) -> None:
+    at = posed(tmp_path, **odd)
+    assert {f.name: f.shape for f in opened(tmp_path).fields}["keypoints"][-2:] == (17, 3)
+    told = codes(tmp_path)["length-mismatch"]
+    assert said in told.message and [w["file"] for w in told.where] == [f"train/{at:05}.jpg"]
+
+
 def test_files_that_number_categories_differently_are_told(tmp_path: Path) -> None:
     """Our promise: a model that is trained on numbers would learn other names for them."""
     coco(tmp_path)

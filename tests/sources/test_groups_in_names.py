@@ -11,6 +11,8 @@ from PIL import Image
 from dataloader_expert.sources.roles import group_in_names
 from tests.making.scanning import scan
 
+rng = np.random.default_rng()
+
 
 @pytest.mark.parametrize(
     ("name", "group", "sure"),
@@ -35,6 +37,15 @@ def test_a_number_with_several_files_is_a_group(name: str, group: str, sure: boo
 def test_files_that_are_counted_and_classes_are_no_groups(name: str) -> None:
     paths = [f"{i % 5}/{name.format(i=i, c=i % 5)}" for i in range(60)]
     assert group_in_names(paths, [str(i % 5) for i in range(60)])[0] is None
+
+
+def test_files_that_are_counted_in_each_folder_are_no_groups() -> None:
+    """As of the Large Movie Review Dataset: the number of the review, and its rating, in each folder anew."""
+    folders = [f"{split}/{kind}" for split in ("train", "test") for kind in ("pos", "neg")]
+    paths = [f"{folder}/{i}_{rng.integers(1, 11)}.txt" for folder in folders for i in range(60)]
+    assert group_in_names(paths, [path.split("/")[1] for path in paths])[0] is None
+    chosen = [path for path in paths if rng.random() < 0.4]  # persons who are not in every folder
+    assert group_in_names(chosen, [path.split("/")[1] for path in chosen])[0] is not None
 
 
 @pytest.mark.parametrize("leaking", [0, 3])

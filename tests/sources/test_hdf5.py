@@ -137,6 +137,40 @@ def test_a_group_per_sample_keeps_its_single_values(tmp_path: Path) -> None:
     assert [int(v) for v in column(source, "label")] == [i % 3 for i in range(10)]
 
 
+def demonstrations(path: Path, n: int = 24) -> list[str]:
+    """As of robomimic: a group for each, and lists of their names for each split. Returns those for validation."""
+    names = [f"demo_{i}" for i in range(n)]
+    held = sorted(RNG.choice(names, n // 4, replace=False).tolist())
+    with h5py.File(path, "w") as file:
+        for name in names:
+            steps = int(RNG.integers(20, 40))
+            file[f"data/{name}/actions"] = RNG.normal(size=(steps, 7))
+            file[f"data/{name}/obs/robot0_eef_pos"] = RNG.normal(size=(steps, 3))
+            file[f"data/{name}/dones"] = np.arange(steps) == steps - 1
+        file["mask/train"] = np.array([n for n in names if n not in held], "S8")
+        file["mask/valid"] = np.array(held, "S8")
+    return held
+
+
+def test_lists_of_the_names_of_groups_are_splits(tmp_path: Path) -> None:
+    held = demonstrations(tmp_path / "low_dim.hdf5")
+    source = opened(tmp_path)
+    assert source.splits == {"train": 18, "valid": 6} and source.modality == "sequence"
+    parts = {unit.at[0].arrays[0][1].split("/")[1]: unit.split for unit in source.units}
+    assert sorted(name for name, split in parts.items() if split == "valid") == held
+    assert source.problems == []
+
+
+def test_a_group_in_two_lists_and_a_name_of_none_are_told(tmp_path: Path) -> None:
+    held = demonstrations(tmp_path / "low_dim.hdf5")
+    with h5py.File(tmp_path / "low_dim.hdf5", "a") as file:
+        train = file["mask/train"][:].tolist()
+        del file["mask/train"]
+        file["mask/train"] = np.array([*train, held[0].encode(), b"demo_99"], "S8")
+    told = {(p.code, p.where.get("key")) for p in opened(tmp_path).problems}
+    assert told == {("splits-overlap", held[0]), ("dangling-reference", "demo_99")}
+
+
 def test_splits_beside_the_names_of_classes(tmp_path: Path) -> None:
     """Our promise: what stands outside the splits describes them, and costs no sample."""
     with h5py.File(tmp_path / "a.h5", "w") as file:

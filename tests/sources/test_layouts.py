@@ -150,6 +150,50 @@ def test_transcripts_without_a_header(tmp_path: Path) -> None:
     assert sorted(values(opened(tmp_path / "libri"), "f1")) == sorted(said.values())
 
 
+def chapters(root: Path, most: int) -> dict[str, str]:
+    """A corpus of read speech: folders of speakers and chapters, each with its recordings and one text for all of them."""
+    said: dict[str, str] = {}
+    for speaker in RNG.choice(9000, 12, replace=False):
+        for chapter in RNG.choice(9000, 2, replace=False):
+            own = {
+                f"{speaker}-{chapter}-{i:04}": " ".join(["SAID"] * RNG.integers(1, 9))
+                for i in range(RNG.integers(1, most + 1))
+            }
+            for key in own:
+                sound(root / f"{speaker}" / f"{chapter}" / f"{key}.wav")
+            lines = "".join(f"{key} {text}\n" for key, text in own.items())
+            written(root / f"{speaker}" / f"{chapter}" / f"{speaker}-{chapter}.trans.txt", lines)
+            said |= own
+    return said
+
+
+def test_transcripts_of_chapters_of_a_few_sentences(tmp_path: Path) -> None:
+    said = chapters(tmp_path, 4)
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("audio-folder", len(said))
+    assert sorted(values(source, "f1")) == sorted(said.values()) and complaints(tmp_path) == {}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_recording_that_is_lost_costs_no_transcript_of_another(tmp_path: Path, at: int) -> None:
+    """The first line is no header, either: its name is written as those below."""
+    said = chapters(tmp_path, 4)
+    lost = RNG.choice([path.stem for path in tmp_path.rglob(f"*-{at:04}.wav")])
+    next(tmp_path.rglob(f"{lost}.wav")).unlink()
+    assert sorted(values(opened(tmp_path), "f1")) == sorted(text for key, text in said.items() if key != lost)
+    told = complaints(tmp_path)
+    assert set(told) == {"dangling-reference"} and lost in told["dangling-reference"]
+
+
+def test_the_first_recording_of_one_list_is_lost(tmp_path: Path) -> None:
+    for i in range(1, 30):
+        sound(tmp_path / "wavs" / f"LJ001-{i:04}.wav")
+    written(tmp_path / "metadata.csv", "\n".join(f"LJ001-{i:04}|Printing, in the {i}|the {i}th" for i in range(30)))
+    told = complaints(tmp_path)
+    assert "LJ001-0000" in told["dangling-reference"]
+    assert values(opened(tmp_path), "f2") == [f"the {i}th" for i in range(1, 30)]
+
+
 def test_columns_below_a_count_and_a_header_of_the_others(tmp_path: Path) -> None:
     """CelebA: the number of rows, the names of all columns but the first, and values apart by blanks."""
     for i in range(20):
@@ -158,6 +202,68 @@ def test_columns_below_a_count_and_a_header_of_the_others(tmp_path: Path) -> Non
     written(tmp_path / "list_attr_celeba.txt", "\n".join(["20", "Bald Smiling", *rows]))
     source = opened(tmp_path)
     assert values(source, "Smiling") == [1 if i % 2 else -1 for i in range(20)]
+
+
+@pytest.mark.parametrize("with_identities", [True, False])
+def test_of_many_attributes_none_is_the_label_and_identities_are_groups(tmp_path: Path, with_identities: bool) -> None:
+    """CelebA: attributes of two values each, a list of persons and one of splits, both without a header."""
+    names = [f"{i:06}.jpg" for i in range(40)]
+    for name in names:
+        picture(tmp_path / "img_align_celeba" / name)
+    rows = [" ".join([name, *map(str, RNG.choice([-1, 1], 5))]) for name in names]
+    written(tmp_path / "list_attr_celeba.txt", "\n".join(["40", "Bald Bangs Male Smiling Young", *rows]))
+    parts = [2 if i > 33 else (i > 27 and 1) or 0 for i in range(40)]
+    written(tmp_path / "list_eval_partition.txt", "\n".join(f"{n} {p}" for n, p in zip(names, parts, strict=True)))
+    if with_identities:
+        written(tmp_path / "identity_CelebA.txt", "\n".join(f"{n} {70 + i // 3}" for i, n in enumerate(names)))
+    source = opened(tmp_path)
+    assert source.label is None and source.roles is not None
+    assert [role["field"] for role in source.roles.listed()] == ["partition", "identity"][: 1 + with_identities]
+
+
+def birds(root: Path, n: int = 48) -> list[int]:
+    """CUB-200-2011: a list that numbers the images, and tables of what is said of each number. Returns the parts, 1 for training."""
+    names = [f"{i % 4 + 1:03}.Bird_{i % 4}/Bird_{i:04}_{RNG.integers(90000)}.jpg" for i in range(n)]
+    parts = [int(part) for part in RNG.integers(0, 2, n)]
+    for name in names:
+        picture(root / "images" / name)
+    written(root / "images.txt", "".join(f"{i} {name}\n" for i, name in enumerate(names, 1)))
+    written(root / "classes.txt", "".join(f"{k} {k:03}.Bird_{k - 1}\n" for k in range(1, 5)))
+    written(root / "image_class_labels.txt", "".join(f"{i} {(i - 1) % 4 + 1}\n" for i in range(1, n + 1)))
+    written(root / "train_test_split.txt", "".join(f"{i} {part}\n" for i, part in enumerate(parts, 1)))
+    written(root / "bounding_boxes.txt", "".join(f"{i} 2.0 {i % 3}.0 9.0 8.0\n" for i in range(1, n + 1)))
+    return parts
+
+
+def test_tables_of_the_numbers_of_images_are_read(tmp_path: Path) -> None:
+    parts = birds(tmp_path)
+    source = opened(tmp_path)
+    assert (source.samples, source.label, source.modality) == (48, "label", "detection")
+    assert source.roles is not None and source.roles.split is not None
+    assert source.roles.splits == {1: "train", 0: "test"}
+    at = {unit.file: i for i, unit in enumerate(source.units)}
+    names = [line.split()[1] for line in (tmp_path / "images.txt").read_text().splitlines()]
+    found, boxes = values(source, "train_test_split"), values(source, "boxes")
+    assert [found[at[f"images/{name}"]] for name in names] == parts
+    assert [np.array(boxes[at[f"images/{name}"]]).tolist() for name in names] == [
+        [[2, i % 3, 11, i % 3 + 8]] for i in range(1, 49)
+    ]
+    assert "foreign-file" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_a_number_that_no_image_has_is_told(tmp_path: Path) -> None:
+    birds(tmp_path)
+    with (tmp_path / "image_class_labels.txt").open("a") as file:
+        file.write("999 2\n")
+    assert "999" in complaints(tmp_path)["dangling-reference"]
+
+
+def test_a_label_is_told_with_the_table_that_holds_it(tmp_path: Path) -> None:
+    for i in range(30):
+        picture(tmp_path / "images" / f"i{i}.jpg")
+    written(tmp_path / "ages.csv", "\n".join(["image,age", *(f"i{i}.jpg,{20 + i}" for i in range(30))]))
+    written(tmp_path / "kinds.csv", "\n".join(["image,label", *(f"i{i}.jpg,{'ab'[i % 2]}" for i in range(30))]))
+    assert (opened(tmp_path).label, opened(tmp_path).label_how.rpartition(" ")[2]) == ("label", "kinds.csv")
 
 
 def test_a_list_of_names_with_their_class(tmp_path: Path) -> None:
@@ -199,7 +305,12 @@ def test_texts_beside_the_folders_of_classes_are_notes(tmp_path: Path) -> None:
         written(tmp_path / split / "urls.txt", "somewhere\n" * 9)
     source = opened(tmp_path)
     assert (source.samples, source.classes) == (40, ("neg", "pos"))
-    assert complaints(tmp_path) == {"foreign-file": complaints(tmp_path).get("foreign-file", "")}
+    assert complaints(tmp_path) == {}
+    assert len([f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]) == 1
+    for i in range(20):
+        written(tmp_path / "train" / "unsup" / f"{i}_0.txt", f"words without a class {RNG.random()} {i}")
+    source = opened(tmp_path)
+    assert (source.samples, source.classes) == (40, ("neg", "pos")) and complaints(tmp_path) == {}
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -347,7 +458,7 @@ def test_what_is_withheld_from_a_split_is_no_fault(tmp_path: Path) -> None:
         )
     form = "\n".join(["id_code,diagnosis", *(f"{i},0" for i in range(30, 40))])
     written(tmp_path / "eyes" / "sample_submission.csv", form)
-    assert set(complaints(tmp_path / "eyes")) == {"foreign-file"}
+    assert complaints(tmp_path / "eyes") == {}
     assert opened(tmp_path / "eyes").label == "diagnosis"
 
 

@@ -120,7 +120,10 @@ def test_tagged_sentences_are_samples(tmp_path: Path, columns: int, mark: str, m
     for name in ("vocab.txt", "words.txt"):
         written(tmp_path / name, "\n".join(WORDS))
     assert opened(tmp_path).samples == 80
-    assert {c: f.where for c, f in codes(tmp_path).items()} == {"foreign-file": ({"file": "words.txt"},)}
+    assert codes(tmp_path) == {}
+    assert [f.where for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"] == [
+        ({"file": "words.txt"},)
+    ]
     for name in ("vocab.txt", "words.txt"):
         (tmp_path / name).unlink()
     path = tmp_path / "train.txt"
@@ -226,11 +229,13 @@ def test_what_stands_beside_a_parallel_text_is_told(tmp_path: Path) -> None:
         written(tmp_path / f"vocab.{end}", "\n".join(WORDS))
     source = opened(tmp_path)
     assert source.samples == 18 and [f.name for f in source.fields] == ["en", "vi"]
-    found = codes(tmp_path)
-    assert {c: {w["file"] for w in f.where} for c, f in found.items()} == {"foreign-file": {"vocab.en", "vocab.vi"}}
+    [said] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]
+    assert said.severity == "info" and {w["file"] for w in said.where} == {"vocab.en", "vocab.vi"}
     with (tmp_path / "train.vi").open("a") as file:
         file.write("\n\n")
-    assert set(codes(tmp_path)) == {"foreign-file"}
+    assert codes(tmp_path) == {}
+    written(tmp_path / "dev.en", sentence() + "\n")  # whose partner is lost
+    assert codes(tmp_path)["foreign-file"].where == ({"file": "dev.en"},)
 
 
 def test_comments_of_conllu_are_no_tokens(tmp_path: Path) -> None:

@@ -275,7 +275,7 @@ class Classes(Check):
                 "error",
                 f"labels that are not declared classes: {', '.join(out[:5])}",
                 all_,
-                f"the data set declares {len(self.context.classes or ())} classes; fix the label or the list",
+                f"the data set declares {number(len(self.context.classes or ()), 'class')}; fix the label or the list",
                 places(out),
                 sum(counts[k] for k in out),
             )

@@ -170,7 +170,7 @@ class ObjectClasses(Check):
                 "error",
                 f"{number(n, 'object')} in {field} {verb(n, 'have')} a class that is not declared: {', '.join(list(odd)[:5])}",
                 undeclared,
-                f"the data set declares {len(self.objects.names)} classes; fix the label or the list",
+                f"the data set declares {number(len(self.objects.names), 'class')}; fix the label or the list",
                 undeclared.value["where"],
                 n,
             )

@@ -143,6 +143,8 @@ def unread(source: Source) -> str | None:
     if source.format == "token-bin" and len(streams_of(source)) > 1:
         return "tokens of several widths"
     beside = getattr(source, "column_files", {})
+    if any(file.values.ndim > 1 for files in beside.values() for file in files.values()):
+        return "matrices in files of their own"
     if getattr(source, "aligned", ()) and len({os.path.basename(table) for table in beside}) < max(1, len(beside)):
         return "fields in files of their own"
     return None if source.format in READERS else f"the format {source.format}"

@@ -25,7 +25,10 @@ def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list
         if not any(path.startswith(f"{folder}/") for path in beside)
     ]
     if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is not a sample
-        found += [Unreadable("missing-shard", f"{name} is missing", file=name) for name in missing_shards(paths)]
+        found += [
+            Unreadable("missing-shard", "is missing from its series of numbers", file=name)
+            for name in missing_shards(paths)
+        ]
     return found
 
 

@@ -255,7 +255,9 @@ def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     """One of the contract's modalities, from the fields that are not the label."""
     if any(f.kind == "image" for f in fields) and any(has_boxes(f) for f in fields):
         return "detection"
-    kinds = Counter(f.kind for f in fields if f.name != label)
+    kinds = Counter(_by_axes(f) for f in fields if f.name != label)
+    if kinds["sequence"] > kinds["tokens"] and not any(f.name.lower() in TOKENS for f in fields):
+        del kinds["tokens"]  # a flag or a number for each step
     rich = [k for k in ("image", "audio", "text", "tokens", "sequence", "embedding", "array") if kinds[k]]
     scalars = kinds["number"] + kinds["boolean"] + kinds["time"]
     if rich == ["text"]:
@@ -265,6 +267,11 @@ def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     if rich:
         return rich[0]
     return "tabular" if scalars + kinds["category"] else "array"
+
+
+def _by_axes(field: Field) -> str:
+    """Its kind; volumes whose number of slices varies are no sequences."""
+    return "array" if field.kind == "sequence" and len(field.shape) > 2 else field.kind
 
 
 def stacked(values: list[Any]) -> Any:

@@ -47,8 +47,12 @@ class _Part:
         if self.split is not None:
             return False
         mine = set(self.dialect.names)
-        asked = "submission" in words(self.path.rsplit("/", 1)[-1])
-        return asked or 2 * len(mine & names) <= len(mine | names)
+        return self.form or 2 * len(mine & names) <= len(mine | names)
+
+    @property
+    def form(self) -> bool:
+        """Whether it is one to fill in with predictions, such as ``sample_submission.csv``."""
+        return "submission" in words(self.path.rsplit("/", 1)[-1])
 
     @property
     def stem(self) -> tuple[str, ...]:
@@ -161,7 +165,7 @@ class Csv(Table):
                 more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
                 columns = listed(part.dialect.names)
                 text = f"another table, with the columns {columns}: not read; the samples are the rows of {kept[0].path}{more}"
-                self.problems.append(Aside("table", text, file=part.path))
+                self.problems.append(Aside("note" if part.form else "table", text, file=part.path))
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
@@ -297,7 +301,7 @@ class Csv(Table):
             if row.number is not None:
                 where = unit.start + row.number - 1
                 skipped.append(row.number - 1)
-            text = f"{row.actual_columns} fields, expected {row.expected_columns}: {row.text[:80]!r}"
+            text = f"{number(row.actual_columns, 'field')}, expected {row.expected_columns}: {row.text[:80]!r}"
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import Any, ClassVar
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.csv import Csv
 from dataloader_expert.sources.dialects import Dialect, is_number, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
-from dataloader_expert.sources.layout import split_in_name, without_split
-from dataloader_expert.sources.lines import byte_order_mark
+from dataloader_expert.sources.layout import split_in_name, splits_of_files, without_split
+from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
 from dataloader_expert.sources.magic import REMARKS
 
 HEAD = 1 << 16
@@ -32,10 +33,21 @@ _OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
 
 @dataclass(frozen=True)
 class ColumnFile:
-    """A file with one number for each row of a table: float64 or int64 [rows]."""
+    """A file with one number for each row of a table, [rows], or as many in each, [rows, columns]: float64 or int64."""
 
     path: str
     values: Any
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What text files are of which each row of some is a sample."""
+
+    tables: list[Entry]
+    beside: list[Entry]
+    """Columns, and matrices, that have a row for each sample too."""
+    notes: list[Entry]
+    """The others, such as the names of columns and classes."""
 
 
 class DelimitedText(Csv):
@@ -47,10 +59,10 @@ class DelimitedText(Csv):
 
     def __init__(self) -> None:
         super().__init__()
-        self.singles: list[Entry] = []
-        """The files of a column alone."""
+        self.beside: list[Entry] = []
+        """The files that may hold columns of the tables' rows."""
         self.column_files: dict[str, dict[str, ColumnFile]] = {}
-        """Of each table: those that hold a column of its rows, by its name."""
+        """Of each table: those that hold columns of its rows, by name."""
         self.first: dict[str, int] = {}
         """The first row of each table."""
 
@@ -61,47 +73,42 @@ class DelimitedText(Csv):
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
-        """Whether every file is a table, all with the same delimiter and one for each folder and split, or one column of numbers beside it.
-
-        Several tables in a folder may be a recording or a point cloud each.
-        """
-        found: dict[tuple[str, str | None], str] = {}
-        for entry in listing.of(cls.kinds):
-            if not entry.size or (is_beside(entry.path) and not listing.single):
-                continue
-            delimiter, home = delimiter_of(listing.head(entry.path, HEAD), entry.size <= HEAD), _home(entry.path)
-            if delimiter is None or (delimiter != COLUMN and home in found):
-                return False
-            if delimiter != COLUMN:
-                found[home] = delimiter
-        return len({*found.values()}) == 1
+        """Whether they are tables, one for each folder and split, and what belongs to the rows of these."""
+        return _layout(listing) is not None
 
     def tables(self) -> list[Entry]:
         """The tables; without any, the columns."""
-        entries = [e for e in super().tables() if self.listing.single or not is_beside(e.path)]
-        delimiters = {e.path: delimiter_of(self.listing.head(e.path, HEAD), e.size <= HEAD) for e in entries}
-        tables = [entry for entry in entries if delimiters[entry.path] != COLUMN]
-        self.singles = [entry for entry in entries if delimiters[entry.path] == COLUMN] if tables else []
-        return tables or entries
+        found = _layout(self.listing)
+        if found is None:  # asked for
+            entries = _texts(self.listing)
+            columns = [entry for entry in entries if _mark(self.listing, entry) == COLUMN]
+            found = Layout([entry for entry in entries if entry not in columns], columns, [])
+        text = "no table of the samples' values: not read"
+        self.problems += [Aside("note", text, file=entry.path) for entry in found.notes]
+        self.beside = found.beside if found.tables else []
+        return found.tables or found.beside
 
     def join(self) -> None:
-        """Files with one value for each row of the only table of their folder and split, as ``y_train.txt`` of ``X_train.txt``."""
+        """Files with one value, or equally many, for each row of the only table of their folder or split, as ``y_train.txt`` of
+        ``X_train.txt``."""
         rows: Counter[str] = Counter()
-        for unit in self.units:
-            rows[unit.file] += unit.samples
-            self.first[unit.file] = min(unit.start, self.first.get(unit.file, unit.start))
+        splits: dict[str | None, list[str]] = {}
         homes: dict[tuple[str, str | None], list[str]] = {}
-        for file in rows:
-            homes.setdefault(_home(file), []).append(file)
-        for entry in self.singles:
-            tables = homes.get(_home(entry.path), [])
-            values = None if len(tables) != 1 else self._column(entry)
+        for unit in self.units:
+            if unit.file not in rows:
+                self.first[unit.file] = unit.start
+                splits.setdefault(unit.split, []).append(unit.file)
+                homes.setdefault(_home(unit.file), []).append(unit.file)
+            rows[unit.file] += unit.samples
+        named = splits_of_files([*rows, *(entry.path for entry in self.beside)])[len(rows) :]
+        for entry, split in zip(self.beside, named, strict=True):
+            tables = homes.get(_home(entry.path)) or (splits.get(split, []) if split is not None else [])
+            values = None if len(tables) != 1 else self._column(entry, self.first[tables[0]])
             if values is None:
                 text = (
                     "values that are no numbers" if len(tables) == 1 else "a column alone, beside no table or several"
                 )
-                text += ": not read as samples"
-                self.problems.append(Unreadable("foreign-file", text, file=entry.path))
+                self.problems.append(Aside("note", f"{text}: not read as samples", file=entry.path))
             elif len(values) != rows[tables[0]]:
                 text = (
                     f"it has {len(values):,} values, {tables[0].rpartition('/')[2]} {rows[tables[0]]:,} rows: not read"
@@ -119,17 +126,29 @@ class DelimitedText(Csv):
     def telling(self) -> Sequence[Unit]:
         return sorted(super().telling(), key=lambda unit: unit.file not in self.column_files)
 
-    def _column(self, entry: Entry) -> Any:
-        """The values of a file with one in each line; None where one is no number."""
+    def _column(self, entry: Entry, first: int) -> Any:
+        """The values of a file, [rows] or [rows, columns], NaN in rows of another width; None where some are no numbers.
+
+        ``first``: the sample of the first row.
+        """
         import numpy as np
 
+        mark = _mark(self.listing, entry)
         text = self.listing.read(entry.path).decode("utf-8-sig", "replace")
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(REMARKS)]
-        lines = lines[1:] if lines and not is_number(lines[0]) else lines  # its name
+        lines = lines[1:] if lines and not any(map(is_number, _cells(lines[0], mark))) else lines  # the names
+        if mark != COLUMN:
+            cells = [_cells(line, mark) for line in lines]
+            [(width, _)] = Counter(map(len, cells)).most_common(1)
+            odd = [i for i, row in enumerate(cells) if len(row) != width]
+            for i in odd[:MOST_ODD]:
+                told = f"a row of {number(len(cells[i]), 'value')}, and others have {width}"
+                self.problems.append(Unreadable("parse-error", told, file=entry.path, sample=first + i))
+                cells[i] = ["nan"] * width
         try:
-            return np.array(lines, np.int64)
+            return np.array(lines, np.int64) if mark == COLUMN else np.array(cells, np.float64)
         except (ValueError, OverflowError):
-            return np.array(lines, np.float64) if all(map(is_number, lines)) else None
+            return np.array(lines, np.float64) if mark == COLUMN and all(map(is_number, lines)) else None
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         block = super().decode(unit, raw)
@@ -144,7 +163,7 @@ class DelimitedText(Csv):
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, HEAD)
         whole = entry.size <= HEAD
-        if delimiter_of(head, whole) not in (" ", COLUMN):
+        if _mark(self.listing, entry) not in (" ", COLUMN):
             return super()._dialect(entry)
         skip = byte_order_mark(self.listing, entry.path)
         remarks = 0
@@ -159,6 +178,72 @@ class DelimitedText(Csv):
     def read(self, unit: Unit) -> bytes:
         data = super().read(unit)
         return _single_blanks(data) if self.dialects[unit.file].delimiter == " " else data
+
+
+def _texts(listing: Listing) -> list[Entry]:
+    """The text files that hold something, without those that describe others."""
+    return [e for e in listing.of(DelimitedText.kinds) if e.size and (listing.single or not is_beside(e.path))]
+
+
+def _mark(listing: Listing, entry: Entry) -> str | None:
+    return delimiter_of(listing.head(entry.path, HEAD), entry.size <= HEAD)
+
+
+def _layout(listing: Listing) -> Layout | None:
+    """The tables, one for each folder and split and all with the same delimiter; None if there are none.
+
+    Several tables in a folder may be a recording or a point cloud each, and a text beside tables may be a sample. That rows are
+    samples is sure where a column alone has as many beside them, such as their labels: what else has as many in a split is
+    part of the samples then, and all other files are notes.
+    """
+    entries = _texts(listing)
+    marks = {entry.path: _mark(listing, entry) for entry in entries}
+    tables = [entry for entry in entries if marks[entry.path] not in (None, COLUMN)]
+    columns = [entry for entry in entries if marks[entry.path] == COLUMN]
+    if len({marks[entry.path] for entry in tables}) != 1:
+        return None
+    if len(tables) + len(columns) == len(entries) and len({_home(entry.path) for entry in tables}) == len(tables):
+        return Layout(tables, columns, [])
+    homes: dict[tuple[str, str | None], list[Entry]] = {}
+    for entry in tables:
+        homes.setdefault(_home(entry.path), []).append(entry)
+    rows: dict[str, int] = {}
+    roles: set[str] = set()
+    for column in columns:
+        own = homes.get(_home(column.path), [])
+        if len(own) > 1 and any(_stem(entry) in _stem(column) for entry in own):
+            continue  # of the points of one cloud
+        for entry in (column, *own):
+            rows[entry.path] = rows.get(entry.path) or _rows(listing, entry, marks[entry.path])
+        if own and {rows[entry.path] for entry in own} == {rows[column.path]}:
+            roles.add(without_split(max(own, key=lambda entry: entry.size).path))
+    main = [entry for entry in tables if without_split(entry.path) in roles]
+    if len(roles) != 1:
+        return None
+    split = dict(zip(marks, splits_of_files([*marks]), strict=True))
+    n = {split[entry.path]: _rows(listing, entry, marks[entry.path]) for entry in main}
+    alike = {without_split(e.path) for e in tables if n.get(split[e.path]) == _rows(listing, e, marks[e.path])}
+    beside = [*columns, *(e for e in tables if e not in main and without_split(e.path) in alike)]
+    notes = [entry for entry in entries if entry not in main and entry not in beside]
+    return Layout(main, beside, notes) if len(notes) <= len(main) + len(beside) else None
+
+
+def _rows(listing: Listing, entry: Entry, mark: str | None) -> int:
+    """Its lines without the names of its columns; none of what cannot be read."""
+    head = listing.head(entry.path, HEAD).decode("utf-8-sig", "replace").lstrip()
+    named = not any(map(is_number, _cells(head.partition("\n")[0], mark)))
+    try:
+        return sum(n for _, _, n in record_ranges(listing, entry.path, False)) - named
+    except Unreadable:  # it is told where it is read
+        return 0
+
+
+def _stem(entry: Entry) -> str:
+    return without_split(entry.path.rpartition("/")[2].rpartition(".")[0])
+
+
+def _cells(line: str, mark: str | None) -> list[str]:
+    return line.split() if mark in (" ", COLUMN) else line.split(mark)
 
 
 def _home(path: str) -> tuple[str, str | None]:

@@ -136,6 +136,11 @@ def describes(path: str) -> bool:
     return suffix in ("json", "yaml", "yml", "toml") and re.split(r"[^a-z]+", stem)[-1] in DESCRIBES
 
 
+def in_meta(path: str) -> bool:
+    """Whether a file lies in a folder for what is said of the data, such as ``meta/tasks.jsonl`` of LeRobot."""
+    return any(part.lower() in ("meta", "metadata", "meta_data") for part in path.split("/")[:-1])
+
+
 def is_project(path: str) -> bool:
     """Whether a file's name is that of code, configuration or documentation."""
     name = path.rpartition("/")[2].lower()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import NEARLY, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Source, Unit
@@ -76,7 +76,8 @@ class Hdf5(Bundle):
         groups = groups_of(list(known.get(entry.path, ())))
         if groups:
             of_file = split_in_name(entry.path.rsplit("/", 1)[-1])
-            splits = {name: split_in_name(name) or of_file for name in groups}
+            listed = self._lists(entry.path, groups)
+            splits = {name: listed.get(name) or split_in_name(name) or of_file for name in groups}
             parts = [labelled_rows(splits[name], arrays, known[entry.path]) for name, arrays in groups.items()]
             rows = tuple(part for part in parts if part is not None)
             if len(rows) == len(groups):
@@ -89,6 +90,29 @@ class Hdf5(Bundle):
             )
             # a row each, so that a sample is what remains without the first axis
             known[entry.path] = {key: (dtype, (1, *shape)) for key, (dtype, shape) in known[entry.path].items()}
+
+    def _lists(self, path: str, groups: Mapping[str, Any]) -> dict[str, str]:
+        """The splits of groups that lists of their names tell, as ``mask/train`` and ``mask/valid`` of robomimic."""
+        called = {name.rpartition("/")[2]: name for name in groups}
+        arrays = {key: of for key, of in self._arrays(path, self.problems).items() if len(of.header[1]) == 1}
+        found: dict[str, str] = {}
+        for key, of in arrays.items():
+            split = SPLITS.get(key.rpartition("/")[2].lower())
+            if split is None or key.rpartition("/")[0] in groups:
+                continue
+            values = taken(self._file(path), {key: of}, slice(None), path, self.listing.most_bytes)[key]
+            names = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values]
+            if sum(name in called for name in names) < NEARLY_ALL * len(names):
+                continue
+            for name in names:
+                where = {"file": path, "field": key, "key": name}
+                if name not in called:
+                    text = f"names {escaped(name, 80)}, which is not there"
+                    self.problems.append(Unreadable("dangling-reference", text, **where))
+                elif found.setdefault(called[name], split) != split:
+                    text = f"the lists of {found[called[name]]} and {split} both name it"
+                    self.problems.append(Unreadable("splits-overlap", text, **where))
+        return found
 
     def joined(
         self, entries: list[Entry], known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]

@@ -25,6 +25,8 @@ AROUND = {
     "samples", "crops", "audio", "wavs", "clips", "large", "small", "full",
 }  # fmt: skip
 """Words beside a split's in the name of its folder that change nothing."""
+UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised"}
+"""Folders of samples without a class, beside those of the classes."""
 BY_FOLDER = "from the folder names"
 """How a label is known that the class folders of the files name."""
 MOST_ALONE = 10
@@ -99,7 +101,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     if _clips(parts, splits):
         parts = [p[:-1] for p in parts]
     labels: list[str | None] = [p[-1] if p else None for p in parts]
-    aside = {x for x in labels if x is not None and x.startswith("_")}  # such as _background_noise_
+    aside = {x for x in labels if x is not None and _is_no_class(x)}
     if len(aside) < len({*labels}) - len(aside):
         labels = [None if x in aside else x for x in labels]
     names = sorted({x for x in labels if x is not None})
@@ -113,8 +115,13 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
 
 
 def in_aside(path: str) -> bool:
-    """Whether the file lies in a folder that stands aside from the classes, such as ``_background_noise_``."""
-    return "/" in path and path.rsplit("/", 2)[-2].startswith("_")
+    """Whether the file lies in a folder that stands aside from the classes."""
+    return "/" in path and _is_no_class(path.rsplit("/", 2)[-2])
+
+
+def _is_no_class(folder: str) -> bool:
+    """Whether a folder beside those of classes is called as none is: ``_background_noise_``, ``unsup``."""
+    return folder.startswith("_") or folder.lower() in UNLABELLED
 
 
 def splits_of_files(paths: Sequence[str]) -> list[str | None]:

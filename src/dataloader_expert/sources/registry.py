@@ -18,10 +18,11 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
+from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
-from dataloader_expert.sources.files import Entry, Listing, is_beside, is_project, list_files
+from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.packed import unpacked_name
@@ -31,6 +32,8 @@ from dataloader_expert.sources.subset import Subset
 GROUP = "dataloader_expert.sources"
 NOTES = ("YAML", "text", "json", VOC)
 """Kinds of files that may describe a data set."""
+TOLD = {*NOTES, "csv", "tsv", "jsonl", YOLO}
+"""Kinds of files that may say something of samples."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
@@ -177,13 +180,16 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
+            called = _called_after([e for e in data if e.kind in TOLD], [e for e in data if e.kind == main])
+            data = [e for e in data if e.path not in called]
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
     readable = {kind: cls for cls in first for kind in cls.kinds}
     if not data:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
         raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
-    kind = _kind_meant(data, readable) or _kind_meant([e for e in data if not is_project(e.path)], readable)
+    own = [e for e in data if not is_project(e.path)]
+    kind = next(filter(None, (_kind_meant(of, readable) for of in (data, own, _not_in_meta(own)))), None)
     if kind is not None:
         usual = readable[kind]
         others = (cls for cls in known.values() if cls.instead_of == usual.format and cls.fits(listing))
@@ -206,6 +212,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         raise RequestError("format-unknown", f"{what}; {hint}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _not_in_meta(data: list[Entry]) -> list[Entry]:
+    return [e for e in data if not in_meta(e.path)]
 
 
 def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | None:
@@ -305,19 +315,50 @@ def _folders(path: str) -> list[str]:
 
 
 def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
-    """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
-    problems = []
-    filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds} - {""}
+    """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
+
+    Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
+    notes, which do no harm where they are.
+    """
+    problems: list[Unreadable] = []
+    filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
+    foreign = []
     for entry in listing.entries:
         if is_beside(entry.path) or entry.path in beside:
             continue
         suffix = _suffix(entry.path)
         named = SUFFIXES.get(suffix, entry.kind)
+        apart = entry.path.rpartition("/")[0] not in filled - {""}
         if entry.kind not in kinds and named in kinds:
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
-        elif entry.kind not in kinds and (entry.path.rpartition("/")[0] in filled or not is_project(entry.path)):
-            what = f"is {entry.kind}" if entry.kind else "is of an unknown kind"
-            problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
+        elif entry.kind not in kinds and not (apart and is_project(entry.path)):
+            foreign.append(entry)
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
+    of_samples = _called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
+    for entry in foreign:
+        if entry.path in of_samples:
+            text = "is called after a sample, and of a kind that is not read"
+            problems.append(Aside("note", text, file=entry.path))
+            continue
+        kind = "text" if entry.kind == YOLO else entry.kind
+        what = f"is {kind}" if kind else "is of an unknown kind"
+        if entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
+            problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
+        else:
+            problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
     return problems
+
+
+def _called_after(foreign: list[Entry], samples: list[Entry]) -> set[str]:
+    """The files in folders of which most are called as a sample each, as KITTI's ``calib/000007.txt`` of ``image_2/000007.png``."""
+    stems = {_bare_name(entry.path) for entry in samples} if foreign else set()
+    homes: dict[str, list[str]] = {}
+    for entry in foreign:
+        homes.setdefault(entry.path.rpartition("/")[0], []).append(entry.path)
+    found = {home: [path for path in of if _bare_name(path) in stems] for home, of in homes.items()}
+    return {path for home, of in found.items() if len(of) > 1 and 2 * len(of) >= len(homes[home]) for path in of}
+
+
+def _bare_name(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]

@@ -49,7 +49,7 @@ GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
-    "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
+    "employee", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 SHARED, FEWEST_SHARED = {"device", "worker"}, 20
 """Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""
@@ -145,7 +145,8 @@ def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
 def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | None, int]:
     """The group that names of files tell, such as ``p012`` of ``p012_03.png``, and of how many parts of a name it consists.
 
-    A group has a number, and in most groups are several files. What tells the class and nothing else is none.
+    A group has a number, and in most groups are several files. What tells the class and nothing else
+    is none, nor is the number of a file in its folder.
     """
     for parts in (1, 2):
         groups = [part_of_name(path, parts) for path in paths]
@@ -156,6 +157,8 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
             continue
         if len({*zip(groups, labels, strict=True)}) == len(sizes) == len({*labels}):
             continue
+        if _counted(paths, groups):
+            continue
         example = next(i for i, group in enumerate(groups) if group is not None and sizes[group] > 1)
         said = set(words(str(groups[example])))
         name = paths[example].rsplit("/", 1)[-1]
@@ -163,6 +166,21 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
             FILE_NAME, f"by the names of files: {groups[example]} in {name}", bool(said & (GROUP_WORDS | SHORT))
         ), parts
     return None, 0
+
+
+def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
+    """Whether they are the numbers of the files of each folder, from 0 or 1 on and hardly with a gap, as of the Large Movie Review
+    Dataset."""
+    counts: dict[str, list[int]] = {}
+    for path, group in zip(paths, groups, strict=True):
+        if group is not None and not group.isdigit():
+            return False
+        if group is not None:
+            counts.setdefault(path.rpartition("/")[0], []).append(int(group))
+    return all(
+        len({*own}) == len(own) and min(own) <= 1 and len(own) >= MOSTLY * (max(own) - min(own) + 1)
+        for own in counts.values()
+    )
 
 
 def classes_in_names(paths: Sequence[str]) -> list[str | None]:
@@ -230,6 +248,8 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
             return Role(name, f"by its name, and its values {listed}"), {
                 v: NUMBERED.get(v, str(v)) for v in distinct - {None}
             }
+        elif words(name) == ["train", "test", "split"] and distinct <= {0, 1}:  # of CUB-200-2011
+            return Role(name, f"by its name, and its values {listed}"), {1: "train", 0: "test"}
         elif words(name)[:1] in (["is"], ["in"]) and words(name)[1:] in (["train"], ["training"], ["test"]):
             if distinct <= {0, 1}:
                 other = {"train": "test", "training": "test", "test": "train"}[words(name)[1]]

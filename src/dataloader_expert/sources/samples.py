@@ -13,7 +13,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described
 from dataloader_expert.sources.arrays import has_boxes
-from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
+from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
@@ -86,9 +86,7 @@ class FileSamples(Source):
             self.unread[f"{name} of some folders"] = f"no sample of {told} has one"
         if set_aside:
             folder = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[folder] = (
-                f"a folder whose name begins with _ is no class: its {len(set_aside)} files are not read"
-            )
+            self.unread[folder] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
@@ -174,13 +172,13 @@ class FileSamples(Source):
             self.annotated = tuple(described(self.given))
             block = block_of(self.given, len(self.units))
         if self.label is None:
-            self._label_from(block, escaped(found.tables[0]), named)
+            self._label_from(block, found, named)
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
             self.modality = "detection"
 
-    def _label_from(self, block: Block, table: str, named: bool) -> None:
+    def _label_from(self, block: Block, found: Annotations, named: bool) -> None:
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
@@ -191,7 +189,10 @@ class FileSamples(Source):
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
             self.label, how = self._only_category()
-        self.label_how = f"{how.partition('; pass')[0]}, in {table}" if self.label else how
+        if self.label is not None and PLACED in how and self._one_of_many(self.label):
+            self.label, how = None, "several fields have the same two values: pass label= for one of them"
+        table = next((t.path for t in found.joined if self.label in t.fields), found.tables[0])
+        self.label_how = f"{how.partition('; pass')[0]}, in {escaped(table)}" if self.label else how
         self.roles = find_roles([block], self.annotated, self.label, named, len(self.units))
         self.annotated = tuple(
             Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
@@ -200,6 +201,13 @@ class FileSamples(Source):
         texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
         if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
             self.classes = tuple(sorted(texts))
+
+    def _one_of_many(self, name: str) -> bool:
+        """Whether other fields have the same two values, as the attributes of faces: a sample has several labels."""
+        told = {
+            n: {*c.values.tolist()} for n, c in self.given.items() if hasattr(c.values, "tolist") and c.values.ndim == 1
+        }
+        return name in told and len(told[name]) == 2 and sum(values == told[name] for values in told.values()) > 2
 
     def split_by(self, name: str) -> bool:
         column = self.given.get(name) if self.annotated else None

@@ -37,7 +37,10 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
     except Exception as e:  # libsndfile raises many kinds of RuntimeError
         if guess_text(data[:512]) is not None:
             raise Unreadable("not-the-format", "is not audio: it contains text", file=name) from None
-        raise Unreadable("unreadable", f"does not decode: {str(e)[:160]}", file=name) from None
+        said = str(e).partition(">: ")[2] or str(e)  # behind the name of the object that it was read from
+        if "regular file" in said:  # what libsndfile says of bytes without a frame
+            said = "it holds no whole frame of audio, as if it was cut off"
+        raise Unreadable("unreadable", f"does not decode: {said[:160]}", file=name) from None
     return samples, int(rate)
 
 

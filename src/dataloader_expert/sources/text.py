@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import read_folders
+from dataloader_expert.sources.layout import in_aside, read_folders
 from dataloader_expert.sources.samples import FileSamples, decode_text
 
 
@@ -28,7 +28,7 @@ class TextFiles(FileSamples):
         kept = _without_notes(entries)
         text = "stands beside the folders of classes: not read as a sample"
         held = {entry.path for entry in kept}
-        self.problems += [Unreadable("foreign-file", text, file=e.path) for e in entries if e.path not in held]
+        self.problems += [Aside("note", text, file=e.path) for e in entries if e.path not in held]
         return kept
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
@@ -45,7 +45,7 @@ def _without_notes(entries: list[Entry]) -> list[Entry]:
     own = [
         entry
         for entry, split, label in zip(entries, splits, labels, strict=True)
-        if label is not None or (split is not None and split not in labelled)
+        if label is not None or in_aside(entry.path) or (split is not None and split not in labelled)
     ]
     return own if names and 10 * len(own) >= 9 * len(entries) else entries
 

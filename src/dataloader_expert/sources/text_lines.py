@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import Aside, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
@@ -88,7 +88,12 @@ class Lines(Table):
         source.listing = listing
         entries, notes, languages = texts_of(listing)
         text = "stands beside the files of the splits or languages: not read"
-        source.problems += [Unreadable("foreign-file", text, file=e.path) for e in notes]
+        source.problems += [
+            Unreadable("foreign-file", text, file=e.path)
+            if languages and _language_of(e) is not None  # its partner is lost
+            else Aside("note", text, file=e.path)
+            for e in notes
+        ]
         groups = grouped(entries, languages)
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
@@ -209,8 +214,7 @@ def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...
     there = [e for e in listing.of(Lines.kinds) if (e.size and not is_beside(e.path)) or listing.single]
     found: dict[str, dict[str, Entry]] = {}
     for entry in there:
-        match = LANGUAGE.search(entry.path)
-        if match is not None and not set(words(entry.path.rsplit("/", 1)[-1])) & LISTS:
+        if (match := _language_of(entry)) is not None:
             found.setdefault(entry.path[: match.start()], {})[match[1]] = entry
     together = Counter(tuple(sorted(of)) for of in found.values() if len(of) > 1)
     languages = together.most_common(1)[0][0] if together else ()
@@ -221,6 +225,11 @@ def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...
     named = [e for e in there if _split_of(e) is not None]
     notes = [e for e in there if _split_of(e) is None]
     return (named, notes, ()) if len(named) > max(1, len(notes)) else (there, [], ())
+
+
+def _language_of(entry: Entry) -> re.Match[str] | None:
+    """The ending of its name that says a language, unless it is a list of words."""
+    return None if set(words(entry.path.rsplit("/", 1)[-1])) & LISTS else LANGUAGE.search(entry.path)
 
 
 def _split_of(entry: Entry) -> str | None:

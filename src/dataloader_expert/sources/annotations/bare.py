@@ -6,10 +6,15 @@ LJ Speech (``LJ001-0001|text|text``), LibriSpeech (``19-198-0000 TEXT OF MANY WO
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, Names, Row
+from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of
+from dataloader_expert.sources.files import Entry, Listing
 
 MARKS = ("|", "\t", ";", ",", None)
 """What may separate cells; None: blank space."""
@@ -22,53 +27,125 @@ LONGEST = 1 << 20
 """Characters of the longest line: longer ones are none of a table."""
 
 
-def bare_rows(text: str, files: Names, folder: str) -> tuple[list[Row], tuple[str, bool]] | None:
-    """The rows, and the column that names files and whether it does so without their suffix; None if none does."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if any(len(line) > LONGEST for line in lines[: LOOKED_AT + ABOVE]):
+Bare = tuple[list[Row], tuple[str, bool]]
+"""The rows of such a table, its column that names files, and whether it does so without their suffix."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text file that may be such a table: what it says, the files that it may name, and its folder, with its final slash."""
+
+    text: str
+    files: Names
+    folder: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return [line for line in self.text.splitlines() if line.strip()]
+
+    def names(self, row: list[str], column: int, by_stem: bool) -> bool:
+        return len(row) > column and self.files.find(_named(row[column]), by_stem, self.folder) is not None
+
+
+def bare_table(listing: Listing, entry: Entry, files: Names) -> Bare | None:
+    """The table that a text is; None if it is none."""
+    found = bare_rows([_text(listing, entry, files)])
+    return None if found is None else (found[0][0], found[1])
+
+
+def together(listing: Listing, texts: list[Entry], below: Callable[[str], Names]) -> dict[str, Bare]:
+    """Those that each stand alone in their folder, as the transcripts of each chapter of LibriSpeech: of one ending, as one table.
+
+    ``below``: the files that a table in a folder may name.
+    """
+    homes = Counter(folder_of(entry.path) for entry in texts)
+    alike: dict[str, list[Entry]] = {}
+    for entry in texts:
+        name = entry.path.rpartition("/")[2]
+        if homes[folder_of(entry.path)] == 1:
+            alike.setdefault(name.partition(".")[2] or name, []).append(entry)
+    made: dict[str, Bare] = {}
+    for entries in alike.values():
+        with contextlib.suppress(*ODD):
+            read = [_text(listing, e, below(f"{folder_of(e.path)}/")) for e in entries if len(entries) > 1]
+            found = bare_rows(read) if read else None
+            if found is not None:
+                made |= {e.path: (rows, found[1]) for e, rows in zip(entries, found[0], strict=True)}
+    return made
+
+
+def is_row(name: str, rows: list[Row]) -> bool:
+    """Whether what was taken for the name of a column is written as the values below it: the file that it names is lost."""
+    return any(map(str.isdigit, name)) and _form(name) in {_form(str(row.get(name))) for row in rows[:LOOKED_AT]}
+
+
+def _text(listing: Listing, entry: Entry, files: Names) -> Text:
+    text = listing.read(entry.path).decode("utf-8-sig", "replace")
+    return Text(text, files, entry.path[: entry.path.rfind("/") + 1])
+
+
+def bare_rows(texts: Sequence[Text]) -> tuple[list[list[Row]], tuple[str, bool]] | None:
+    """The rows of each, and the column that names files and whether it does so without their suffix; None if none does.
+
+    Several are judged as one table, as a row of few may be lost: they are written alike, with a header in all or in none.
+    """
+    if any(len(line) > LONGEST for text in texts for line in text.lines[: LOOKED_AT + ABOVE]):
         return None
     for mark in MARKS:
         for column in (0, 1):
-            found = _rows(lines, mark, column, files, folder)
+            found = _rows(texts, mark, column)
             if found is not None:
                 return found
     return None
 
 
-def _rows(
-    lines: list[str], mark: str | None, column: int, files: Names, folder: str
-) -> tuple[list[Row], tuple[str, bool]] | None:
-    cells = [line.split(mark) for line in lines[: LOOKED_AT + ABOVE]]
+def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[list[Row]], tuple[str, bool]] | None:
+    cells = [[line.split(mark) for line in text.lines[: LOOKED_AT + ABOVE]] for text in texts]
     for by_stem in (False, True):
-
-        def names(row: list[str], by_stem: bool = by_stem) -> bool:
-            return len(row) > column and files.find(_named(row[column]), by_stem, folder) is not None
-
-        first = next((i for i, row in enumerate(cells[: ABOVE + 1]) if names(row)), None)
-        if first is None:
+        told = [[text.names(row, column, by_stem) for row in rows] for text, rows in zip(texts, cells, strict=True)]
+        first = min((of.index(True) for of in told if any(of)), default=ABOVE + 1)
+        if first > ABOVE:
             continue
-        some = cells[first:]
-        if len(some) < FEWEST or sum(map(names, some)) < NEARLY_ALL * len(some):
+        written = {
+            _form(r[column]) for rows, of in zip(cells, told, strict=True) for r, it in zip(rows, of, strict=True) if it
+        }
+        while first and column < len(cells[0][first - 1]) and _form(cells[0][first - 1][column]) in written:
+            first -= 1  # no header: its file is lost
+        some, there = [row for rows in cells for row in rows[first:]], sum(map(sum, told))
+        if len(some) < FEWEST or there < NEARLY_ALL * len(some):
             continue
         if by_stem and all(row[column].strip().isdigit() for row in some if len(row) > column):
             continue  # numbers may be anything
         width, most = Counter(map(len, some)).most_common(1)[0]
         if width < 2:
             return None  # a list of names
+        if most < len(some) and len(texts) > 1 and all(_even(rows[first:]) for rows in cells):
+            return None  # tables of several kinds
         if most < len(some):  # the rest of a line is one text
             if column:
                 continue
             width = 2
-        header = [] if not first else [cell.strip(" #") for cell in lines[first - 1].split(mark)]
+        header = [] if not first else [cell.strip(" #") for cell in texts[0].lines[first - 1].split(mark)]
         header = ["", *header] if len(header) == width - 1 > 1 else header
         called = header if len(header) == width and len({*header}) == width else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
-        rows = [line.split(mark, width - 1) for line in lines[first:]]
-        made: list[Row] = [dict(zip(called, (c.strip() for c in row), strict=False)) for row in rows]
-        for row in made:
-            row[called[column]] = _named(row[called[column]])
+        made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
         return made, (called[column], by_stem)
     return None
+
+
+def _even(rows: list[list[str]]) -> bool:
+    return len(rows) >= FEWEST and len(set(map(len, rows))) == 1
+
+
+def _form(name: str) -> str:
+    """How it is written, whatever its numbers."""
+    return re.sub(r"\d+", "0", name.strip())
+
+
+def _row(cells: list[str], called: list[str], column: int) -> Row:
+    row: Row = dict(zip(called, (cell.strip() for cell in cells), strict=False))
+    return row | {called[column]: _named(row[called[column]])}
 
 
 def _named(cell: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sized
 from typing import Any
 
-from dataloader_expert.sources.annotations.record import Row
+from dataloader_expert.sources.annotations.record import NEARLY_ALL, Row
 
 
 class Images(list[Row]):
@@ -18,6 +20,8 @@ class Images(list[Row]):
         """Width and height of each image, as the file says."""
         self.lost = 0
         """Annotations of images that the file does not list."""
+        self.odd: list[tuple[str, str]] = []
+        """Images, and what is odd about the key points of an object in each."""
 
 
 def images_of(found: dict[str, Any]) -> list[Row]:
@@ -25,15 +29,15 @@ def images_of(found: dict[str, Any]) -> list[Row]:
     import numpy as np
 
     of: dict[Any, list[dict[str, Any]]] = {}
-    for one in found["annotations"]:
-        if isinstance(one, dict) and isinstance(one.get("image_id"), int | str):
+    for one in _objects(found["annotations"]):
+        if isinstance(one.get("image_id"), int | str):
             of.setdefault(one["image_id"], []).append(one)
     rows = Images()
     rows.names = _names(found.get("categories"))
     captions = any("caption" in one for own in of.values() for one in own[:1])
     boxes = any("bbox" in one for own in of.values() for one in own)
     single = all(len(own) == 1 for own in of.values())
-    points = {len(at) for own in of.values() for one in own if (at := _points(one.get("keypoints"))) is not None}
+    number_of, odd = _key_points([one for own in of.values() for one in own])
     for image in found["images"]:
         name = _name_of(image)
         if not name:
@@ -46,20 +50,53 @@ def images_of(found: dict[str, Any]) -> list[Row]:
             texts = [str(one.get("caption")) for one in own]
             row["caption"] = texts[0] if single and texts else texts
         elif not boxes and single:  # of classes alone, as iNaturalist's
-            number = _number(own[0].get("category_id")) if own else None
-            row["category"] = None if number is None else rows.names.get(number, str(number))
+            number = _number(own[0].get("category_id")) if own else -1
+            row["category"] = None if number < 0 else rows.names.get(number, str(number))
         elif not boxes:
             row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
         else:
             row["boxes"] = np.array([_box(one.get("bbox")) for one in own], np.float64).reshape(-1, 4)
             row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
-            if len(points) == 1:  # each has as many: x, y and whether it is labelled and visible
-                held, none = [_points(one.get("keypoints")) for one in own], np.zeros((max(points), 3), np.float32)
-                row["keypoints"] = np.array([none if at is None else at for at in held]).reshape(-1, max(points), 3)
+            if number_of:  # x, y and whether it is labelled and visible
+                held = [_points(one.get("keypoints")) for one in own]
+                whole = [np.zeros((number_of, 3)) if at is None or len(at) != number_of else at for at in held]
+                row["keypoints"] = np.array(whole, np.float32).reshape(-1, number_of, 3)
+                rows.odd += [(name, odd[id(one)]) for one in own if id(one) in odd]
         rows.append(row)
     listed = {image.get("id") for image in found["images"] if isinstance(image, dict)}
     rows.lost = sum(len(own) for image, own in of.items() if image not in listed)
     return rows
+
+
+def _objects(annotations: list[Any]) -> Iterator[dict[str, Any]]:
+    """The annotations; of panoptic ones, which are one for each image, their segments."""
+    for one in annotations:
+        if isinstance(one, dict):
+            segments = one.get("segments_info")
+            own = [s for s in segments if isinstance(s, dict)] if isinstance(segments, list) else None
+            yield from [one] if own is None else ({**segment, "image_id": one.get("image_id")} for segment in own)
+
+
+def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
+    """How many key points nearly all objects have that have any, 0 if they differ; and what is odd about others, by their id."""
+    held = {id(one): (one, _points(of)) for one in objects if isinstance(of := one.get("keypoints"), Sized) and len(of)}
+    counts = Counter(0 if at is None else len(at) for _, at in held.values())
+    [(usual, most)] = counts.most_common(1) or [(0, 0)]
+    if not usual or most < NEARLY_ALL * len(held):
+        return 0, {}
+    odd = {
+        key: f"the key points of an object are {len(one['keypoints']) if at is None else at.size} numbers, those of others {3 * usual}: not read"
+        for key, (one, at) in held.items()
+        if at is None or len(at) != usual
+    }
+    labelled = {key: int((at[:, 2] > 0).sum()) for key, (_, at) in held.items() if key not in odd}
+    apart = {key for key, n in labelled.items() if held[key][0].get("num_keypoints", n) != n}
+    if len(apart) <= (1 - NEARLY_ALL) * len(labelled):  # else it counts something else, such as the visible ones
+        odd |= {
+            key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its key points are labelled"
+            for key in apart
+        }
+    return usual, odd
 
 
 def _name_of(image: Any) -> str:
@@ -109,6 +146,6 @@ def slim(made: dict[str, Any]) -> dict[str, Any]:
     """An object of JSON without outlines, which take most of a large file and are not read, and with its key points as an array."""
     if "image_id" in made:
         made.pop("segmentation", None)
-        if "keypoints" in made:
-            made["keypoints"] = _points(made["keypoints"])
+        if (points := _points(made.get("keypoints"))) is not None:
+            made["keypoints"] = points
     return made

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.cvat import join_cvat
+from dataloader_expert.sources.annotations.keyed import join_keyed
 from dataloader_expert.sources.annotations.labelme import join_labelme
 from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
@@ -35,7 +36,17 @@ def annotations_of(listing: Listing, samples: Sequence[Entry], keep: bool = Fals
 
 def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
     found = Annotations(images=images)
-    for join in (join_yolo, join_voc, join_cvat, join_labelme, join_lists, join_lines, join_wider, join_tables):
+    for join in (
+        join_yolo,
+        join_voc,
+        join_cvat,
+        join_labelme,
+        join_lists,
+        join_lines,
+        join_wider,
+        join_tables,
+        join_keyed,
+    ):
         if images or join not in (join_cvat, join_lines, join_wider):
             join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}

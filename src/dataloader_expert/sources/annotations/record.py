@@ -72,7 +72,7 @@ class Table:
 
     ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ; ``sides``:
     the columns that were made boxes; ``nested``: whether lists of objects were; ``named``: whether
-    their classes are names.
+    their classes are names; ``fields``: its other columns.
     """
 
     path: str
@@ -85,6 +85,7 @@ class Table:
     sides: Sides | None = None
     named: bool = False
     nested: bool = False
+    fields: tuple[str, ...] = ()
 
 
 @dataclass

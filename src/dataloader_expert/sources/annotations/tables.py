@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.bare import bare_rows
+from dataloader_expert.sources.annotations.bare import Bare, bare_table, is_row, together
 from dataloader_expert.sources.annotations.coco import Images, images_of, slim
 from dataloader_expert.sources.annotations.objects import Folded, folded
 from dataloader_expert.sources.annotations.record import (
@@ -63,6 +63,8 @@ NAMING = {
     ]
 }
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
+PERSONS = ("identity", "subject", "speaker", "patient")
+"""Words in the name of a table of two columns that say what the other one is."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
@@ -91,7 +93,9 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
-    bare = {e.path for e in texts} if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else set()
+    own = [e for e in texts if e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
+    alone = together(listing, own, lambda folder: named.below(folder, None))
+    bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     by_split: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -104,7 +108,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             continue  # a form to fill in
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
-            made = _read(listing, entry, read, named, split)
+            made = _read(listing, entry, read, named, split, alone.get(entry.path))
             if made is None:
                 continue
             table, rows, files = made
@@ -113,7 +117,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 found.of_pairs.append(table.path)
                 continue
             if table.kind == BARE:
-                widths |= {len(rows[0])} if NAMELESS.fullmatch(table.naming) else set()
+                widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
                 rows = _apart(found, rows, table, files, folder)
             there = _join(found, table, rows, files, folder)
         except ODD:
@@ -148,6 +152,9 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
     if rows.lost:
         text = f"annotates images that it does not list, {rows.lost} time{'s' * (rows.lost > 1)}"
         found.problems.append(Unreadable("dangling-reference", text, file=table.path, field="image_id"))
+    for name, text in rows.odd[:MOST_TOLD]:
+        where = {"file": path} if (path := files.find(name, table.by_stem, folder)) else {}
+        found.problems.append(Unreadable("length-mismatch", text, field="keypoints", **{"file": table.path, **where}))
     if "categories" not in rows[0]:
         return
     if found.objects is None:
@@ -161,9 +168,12 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
 
 
 def _read(
-    listing: Listing, entry: Entry, read: Reader, named: _Named, split: str | None
+    listing: Listing, entry: Entry, read: Reader, named: _Named, split: str | None, known: Bare | None = None
 ) -> tuple[Table, list[Row], Names] | None:
-    """The table, its rows and the files that they may name; None if no column of it names files."""
+    """The table, its rows and the files that they may name; None if no column of it names files.
+
+    ``known``: of one without a header, its rows and the column that names files.
+    """
     large = entry.size > HEAD and entry.kind != "json"  # the beginning of which tells nothing
     few: list[Row] = []
     if entry.kind != "text":
@@ -177,8 +187,8 @@ def _read(
     if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
         files = named.below(folder, None)
         naming = naming_of(few, files, folder)
-    if separated and (naming is None or files.find(*naming, folder) is not None):  # or a row was taken for its header
-        bare = bare_rows(listing.read(entry.path).decode("utf-8-sig", "replace"), files, folder)
+    if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
+        bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
             return None  # names of classes may be those of files
         return (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
@@ -200,8 +210,10 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
         taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
     others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
-    if len(others) == 1 and PARTITION in words(stem):  # CelebA's list_eval_partition.txt
-        return [{PARTITION if name in others else name: v for name, v in row.items()} for row in rows]
+    said = set(words(stem))
+    called = next((word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None)
+    if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
+        return [{called if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
@@ -309,7 +321,15 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
     found.tables.append(table.path)
     found.joined.append(
-        replace(table, paths=paths, lists=frozenset(several), sides=made.sides, named=made.named, nested=made.nested)
+        replace(
+            table,
+            paths=paths,
+            lists=frozenset(several),
+            sides=made.sides,
+            named=made.named,
+            nested=made.nested,
+            fields=tuple(fields),
+        )
     )
     found.objects = found.objects or made.objects
     found.corners = found.corners and (made.corners if own else "boxes" not in fields)

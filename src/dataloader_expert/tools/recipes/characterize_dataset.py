@@ -169,7 +169,8 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if classes is not None and each is not None and classes.label == each.at["field"]:
         if each.value["one_hot"] or not each.value["several"]:
             return Task(
-                name=f"{kind}classification", how=f"{classes.count} classes, one-hot in field '{classes.label}'"
+                name=f"{kind}classification",
+                how=f"{number(classes.count, 'class')}, one-hot in field '{classes.label}'",
             )
         return Task(
             name=f"{kind}multi-label classification",
@@ -178,7 +179,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if classes is not None:
         return Task(
             name=f"{kind}classification",
-            how=f"{classes.count} classes; label field '{label['name']}', {label['how']}",
+            how=f"{number(classes.count, 'class')}; label field '{label['name']}', {label['how']}",
         )
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")

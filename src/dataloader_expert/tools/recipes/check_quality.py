@@ -6,11 +6,11 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, ROLES, SPLITS
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.integrity import BROKEN
+from dataloader_expert.checks.integrity import BROKEN, PROBLEMS
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.references import REFERENCES
-from dataloader_expert.conclusions import Finding
+from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -176,7 +176,7 @@ def verdict(
 
 def not_checked(facts: Facts, request: Request) -> list[str]:
     """What can be wrong with data and was not checked by this call."""
-    aside = []
+    aside = other_tables(facts)
     several = len(facts.value(SPLITS) or {}) > 1
     if not several:
         aside.append("overlap between splits (there is only one)")
@@ -204,6 +204,19 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     return aside
 
 
+def other_tables(facts: Facts) -> list[str]:
+    """The tables beside the one whose rows are the samples."""
+    aside = []
+    for fact in facts.all(PROBLEMS):
+        if fact.at.get("what") == "table":
+            n, files = fact.value["count"], [escaped(w["file"], 60) for w in fact.value["where"][:MOST_NAMED]]
+            more = f" and {n - len(files)} more" if n > len(files) else ""
+            aside.append(f"{number(n, 'other table')} ({', '.join(files)}{more})")
+    return aside
+
+
+MOST_NAMED = 3
+"""Tables that are named."""
 OF_VALUES = {("duplicate-keys", "warning")}
 """Codes that with this severity speak of values, not of files: a key that rows of a table share damages none."""
 BOXES = {

@@ -38,7 +38,9 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     kinds = {f["kind"]: f["name"] for f in fields}
     plain = [f["name"] for f in fields if f["dtype"] == "str" and not f["shape"]]
     texts = {name: set(words(name)) for name in plain if not set(words(name)) & ROW_WORDS}
-    others = {f["name"]: set(words(f["name"])) for f in fields if f["kind"] in ("other", "sequence", "tokens")}
+    listed = [f for f in fields if f["kind"] in ("other", "sequence", "tokens")]
+    listed = [f for f in listed if not f["dtype"].startswith("float")]  # measurements, not texts, tags or turns
+    others = {f["name"]: set(words(f["name"])) for f in listed}
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
         return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
