@@ -50,6 +50,8 @@ OF_SPLITS = {
     "split-empty",
 }
 """Findings that compare splits: of a single one they judge nothing."""
+DEPTH = "depth"
+"""The field whose values are distances."""
 SPLIT_VALUES = 1_000
 """The most values of a split column; samples with further values count as in no split."""
 
@@ -149,6 +151,11 @@ class Context:
     def classes_of_objects(self) -> str | None:
         """The field that holds them."""
         return None if self.objects is None else self.objects.field
+
+    @property
+    def masks(self) -> list[str]:
+        """Fields of masks whose values are classes; those of a depth map are distances."""
+        return [f.name for f in self.fields if f.kind == "mask" and f.name != DEPTH]
 
     @property
     def nested(self) -> list[str]:

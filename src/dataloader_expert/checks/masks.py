@@ -28,8 +28,6 @@ BLENDED = Quantity(
     "masks_blended", "masks", "masks most of whose values are in few pixels each, where most masks have none such"
 )
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
-DEPTH = "depth"
-"""The field whose values are distances."""
 IGNORED = 255
 CLASSES = 64
 """The most values of a mask that are looked at: more are not classes of one image."""
@@ -55,7 +53,7 @@ class Masks(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.names = [f.name for f in context.fields if f.kind == "mask" and f.name != DEPTH]
+        self.names = context.masks
         self.forms: dict[str, Counter[str]] = {}
         self.sets: dict[str, Counter[Levels]] = {}
         self.seams: dict[str, Counter[bool]] = {}

@@ -1,8 +1,6 @@
 """Masks that fit their image once they are mirrored or turned, or fit the image before or after.
 
-A mask fits where its seams lie on edges of the image, on small copies of both. How far that is beyond chance is told by the same
-mask moved over the same image: fits are in standard deviations over all these moves. Only where masks usually fit does it say
-anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
+Only where masks usually fit (``edge_fits``) does it say anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
 and ten times as many as in another, which is chance. Of the image beside, it must fit better than that image's own mask.
 """
 
@@ -13,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.edge_fits import ONE_SCENE, fits
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.masks import CLASSES, DEPTH
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -28,12 +26,10 @@ LEAST, MOST = 40, 100_000
 """The fewest masks that tell what is usual, and how many are looked at."""
 CHANCE, TELLS, USUAL = 2.0, 4.0, 3.0
 """The fit up to which a mask may lie anywhere, the one from which it is in its place, and the least median fit."""
+MOST_CLASSES = 64
+"""The most values of a mask that are looked at."""
 SEVERAL, RARER, FEW = 3, 10, 0.2
 """The fewest masks misplaced in one way, how many times as many as in another, and the largest share of them."""
-ONE_SCENE = 0.7
-"""The correlation with the image before from which both show one scene, as the frames of a clip, and count once."""
-NEAR = 3
-"""Pixels of a small copy by which a mask must be moved to lie elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class MisplacedMasks(Check):
         super().__init__(context)
         images = [f.name for f in context.fields if f.kind == "image"]
         self.image = images[0] if len(images) == 1 else ""
-        self.names = [f.name for f in context.fields if f.kind == "mask" and f.name != DEPTH]
+        self.names = context.masks
         self.files = Files()
         self.parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in self.names}
         """By field, of each block: the indices of samples, and how well their masks fit, as ``fits`` gives it."""
@@ -89,7 +85,9 @@ class MisplacedMasks(Check):
                 continue
             gray = looks(block, self.image).small if gray is None else gray
             masks, index = np.stack([small[i] for i in at]), np.array([block.index(i) for i in at])
-            self.parts[name].append((index, fits(gray[at].astype(np.float64), masks, index)))
+            self.parts[name].append(
+                (index, fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS]))
+            )
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)
@@ -137,73 +135,7 @@ def _small(mask: Any, side: int) -> Any:
     )
     small = mask[np.ix_(rows, columns)]
     found, codes = np.unique(small, return_inverse=True)
-    return codes.reshape(side, side) if 2 <= len(found) <= CLASSES else None
-
-
-def fits(gray: Any, masks: Any, index: Any) -> Any:
-    """How well masks fit as they are, in each of ``WAYS``, and how well the masks of the samples beside fit their own images.
-
-    Args:
-        gray: float64 [n, side, side].
-        masks: codes, int [n, side, side].
-        index: of the samples, in order.
-
-    Returns:
-        float64 [2, n, 1 + ways]: the fits; and beside the first how alike the image is to the one before (correlation), beside the fit
-        on the image of another sample that of this sample's own mask, else -inf. NaN where the other sample is none of these.
-    """
-    import numpy as np
-
-    edges = [np.sqrt(np.abs(d)) for d in _steps(gray)]
-    seams = [(d != 0).astype(np.float64) for d in _steps(masks)]
-    seen, laid = ([np.fft.rfft2(x) for x in both] for both in (edges, seams))
-    made = np.full((2, len(masks), 1 + len(WAYS)), np.nan)
-    made[1, :, :] = -np.inf
-    plain = gray.reshape(len(gray), -1) - gray.mean((1, 2))[:, None]
-    plain /= np.maximum(np.linalg.norm(plain, axis=1, keepdims=True), 1e-9)
-    made[1, 1:, 0] = (plain[1:] * plain[:-1]).sum(1)
-    moved = _moved(seen, laid)
-    centre, spread = _elsewhere(moved)
-    made[0, :, 0] = own = (moved[:, 0, 0] - centre) / spread
-    for k, way in enumerate(WAYS, 1):
-        if way.by:
-            ahead = slice(1, None), slice(None, -1)
-            of, mine = ahead if way.by > 0 else ahead[::-1]
-            beside = index[of] == index[mine] + way.by
-            there = _moved([x[of] for x in seen], [x[mine] for x in laid])
-            middle, width = _elsewhere(there)
-            made[0, mine, k] = np.where(beside, (there[:, 0, 0] - middle) / width, np.nan)
-            made[1, mine, k] = own[of]
-        else:
-            turned = [(d != 0) for d in _steps(np.flip(masks, way.flips))]
-            total = sum((e * t).sum((1, 2)) for e, t in zip(edges, turned, strict=True))
-            made[0, :, k] = (total - centre) / spread
-    return made
-
-
-def _steps(images: Any) -> tuple[Any, Any]:
-    """Each pixel's difference from the one below and from the one to its right; 0 at the border."""
-    import numpy as np
-
-    return tuple(np.diff(images, axis=axis, append=np.take(images, [-1], axis)) for axis in (1, 2))
-
-
-def _moved(edges: list[Any], seams: list[Any]) -> Any:
-    """How much of the edges lies under the seams when these are moved by each number of rows and columns, around the border; given as
-    Fourier transforms, [n, side, side]."""
-    import numpy as np
-
-    side = edges[0].shape[1]
-    return np.fft.irfft2(sum(e * np.conj(s) for e, s in zip(edges, seams, strict=True)), (side, side))
-
-
-def _elsewhere(moved: Any) -> tuple[Any, Any]:
-    """The mean and the standard deviation over all moves that are no small ones."""
-    import numpy as np
-
-    steps = np.minimum(np.arange(moved.shape[1]), moved.shape[1] - np.arange(moved.shape[1]))
-    far = moved[:, np.maximum(steps[:, None], steps) > NEAR]
-    return far.mean(1), np.maximum(far.std(1), 1e-9)
+    return codes.reshape(side, side) if 2 <= len(found) <= MOST_CLASSES else None
 
 
 def misplaced(fit: Any) -> Iterator[tuple[int, Any]]:

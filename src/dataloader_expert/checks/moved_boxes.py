@@ -1,7 +1,6 @@
 """Boxes that fit the images before or after theirs in one stretch: a label file was lost or added there.
 
-How well boxes fit an image is told as for masks (``misplaced_masks``): their sides lie on edges of the image more than they would if
-they were moved over it. A box is no outline, so a single image says little; over a stretch the differences add up.
+How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch the differences add up.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks import boxes
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.edge_fits import ONE_SCENE, fits
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.misplaced_masks import ONE_SCENE, WAYS, fits
+from dataloader_expert.checks.placed_boxes import Placed
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -22,6 +21,8 @@ from dataloader_expert.sources.base import Block
 MOVED = Quantity("moved_boxes", "samples", "the stretch in which boxes fit the image before or after theirs")
 LEAST, MOST, PIECE = 60, 20_000, 1_024
 """The fewest images that tell what is usual, how many are looked at, and how many at a time."""
+WAYS = (((), 1), ((), -1))
+"""Over the image after, and over that before."""
 SHORTEST, SURE, TELLS = 5, 6.0, 0.5
 """The shortest stretch; by how many standard deviations its boxes must fit better than usual; and how many of these an image of its own
 usually fits better by."""
@@ -32,30 +33,30 @@ class MovedBoxes(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.inner = boxes.Boxes(context)
+        self.placed = Placed(context)
         self.files = Files()
         self.parts: list[tuple[Any, Any]] = []
         """Of each block: the indices of its samples, and small copies of their images in gray, uint8 [n, 32, 32]."""
 
     def applies(self) -> bool:
-        return self.inner.applies() and self.inner.picture is not None
+        return bool(self.placed.fields) and self.placed.picture is not None
 
     def see(self, block: Block) -> None:
         import numpy as np
 
-        picture = self.inner.picture
+        picture = self.placed.picture
         self.seen += block.samples
         self.files.note(block)
         if picture not in block.columns or block.index(0) >= MOST:
             return
-        self.inner.see(block)
+        self.placed.see(block)
         gray = looks(block, picture).small.clip(0, 255).astype(np.uint8)
         self.parts.append((np.array([block.index(i) for i in range(len(gray))]), gray))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedBoxes)
         self.seen += other.seen
-        self.inner.merge(other.inner)
+        self.placed.merge(other.placed)
         self.files.merge(other.files)
         self.parts += other.parts
 
@@ -67,13 +68,13 @@ class MovedBoxes(Check):
         index, gray = (np.concatenate([part[k] for part in self.parts]) for k in (0, 1))
         order = np.argsort(index)
         index, gray = index[order], gray[order]
-        for name in self.inner.parts:
+        for name in self.placed.parts:
             drawn = self._drawn(name, index, gray.shape[1])
             at = np.flatnonzero(drawn.reshape(len(drawn), -1).max(1) > 0)
             pieces = [at[i : i + PIECE] for i in range(0, len(at), PIECE)]
             if len(at) < LEAST:
                 continue
-            fit = np.concatenate([fits(gray[p].astype(np.float64), drawn[p], index[p]) for p in pieces], 1)
+            fit = np.concatenate([fits(gray[p].astype(np.float64), drawn[p], index[p], WAYS) for p in pieces], 1)
             found = moved(fit)
             if found is not None:
                 first, last, by = found
@@ -85,7 +86,7 @@ class MovedBoxes(Check):
         import numpy as np
 
         areas = np.zeros((len(index), side, side), np.int16)
-        sides, samples = self.inner.shares(name)
+        sides, samples = self.placed.shares(name)
         at = np.searchsorted(index, samples)
         known = np.isfinite(sides).all(1) & (at < len(index))
         known[known] = index[at[known]] == samples[known]
@@ -113,10 +114,10 @@ def moved(fit: Any) -> tuple[int, int, int] | None:
     import numpy as np
 
     best: tuple[float, tuple[int, int, int]] | None = None
-    for k, way in enumerate(WAYS, 1):
+    for k, (_, by) in enumerate(WAYS, 1):
         gain = fit[0, :, k] - fit[0, :, 0]
         known = np.flatnonzero(np.isfinite(gain))
-        if not way.by or len(known) < LEAST or np.median(fit[1, 1:, 0]) >= ONE_SCENE:
+        if len(known) < LEAST or np.median(fit[1, 1:, 0]) >= ONE_SCENE:
             continue
         usual = float(np.median(gain[known]))
         spread = 1.4826 * float(np.median(np.abs(gain[known] - usual)))
@@ -131,7 +132,7 @@ def moved(fit: Any) -> tuple[int, int, int] | None:
             continue
         sure = (sums[end] - sums[start] - rows * usual) / (spread * rows**0.5)
         if sure >= SURE and (sums[end] - sums[start]) >= -usual * rows / 2 and (best is None or sure > best[0]):
-            best = sure, (int(known[start]), int(known[end - 1]), way.by)
+            best = sure, (int(known[start]), int(known[end - 1]), by)
     return None if best is None else best[1]
 
 

@@ -1,0 +1,82 @@
+"""How well masks and boxes fit images: their seams lie on edges of the image, on small copies of both.
+
+How far that is beyond chance is told by the same seams moved over the same image: fits are in standard deviations over all moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+ONE_SCENE = 0.7
+"""The correlation with the image before from which both show one scene, as the frames of a clip, and count once."""
+NEAR = 3
+"""Pixels of a small copy by which a mask must be moved to lie elsewhere."""
+Flips = tuple[int, ...]
+
+
+def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -> Any:
+    """How well masks fit as they are, in each other way, and how well the masks of the samples beside fit their own images.
+
+    Args:
+        gray: float64 [n, side, side].
+        masks: codes, int [n, side, side].
+        index: of the samples, in order.
+        ways: the axes along which masks are turned; else of how many samples later the image is that a mask is laid over.
+
+    Returns:
+        float64 [2, n, 1 + ways]: the fits; and beside the first how alike the image is to the one before (correlation), beside the fit
+        on the image of another sample that of this sample's own mask, else -inf. NaN where the other sample is none of these.
+    """
+    import numpy as np
+
+    edges = [np.sqrt(np.abs(d)) for d in _steps(gray)]
+    seams = [(d != 0).astype(np.float64) for d in _steps(masks)]
+    seen, laid = ([np.fft.rfft2(x) for x in both] for both in (edges, seams))
+    made = np.full((2, len(masks), 1 + len(ways)), np.nan)
+    made[1, :, :] = -np.inf
+    plain = gray.reshape(len(gray), -1) - gray.mean((1, 2))[:, None]
+    plain /= np.maximum(np.linalg.norm(plain, axis=1, keepdims=True), 1e-9)
+    made[1, 1:, 0] = (plain[1:] * plain[:-1]).sum(1)
+    moved = _moved(seen, laid)
+    centre, spread = _elsewhere(moved)
+    made[0, :, 0] = own = (moved[:, 0, 0] - centre) / spread
+    for k, (flips, by) in enumerate(ways, 1):
+        if by:
+            ahead = slice(1, None), slice(None, -1)
+            of, mine = ahead if by > 0 else ahead[::-1]
+            beside = index[of] == index[mine] + by
+            there = _moved([x[of] for x in seen], [x[mine] for x in laid])
+            middle, width = _elsewhere(there)
+            made[0, mine, k] = np.where(beside, (there[:, 0, 0] - middle) / width, np.nan)
+            made[1, mine, k] = own[of]
+        else:
+            turned = [(d != 0) for d in _steps(np.flip(masks, flips))]
+            total = sum((e * t).sum((1, 2)) for e, t in zip(edges, turned, strict=True))
+            made[0, :, k] = (total - centre) / spread
+    return made
+
+
+def _steps(images: Any) -> tuple[Any, Any]:
+    """Each pixel's difference from the one below and from the one to its right; 0 at the border."""
+    import numpy as np
+
+    return tuple(np.diff(images, axis=axis, append=np.take(images, [-1], axis)) for axis in (1, 2))
+
+
+def _moved(edges: list[Any], seams: list[Any]) -> Any:
+    """How much of the edges lies under the seams when these are moved by each number of rows and columns, around the border; given as
+    Fourier transforms, [n, side, side]."""
+    import numpy as np
+
+    side = edges[0].shape[1]
+    return np.fft.irfft2(sum(e * np.conj(s) for e, s in zip(edges, seams, strict=True)), (side, side))
+
+
+def _elsewhere(moved: Any) -> tuple[Any, Any]:
+    """The mean and the standard deviation over all moves that are no small ones."""
+    import numpy as np
+
+    steps = np.minimum(np.arange(moved.shape[1]), moved.shape[1] - np.arange(moved.shape[1]))
+    far = moved[:, np.maximum(steps[:, None], steps) > NEAR]
+    return far.mean(1), np.maximum(far.std(1), 1e-9)
