@@ -1,6 +1,7 @@
 """Boxes that fit the images before or after theirs in one stretch: a label file was lost or added there.
 
-How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch the differences add up.
+How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch
+the differences add up.
 """
 
 from __future__ import annotations
