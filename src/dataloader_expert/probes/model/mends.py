@@ -144,13 +144,13 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
     given, wanted = str(x.dtype).removeprefix("torch."), want.dtype
     if x.is_complex():
         says = f"dtype {given} where the model takes real and imaginary parts as"
+        yield Mend("dtype-mismatch", "dtype", f"dtype {given} where the model takes magnitudes", "{x}.abs()")
         yield Mend("dtype-mismatch", "dtype", f"{says} channels", "torch.view_as_real({x}).movedim(-1, 1)")
         yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
-        yield Mend("dtype-mismatch", "dtype", f"dtype {given} where the model takes magnitudes", "{x}.abs()")
         return
     what = f"dtype {given} where the model computes in {wanted}"
     if given == "uint8" and x.ndim >= 3:
-        yield Mend("dtype-mismatch", "dtype", what, f"({{x}}.to(torch.{wanted}) / 255)")
+        yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
     if x.dtype != torch.int64 and _is_whole(x):
@@ -158,6 +158,12 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
     if given != wanted and want.first_is_table and not x.is_floating_point():
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
+
+
+def as_floats(x: Any, want: Wants) -> str:
+    """Stored pictures as the model's floats: bytes on a scale to one."""
+    scaled = str(x.dtype) == "torch.uint8"
+    return f"({{x}}.to(torch.{want.dtype}) / 255)" if scaled else f"{{x}}.to(torch.{want.dtype})"
 
 
 def _is_whole(x: Any) -> bool:
