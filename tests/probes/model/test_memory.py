@@ -29,8 +29,8 @@ from dataloader_expert.probes.model.fitting import (
     largest_near,
     straightened,
 )
-from dataloader_expert.probes.model.live_bytes import PHASES, peaks
 from dataloader_expert.probes.model.growth import Growth
+from dataloader_expert.probes.model.live_bytes import PHASES, peaks
 from dataloader_expert.probes.model.spec import batch_of, from_json, of_batch, of_input, to_json
 from dataloader_expert.probes.model.trials import Setup, Trial, recorded, run_here, traced, traced_twice
 from dataloader_expert.probes.system.branches import Branches

@@ -224,7 +224,7 @@ def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
     if 1 in want.channels:  # a volume
         yield Mend("channels-mismatch", "channels", "no dimension of channels", "{x}.unsqueeze(1)")
     for n in want.channels:
-        says = f"{x.shape[1]} channels where the model takes {n}"
+        says = f"{x.shape[1]} channel{'s' * (x.shape[1] != 1)} where the model takes {n}"
         if x.shape[1] == 1 and n > 1:
             yield Mend("channels-mismatch", "channels", says, f"{{x}}.expand(-1, {n}, -1, -1)")
         elif x.shape[1] == 4 and n == 3:
