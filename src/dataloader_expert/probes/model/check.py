@@ -187,6 +187,8 @@ def _fed(way: Way, i: int) -> str:
 
 
 def _words(value: Any) -> str:
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "shape"):
+        return f"{type(value).__name__} of {_words(value[0])}"
     dtype = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
     return f"{dtype}{list(value.shape) if hasattr(value, 'shape') else ''}"
 
