@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import namedtuple
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.model.calling import cut
@@ -78,6 +79,22 @@ def test_rows_of_all_samples_in_one_tensor_grow_with_the_batch(seed: int) -> Non
         assert int(made["edges"].max()) < len(made["x"])
 
 
+class Stream(IterableDataset[Any]):
+    def __init__(self, samples: list[Any]) -> None:
+        self.samples = samples
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.samples)
+
+
+def test_samples_of_a_stream_tell_as_much() -> None:
+    samples = graphs(FRESH)
+    batch = joined(samples[:SIZE])
+    found = grown(served(Stream(samples), joined), (), [batch], [SIZE])
+    assert found["x"].shape == (len(batch["x"]) / SIZE, 6)
+    assert found["table"].shape == (7, 4)
+
+
 def test_tokens_of_a_large_vocabulary_are_no_places() -> None:
     """A collate function may draw other tokens each time it is called."""
     drawn = torch.Generator().manual_seed(FRESH)
@@ -101,7 +118,7 @@ def test_what_nothing_tells_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
-def test_a_list_with_an_entry_for_each_sample_is_one(kind: type) -> None:
+def test_a_list_with_an_entry_for_each_sample_is_one(kind: Any) -> None:
     """As detectors take their batches: at any size it has as many entries, each as large as the largest seen."""
     target = [{"boxes": torch.rand(k, 4), "labels": torch.ones(k).long()} for k in (0, 3, 1, 2, 2)]
     batch = kind([torch.rand(3, 8, 9) for _ in target]), kind(target)

@@ -79,13 +79,15 @@ def _by_size(axis: int, kind: str | None, seen: list[tuple[int, int]]) -> Dimens
 
 def _tried(served: Serving, indices: Iterable[int]) -> dict[str, tuple[tuple[str | None, ...], bool]]:
     """By name the kind of each dimension, and whether the values are places within the batch; empty if nothing can be tried."""
+    from torch.utils.data import IterableDataset
+
     if not served.batched:
         return {}
     try:
-        if hasattr(served.dataset, "__getitem__"):
-            samples = [served.dataset[i] for i in indices]
-        else:
+        if isinstance(served.dataset, IterableDataset):
             samples = list(itertools.islice(served.dataset, FEW))
+        else:
+            samples = [served.dataset[i] for i in indices]
         alone = [dict(flat(served.collate(copy.deepcopy([s])), n=1)) for s in samples]  # collate may change its samples
         together = dict(flat(served.collate(copy.deepcopy(samples)), n=len(samples)))
     except Exception:  # of the user's collate function or dataset: other probes tell
