@@ -142,6 +142,9 @@ def test_parts_that_are_stacked_are_no_lists_of_samples() -> None:
     assert not listed(of_batch(batch, SIZE))
     graph = (torch.rand(9, 2), torch.ones(2, 14).long(), torch.ones(9).long(), torch.ones(4).long())
     assert not listed(of_batch(graph, 4))
+    named = of_batch({"x": torch.rand(SIZE, 3), "label": ["cat"] * SIZE}, SIZE)
+    assert not listed(named)
+    assert batch_of(named, 2)["label"] == ["cat"] * 2
 
 
 Pair = namedtuple("Pair", "signal stage")  # as users write it

@@ -187,9 +187,9 @@ def leaves(tree: Tree, name: str = "") -> list[tuple[str, Leaf]]:
 
 
 def listed(tree: Tree) -> bool:
-    """Whether some part of the batch is a list with an entry for each sample."""
+    """Whether some part of the batch is a list with tensors of each sample."""
     if isinstance(tree, Each):
-        return True
+        return bool(leaves(tree))
     items = tree.fields if isinstance(tree, Record) else tree
     parts = items.values() if isinstance(items, Mapping) else items if isinstance(items, list | tuple) else ()
     return any(map(listed, parts))
