@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.making.asking import Asker
@@ -75,3 +77,73 @@ def test_a_model_of_one_batch_size_gets_no_larger_batch(
     path.write_text(OF_ONE_SIZE.replace("WIDTH", str(width)), encoding="utf-8")
     report = quickly.ask("recommend_batch_spec", f"{path}:make", str(tmp_path), model=f"{path}:Model")
     assert [f.code for f in report.findings if f.code.endswith(("-ids", "-mismatch"))] == codes
+
+
+JOINED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Clouds(torch.utils.data.Dataset):
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, i):
+        numbers = torch.Generator().manual_seed(i)
+        n = int(torch.randint(200, 300, (1,), generator=numbers))
+        return torch.randn(n, 3, generator=numbers), i % 4
+
+def join(rows):
+    owner = [torch.full((len(points),), k) for k, (points, _) in enumerate(rows)]
+    y = torch.tensor([y for _, y in rows])
+    return {"points": torch.cat([points for points, _ in rows]), "owner": torch.cat(owner), "y": y}
+
+def make():
+    return DataLoader(Clouds(), 6, collate_fn=join)
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.head = nn.Linear(3, 512), nn.Linear(512, 4)
+
+    def forward(self, points, owner):
+        each = self.first(points)
+        return self.head(torch.zeros(int(owner.max()) + 1, 512).index_add(0, owner, each))
+"""
+
+
+def test_the_memory_of_rows_one_after_another_grows_with_the_batch(tmp_path: Path, quickly: Asker) -> None:
+    """Our promise: told for the loader's own size, and of a sample as many rows as the largest batch has."""
+    path = tmp_path / "train.py"
+    path.write_text(JOINED, encoding="utf-8")
+    report = quickly.ask("recommend_batch_spec", f"{path}:make", str(tmp_path), model=f"{path}:Model")
+    assert report.batch_size == 6  # type: ignore[attr-defined]  # of that tool
+    assert "the loader's own" in report.summary
+    memory = report.memory  # type: ignore[attr-defined]  # of that tool
+    assert memory.fit["check"]["batch_size"] == 6
+    assert memory.fit["forward"][0]["bytes_per_sample"] > 200 * 512 * 4
+
+
+PICTURES = """
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.head = nn.Conv2d(3, 4, 3), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(self.first(x).mean((2, 3)))
+"""
+
+
+def test_what_the_printed_code_delivers_and_the_model_refuses_is_no_acceptance(tmp_path: Path, quickly: Asker) -> None:
+    """Our promise: of files as of a user's own Dataset; only stored pictures are made floats by the way."""
+    path, data = tmp_path / "train.py", tmp_path / "data.npz"
+    path.write_text(PICTURES, encoding="utf-8")
+    numbers = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
+    np.savez(data, x=numbers.random((60, 9, 11, 3)), label=numbers.integers(0, 2, 60))
+    report = quickly.ask("recommend_batch_spec", str(data), str(tmp_path), model=f"{path}:Model")
+    assert not report.model_check.accepted  # type: ignore[attr-defined]  # of that tool
+    told = {f.code for f in report.findings if f.severity == "error"}
+    assert told == {"dtype-mismatch", "layout-mismatch"}

@@ -46,10 +46,13 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
         per = sum(f["bytes_per_sample"] for f in batch.value["fields"]) if batch is not None else 1.0
         room = int(device_bytes * (1 - margin) / max(per, 1))
         options.append({"value": room, "limited_by": "device memory, computed for the batch alone"})
+    only = facts.value(MODEL, {"only": None})["only"]
+    if only is not None:
+        options.append({"value": only, "limited_by": f"the model, which takes batches of {only} alone"})
     least = min(options, key=lambda o: o["value"])
     if device_bytes and found is None and fit is None and facts.find(MODEL) is not None:
         least["limited_by"] += "; no training step was traced, so device memory may allow less"
-    return {**least, "value": max(1, least["value"])}
+    return least
 
 
 def device_most(facts: Facts) -> int | None:
@@ -64,16 +67,23 @@ def device_most(facts: Facts) -> int | None:
 
 def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
     """The largest batch by the memory of usual devices, from the fit; 0 where not even one sample fits."""
-    fit = facts.find(MEMORY_FIT)
+    found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
     if fit is None:
         return {}
     made = Fit.from_json(fit.value)
-    rooms = {gb: ((gb << 30) * (1 - margin) - context) * (1 - FRAGMENTED) for gb in CARDS_GB}
-    return {f"{gb} GB": made.largest(room) for gb, room in rooms.items()}
+    rooms = {gb: (gb << 30) * (1 - margin) - context for gb in CARDS_GB}
+    if found is not None and found.value["failed"] is not None and made.largest(found.value["room"]):
+        share = found.value["value"] / made.largest(
+            found.value["room"]
+        )  # what fragmentation left of the line, as it was found
+        return {f"{gb} GB": int(share * made.largest(room)) for gb, room in rooms.items()}
+    return {f"{gb} GB": made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:
     """The largest doubling of ``size`` whose forward pass needs at most a training step's memory; None if unknown."""
+    if facts.value(MODEL, {"only": None})["only"] is not None:
+        return size
     forward, peak = facts.find(EVALUATION), facts.find(DEVICE_PEAK, batch_size=size)
     if forward is None or peak is None:
         return None

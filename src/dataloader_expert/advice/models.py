@@ -13,6 +13,12 @@ from dataloader_expert.probes.model.memory import DEVICE_LIMIT
 
 WARNED = ("value-range-mismatch",)
 """What runs all the same."""
+UNCURED = {
+    "label-out-of-range": "match the labels and the classes that the model knows",
+    "model-raises": "call the model with one batch alone, in training mode too",
+    "shape-mismatch": "match the sizes of the model's layers, and the batch to them",
+}
+"""What to do about what no change of the batch was found to mend."""
 FAILS = ("label-out-of-range",)
 """What no loss over classes takes; of which dtype and shape a target must be depends on the loss."""
 
@@ -36,7 +42,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             if misfit["cured"]
             else "match the labels and the model's output"
             if target
-            else "look at the values of a batch, and at the model's weights"
+            else UNCURED.get(misfit["code"], "look at the values of a batch, and at the model's weights")
         )
         if "make its table larger" in misfit["says"]:
             fix += "; or make the embedding larger"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,6 +46,8 @@ class Serving:
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
     filled: Callable[[], list[Filled]] | None = None
     """What reading made in this process, which workers do not find there in training."""
+    listed: bool = False
+    """Whether batches are lists with an entry for each sample, once one was counted."""
     first_use: tuple[float, float] = (0.0, 0.0)
     """CPU and waiting seconds before a worker's first sample that those forked from a process that has read are spared."""
 
@@ -177,11 +179,16 @@ class Serving:
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list; if that is more than the batch
         size, as of a graph's nodes, the largest first dimension that is not."""
+        size = self.current.batch_size
+        listed = listed_in(batch)
+        self.listed = self.listed or (listed == size and not stacked(batch, size))
+        if listed and self.listed:
+            return listed
         n = samples_in(batch)
-        if n > self.current.batch_size:
+        if n > size and self.batched:
             found = {int(v.shape[0]) for _, v in flat(batch) if len(getattr(v, "shape", ()))}
-            n = max((m for m in found if m <= self.current.batch_size), default=n)
-        return n or self.current.batch_size
+            n = max((m for m in found if m <= size), default=size)
+        return n or size
 
 
 MOST_PARTS = 8
@@ -203,26 +210,63 @@ def samples_in(batch: Any) -> int:
     if len(shape):
         return int(shape[0])
     if isinstance(batch, dict):
-        return next((n for n in map(samples_in, batch.values()) if n), 0)
+        return next((n for n in map(samples_in, _tensors_first(batch.values())) if n), 0)
     if isinstance(batch, list | tuple):
         if of_samples(batch):
             return len(batch)
-        inner = next((n for n in map(samples_in, batch) if n), 0)
+        inner = next((n for n in map(samples_in, _tensors_first(batch)) if n), 0)
         return inner or len(batch)
+    if hasattr(batch, "__dataclass_fields__") and not isinstance(batch, type):
+        return samples_in({name: getattr(batch, name) for name in batch.__dataclass_fields__})
     return 0
 
 
-def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """The batch's leaves with their names."""
+def _tensors_first(parts: Iterable[Any]) -> list[Any]:
+    """A list may have an entry for each sample, whose shape tells nothing of the batch."""
+    return sorted(parts, key=lambda part: not hasattr(part, "shape"))
+
+
+def listed_in(batch: Any) -> int:
+    """Samples of a batch whose parts are all lists with an entry for each, as of ``zip(*samples)``, or look like it; else 0."""
+    parts = list(batch.values()) if isinstance(batch, dict) else batch
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, list | tuple) for part in parts):
+        return 0
+    lengths = {len(part) for part in parts}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def stacked(batch: Any, n: int) -> bool:
+    """Whether the first dimension of all tensors is ``n``, as torch stacks them."""
+    firsts = {int(v.shape[0]) for _, v in flat(batch) if len(getattr(v, "shape", ()))}
+    return firsts == {n}
+
+
+def by_sample(value: Any, n: int) -> bool:
+    """Whether a list has an entry for each of ``n`` samples, all alike, and not one for each part of a batch of ``n``."""
+    if not isinstance(value, list | tuple) or hasattr(value, "_fields") or not n or len(value) != n:
+        return False
+    kinds = {
+        tuple((name, type(v), getattr(v, "dtype", None), getattr(v, "ndim", 0)) for name, v in flat(e)) for e in value
+    }
+    return len(kinds) == 1 and not stacked(value, n)
+
+
+def flat(batch: Any, prefix: str = "", n: int = 0) -> list[tuple[str, Any]]:
+    """The batch's leaves with their names; ``n``: its samples, for lists with an entry for each within it, which are leaves then."""
     if isinstance(batch, dict):
-        return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
+        return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k), n)]
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
+        return flat(dict(zip(batch._fields, batch, strict=True)), prefix, n)
     if hasattr(batch, "__dataclass_fields__") and not isinstance(batch, type):
-        return flat({name: getattr(batch, name) for name in batch.__dataclass_fields__}, prefix)
+        return flat({name: getattr(batch, name) for name in batch.__dataclass_fields__}, prefix, n)
+    if prefix and by_sample(batch, n):
+        if not isinstance(batch[0], dict):
+            return [(prefix, batch)]
+        entries = [dict(flat(entry)) for entry in batch]
+        return [(f"{prefix}.{k}", [entry[k] for entry in entries]) for k in entries[0]]
     if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
         if not of_samples(batch) and (any(hasattr(v, "shape") for v in batch) or len(batch) <= MOST_PARTS):
-            return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
+            return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i), n)]
     return [(prefix or "data", batch)]
 
 

@@ -29,6 +29,7 @@ from dataloader_expert.probes.model.fitting import (
     largest_near,
     straightened,
 )
+from dataloader_expert.probes.model.growth import Growth
 from dataloader_expert.probes.model.live_bytes import PHASES, peaks
 from dataloader_expert.probes.model.spec import batch_of, from_json, of_batch, of_input, to_json
 from dataloader_expert.probes.model.trials import Setup, Trial, recorded, run_here, traced, traced_twice
@@ -278,7 +279,7 @@ def test_the_limit_of_a_simulated_device_is_found(name: str, gib: int) -> None:
 def test_a_batch_survives_its_description() -> None:
     """Our promise: nested, with what is no tensor; shapes, dtypes and the range of values."""
     batch = {"x": torch.full((4, 3), 7), "more": (torch.rand(4, 2), ["a", "b"]), "n": 3}
-    tree = from_json(to_json(of_batch(batch, 4, {"more.0": (4, 9)})))
+    tree = from_json(to_json(of_batch(batch, 4, {"more.0": Growth(("B", 9))})))
     made = batch_of(tree, 6)
     assert made["x"].shape == (6, 3)
     assert made["x"].dtype == torch.int64

@@ -288,11 +288,9 @@ class Draws(Probe):
                 f"a plain shuffle is enough for these batches: {many}, and they are not padded; if your collate function pads, "
                 "as after a tokenizer, take length-bucketed",
             )
-        near = f"{classes} and lengths need" if ratio is not None else f"{classes}, and lengths need"
-        return (
-            "random",
-            f"a plain shuffle is enough: {near} no special treatment",
-        )
+        lengths = " and lengths" if bench.lengths is not None else ""
+        near = f"{classes}{lengths} need no special treatment" if ratio is not None else classes
+        return "random", f"a plain shuffle is enough: {near}"
 
     def _said(self, strategy: str, bench: Bench) -> Fact:
         drawing = asdict(self._drawing(strategy, bench))
@@ -446,8 +444,8 @@ def describe(
     if labels is not None and len(kept):
         counts = np.bincount(labels)
         present = counts > 0
-        rare = int(np.argmin(np.where(present, counts, counts.max() + 1)))
-        out["rarest_mean_repeats"] = float(times[labels == rare].mean())
+        rarest = counts[labels] == counts[present].min()  # of all classes that are as rare
+        out["rarest_mean_repeats"] = float(times[rarest].mean())
         seen = [len(np.unique(of(b))) for b in kept]
         existing = present.sum() if sets is None else len(np.unique(sets[1]))
         out["classes_per_batch"] = float(np.mean(seen))

@@ -15,6 +15,7 @@ from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import of_batch
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
+from dataloader_expert.probes.model.growth import FEW, GROWTH, grown
 from dataloader_expert.probes.serving import Serving, flat, serving
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
@@ -59,7 +60,8 @@ class BatchLook(Probe):
             raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
         found, ends, failed = at_the_ends(bench, served) if self.ends else (None, [], None)
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
-        leaves, further = [dict(flat(b)) for b in batches], [dict(flat(b)) for b in ends]
+        leaves = [dict(flat(b, n=n)) for b, n in zip(batches, sizes, strict=True)]
+        further = [dict(flat(b, n=n)) for b, n in zip(ends, more, strict=True)]
         padded = {*served.varying, *(f"{name}.0" for name in served.varying)}  # of a tuple, next to its lengths
         fields = []
         for name in leaves[0]:
@@ -70,6 +72,11 @@ class BatchLook(Probe):
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
+        if self.ends:
+            tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
+            of = grown(served, tried, [*leaves, *further], [*sizes, *more])
+            growth = {name: how.to_json() for name, how in of.items()}
+            yield Fact(GROWTH, growth, evidence("sampled", "batch", seen=len(batches) + len(ends)))
         value = {
             "name": served.collate_name,
             "why": why(served),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.probes.model.mends import is_fake
 from dataloader_expert.probes.model.ways import Way, functions
-from dataloader_expert.probes.serving import flat, samples_in
+from dataloader_expert.probes.serving import by_sample, flat, samples_in
 
 ROWS = (3, 5, 2, 7)
 """How many samples the few are: the first of these that is the size of no other dimension."""
@@ -85,11 +86,11 @@ def keeps(out: Any, n: int) -> bool:
     return not shapes or any(n in s or not s for s in shapes)
 
 
-def few_of(batch: Any) -> tuple[Any, int]:
+def few_of(batch: Any, n: int = 0) -> tuple[Any, int]:
     """Some samples of the batch, with the largest ids among them, and how many; 0: the batch cannot be cut."""
     import torch
 
-    n = samples_in(batch)
+    n = n or samples_in(batch)
     tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim]
     if not n or any(len(t) != n for t in tensors):
         return batch, 0
@@ -117,8 +118,13 @@ def cut(value: Any, rows: Any, n: int) -> Any:
         return {k: cut(v, rows, n) for k, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(cut(v, rows, n) for v in value))
-    if isinstance(value, list | tuple) and len(value) == n and not any(hasattr(v, "shape") for v in value):
+    if by_sample(value, n):
         return type(value)(value[int(i)] for i in rows)
     if isinstance(value, list | tuple):
         return type(value)(cut(v, rows, n) for v in value)
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        made = copy.copy(value)
+        for name in value.__dataclass_fields__:
+            object.__setattr__(made, name, cut(getattr(value, name), rows, n))  # it may be frozen
+        return made
     return value

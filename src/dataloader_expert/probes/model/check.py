@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.model.batch import BATCH, SPREAD
+from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.model.calling import evaluated, few_of, given_to
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
+from dataloader_expert.probes.model.growth import GROWTH, Growth
 from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
@@ -32,8 +33,6 @@ REAL_SHARE = 0.2
 """The share of the memory allowed up to which a model is made for real."""
 FAR_SHARE = 0.05
 """The share of the time left for reading samples unlike the others."""
-OURS = frozenset({"dtype", "layout"})
-"""Steps that our own preprocessing takes between a built-in dataset and any model."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class ModelCheck(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         make = maker(self.model, self.model_args, bench.ref.roots)
         batch, n = given_batch(bench, self.batch_size, self.input)
-        longest = largest_shapes(bench)
-        yield Fact(SPEC, to_json(of_batch(batch, n, longest)), evidence("sampled", "model", seen=n))
+        growth = {name: Growth.from_json(how) for name, how in bench.facts.value(GROWTH, {}).items()}
+        yield Fact(SPEC, to_json(of_batch(batch, n, growth)), evidence("sampled", "model", seen=n))
         try:
             empty = made_empty(make)
             size, step = parameter_bytes(empty), step_bytes(empty)
@@ -69,16 +68,22 @@ class ModelCheck(Probe):
             model, context, batch = without_values(make, batch)
         with context:
             said = declared(model, self.model_args)
-            verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+            verdict = self.judged(bench, model, batch, said, n)
             if real and self.input is None and (verdict.accepted or any(m.code in OF_RANGES for m in verdict.misfits)):
                 verdict = self.of_far_samples(bench, model, verdict, said, n)
-            ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
+            ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch, n)
             codes = looked_up(model, verdict.way, batch) if verdict.way is not None else []
-        value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
+        value = told(verdict, model, batch, n)
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
         value["codes"] = codes
+        value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
+
+    def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
+        own = bench.source.format in ("reference", "input")
+        pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
+        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
@@ -110,7 +115,7 @@ class ModelCheck(Probe):
             batch = next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen])))
         except Exception:  # of the user's collate function or dataset: other probes tell
             return verdict
-        other = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+        other = self.judged(bench, model, batch, said, len(chosen))
         if not verdict.accepted:  # one batch does not tell the range of ids
             fields = {m.field for m in verdict.misfits if m.code in OF_RANGES}
             again = other.way is not None and {m.field for m in other.misfits if m.code in OF_RANGES} >= fields
@@ -128,7 +133,7 @@ OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,
-    "step_bytes": [0, 0], "codes": [],
+    "step_bytes": [0, 0], "codes": [], "only": None,
 }  # fmt: skip
 """What a fact says of a model that could not be made."""
 
@@ -152,36 +157,25 @@ def maker(model: str, args: Any, roots: tuple[str, ...]) -> Callable[[], Any]:
     return make
 
 
-def largest_shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
-    """By field whose dimensions vary, the largest that were seen of each."""
-    fields = bench.facts.value(BATCH, {"fields": []})["fields"]
-    known = {f["name"]: f["range"] for f in fields if f["variable"] and len(f["range"]) == len(f["shape"]) > 1}
-    return {n: (0, *(r[1] for r in ranges[1:])) for n, ranges in known.items() if all(ranges[1:])}
-
-
-def told(verdict: Verdict, model: Any, batch: Any, ours: bool) -> dict[str, Json]:
-    """The verdict as a fact's value. ``ours``: what only our own preprocessing has yet to do is no misfit."""
-    misfits, accepted, error = verdict.misfits, verdict.accepted, verdict.error
-    if ours and verdict.way is not None and not verdict.way.told and verdict.steps <= OURS:
-        accepted, error = True, None
-        misfits = tuple(m for m in misfits if m.field == TARGET or m.code == "value-range-mismatch")
-    got = {name: _words(v) for name, v in flat(batch)}
+def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
+    """The verdict as a fact's value."""
+    got = {name: _words(v) for name, v in flat(batch, n=n)}
     fed = "nothing: no way to call it was found"
     if verdict.way is not None:
         fed = "; ".join(_fed(verdict.way, i) for i in range(len(verdict.way.arguments)))
     code = None if verdict.way is None else verdict.way.code().splitlines()  # a fact's strings are of one line
     return {
-        "accepted": accepted,
+        "accepted": verdict.accepted,
         "expected": expects(model),
         "got": got,
         "fed": fed,
-        "error": None if accepted else error,
+        "error": None if verdict.accepted else verdict.error,
         "misfits": [
             {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says, "cured": m.cured}
-            for m in misfits
+            for m in verdict.misfits
         ],
         "call": code,
-        "cure": code if any(m.cured for m in misfits) else None,
+        "cure": code if any(m.cured for m in verdict.misfits) else None,
     }
 
 
@@ -193,6 +187,8 @@ def _fed(way: Way, i: int) -> str:
 
 
 def _words(value: Any) -> str:
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "shape"):
+        return f"{type(value).__name__} of {_words(value[0])}"
     dtype = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
     return f"{dtype}{list(value.shape) if hasattr(value, 'shape') else ''}"
 

@@ -10,11 +10,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.facts import Evidence, Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.check import MODEL, SPEC
-from dataloader_expert.probes.model.fitting import Fit, Line, fitted, largest_fitting, largest_near, straightened
+from dataloader_expert.probes.model.fitting import (
+    SIZES,
+    Fit,
+    Line,
+    fitted,
+    largest_fitting,
+    largest_near,
+    straightened,
+)
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
+from dataloader_expert.probes.model.spec import from_json, leaves, listed
 from dataloader_expert.probes.model.trials import Setup, Trial, without_devices
 from dataloader_expert.probes.system.branches import Branches
 from dataloader_expert.probes.system.environment import ENVIRONMENT
@@ -35,8 +44,8 @@ CONTEXT = 512 << 20
 TRIAL_S = 60.0
 SMALL = (2, 16)
 """Batch sizes that are run on a device first where a model could not be traced."""
-REAL_SIZES = (2, 4, 8)
-"""Batch sizes at which a model that needs real tensors is run."""
+FEW_SIZES = (2, 4, 8)
+"""Batch sizes at which a model is run that needs real tensors, or that goes through lists with an entry for each sample."""
 SHARE = 0.5
 ON_DEVICE = 5
 """Trials of the search on a device, after a first at the size that is advised so far."""
@@ -80,8 +89,16 @@ class ModelMemory(Probe):
                 return
             devices = bench.facts.value(ENVIRONMENT, {"devices": []})["devices"] if self.device != "cpu" else []
             spec = {"spec": bench.facts.value(SPEC), "call": "\n".join(call)}
+            tree = from_json(spec["spec"])
+            unknown = [name for name, leaf in leaves(tree) if None in leaf.shape]
+            if unknown:
+                why = f"how the first dimension of {', '.join(unknown)} follows from the batch size is not known"
+                yield Unknown("memory.device_peak_bytes", why)
+                return
             until = bench.until(SHARE) or math.inf
-            yield from _Measuring(self, bench, branches, spec, devices, until).all()
+            measuring = _Measuring(self, bench, branches, spec, devices, until)
+            measuring.sizes = FEW_SIZES if listed(tree) else SIZES
+            yield from measuring.all()
         finally:
             for branch in branches.values():
                 branch.close()
@@ -106,6 +123,7 @@ class _Measuring:
         kind = {k: devices[0][k] for k in ("major", "multiprocessors")} if devices else {}
         self.setup = Setup(asked.optimizer, asked.precision, **kind)
         self.on = "trace"
+        self.sizes = SIZES
         self.values: dict[str, Json] | None = None
         """What the model reads of tensors in Python, once that is known."""
 
@@ -135,6 +153,10 @@ class _Measuring:
             yield self.limit(0, 1, 0, room, "derived")
             text = f"parameters, gradients and the optimizer's states alone take {least / 1e9:.3g} GB"
             yield Unknown("memory.device_peak_bytes", f"no step fits: {text}, more than {room / 1e9:.3g} GB")
+            return
+        only = self.bench.facts.value(MODEL, {"only": None})["only"]
+        if only is not None:
+            yield from self.of_one_size(only, room)
             return
         fit: Fit | None = None
         trials: list[Trial] = []
@@ -168,18 +190,31 @@ class _Measuring:
             yield from self.told(fit, trials[-1], trials, "derived")
             yield Unknown("memory: the limit, or its check at the recommended size", str(e))
 
+    def of_one_size(self, size: int, room: int | None) -> Iterator[Observation]:
+        """The step of a model that takes no batch of another size, of which no line can be drawn."""
+        self.on, how = ("trace", "derived") if self.total is None else ("cuda", "probed")
+        try:
+            made = self.trial(size, cap=room)
+        except CannotTry as e:
+            yield Unknown("memory.device_peak_bytes", f"no training step could be taken: {e}")
+            return
+        if room is not None:
+            yield self.limit(size if made.fits else 0, None if made.fits else size, 1, room, how)
+        if made.fits:
+            yield from self.of_step(made, how, 1)
+
     def traced(self) -> tuple[Fit, list[Trial]]:
         """The fit from three sizes on fake tensors; where the model needs values, with real ones on the CPU, unless there is a
         device to run it."""
         try:
-            return straightened(self.trial, self.twice)
+            return straightened(self.trial, self.twice, self.sizes)
         except CannotTry as e:
             why = str(e)
             if "budget" in why or "longer" in why or self.total is not None:
                 raise
         self.on = "cpu"
         try:
-            return straightened(self.trial, self.twice, REAL_SIZES)
+            return straightened(self.trial, self.twice, FEW_SIZES)
         except CannotTry as e:
             raise CannotTry(f"{why}; with real tensors: {e}") from None
 
@@ -290,24 +325,14 @@ class _Measuring:
     ) -> Iterator[Observation]:
         """The facts of the step at the size advised, and the line with its check there; ``expected``: the peak that was
         expected there, if not the line's."""
-        n = {"batch_size": last.batch_size}
-        conditions = {"on": self.on, "optimizer": self.setup.optimizer, "precision": self.setup.precision}
-        if last.by_mask:
-            conditions["masks"] = "taken to select everything"
-        seen = evidence(how, "memory", seen=len(trials) + 1, conditions=conditions)
-        yield Fact(DEVICE_PEAK, last.allocated, seen, n)
+        yield from self.of_step(last, how, len(trials) + 1)
         got = last.allocated
         if expected is None:  # tensors; an allocator's blocks may be larger
             expected, got = round(fit.peak(last.batch_size)), max(last.phases.values(), default=got)
         off = expected / got - 1
         check = {"batch_size": last.batch_size, "predicted": expected, "got": got}
         value = {**fit.to_json(), "check": {**check, "error": round(off, 5)}, "on": self.on}
-        yield Fact(MEMORY_FIT, value, seen)
-        top = max(last.phases, key=lambda p: last.phases[p]) if last.phases else None
-        parts: dict[str, Json] = {"parts": last.parts, "phases": last.phases, "peak_at": top, "reserved": last.reserved}
-        yield Fact(
-            MEMORY_PARTS, {**parts, "loss": last.loss, "context": last.context, "retries": last.retries}, seen, n
-        )
+        yield Fact(MEMORY_FIT, value, self.seen(last, how, len(trials) + 1))
         try:
             on = "trace" if self.on == "cuda" and last.parts else self.on  # a third of a second, where it can be traced
             low, high = (self.trial(b, on, evaluate=True) for b in (8, 16))
@@ -317,6 +342,22 @@ class _Measuring:
         line = Line(low.allocated - 8 * slope, slope)
         seen = evidence("probed" if on == "cuda" else "derived", "memory", seen=2)
         yield Fact(EVALUATION, [line.base, line.per_sample], seen)
+
+    def of_step(self, made: Trial, how: str, tried: int) -> Iterator[Observation]:
+        """The peak of one step, and what it is made of."""
+        n, seen = {"batch_size": made.batch_size}, self.seen(made, how, tried)
+        yield Fact(DEVICE_PEAK, made.allocated, seen, n)
+        top = max(made.phases, key=lambda p: made.phases[p]) if made.phases else None
+        parts: dict[str, Json] = {"parts": made.parts, "phases": made.phases, "peak_at": top, "reserved": made.reserved}
+        yield Fact(
+            MEMORY_PARTS, {**parts, "loss": made.loss, "context": made.context, "retries": made.retries}, seen, n
+        )
+
+    def seen(self, made: Trial, how: str, tried: int) -> Evidence:
+        conditions = {"on": self.on, "optimizer": self.setup.optimizer, "precision": self.setup.precision}
+        if made.by_mask:
+            conditions["masks"] = "taken to select everything"
+        return evidence(how, "memory", seen=tried, conditions=conditions)
 
     def others(self, last: Trial) -> Iterator[Observation]:
         """The same step with one setting changed, each from one trace."""
@@ -379,7 +420,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
 
     from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
-    from dataloader_expert.probes.model.spec import batch_of, from_json
+    from dataloader_expert.probes.model.spec import batch_of
     from dataloader_expert.probes.model.ways import functions
     from dataloader_expert.sources.reference import load
 

@@ -144,13 +144,13 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
     given, wanted = str(x.dtype).removeprefix("torch."), want.dtype
     if x.is_complex():
         says = f"dtype {given} where the model takes real and imaginary parts as"
+        yield Mend("dtype-mismatch", "dtype", f"dtype {given} where the model takes magnitudes", "{x}.abs()")
         yield Mend("dtype-mismatch", "dtype", f"{says} channels", "torch.view_as_real({x}).movedim(-1, 1)")
         yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
-        yield Mend("dtype-mismatch", "dtype", f"dtype {given} where the model takes magnitudes", "{x}.abs()")
         return
     what = f"dtype {given} where the model computes in {wanted}"
     if given == "uint8" and x.ndim >= 3:
-        yield Mend("dtype-mismatch", "dtype", what, f"({{x}}.to(torch.{wanted}) / 255)")
+        yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
     if x.dtype != torch.int64 and _is_whole(x):
@@ -158,6 +158,12 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
     if given != wanted and want.first_is_table and not x.is_floating_point():
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
+
+
+def as_floats(x: Any, want: Wants) -> str:
+    """Stored pictures as the model's floats: bytes on a scale to one."""
+    scaled = str(x.dtype) == "torch.uint8"
+    return f"({{x}}.to(torch.{want.dtype}) / 255)" if scaled else f"{{x}}.to(torch.{want.dtype})"
 
 
 def _is_whole(x: Any) -> bool:
@@ -218,7 +224,7 @@ def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
     if 1 in want.channels:  # a volume
         yield Mend("channels-mismatch", "channels", "no dimension of channels", "{x}.unsqueeze(1)")
     for n in want.channels:
-        says = f"{x.shape[1]} channels where the model takes {n}"
+        says = f"{x.shape[1]} channel{'s' * (x.shape[1] != 1)} where the model takes {n}"
         if x.shape[1] == 1 and n > 1:
             yield Mend("channels-mismatch", "channels", says, f"{{x}}.expand(-1, {n}, -1, -1)")
         elif x.shape[1] == 4 and n == 3:

@@ -7,7 +7,7 @@ import itertools
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dataloader_expert.probes.model.calling import (
@@ -22,8 +22,18 @@ from dataloader_expert.probes.model.calling import (
     ran,
     rows_of,
 )
-from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, Misfit, column_of, is_fake, mends, wants
-from dataloader_expert.probes.model.targets import of_loss
+from dataloader_expert.probes.model.mends import (
+    OF_TARGET,
+    Lookup,
+    Mend,
+    Misfit,
+    as_floats,
+    column_of,
+    is_fake,
+    mends,
+    wants,
+)
+from dataloader_expert.probes.model.targets import of_loss, suits
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
     DERIVED,
@@ -55,11 +65,12 @@ class Verdict:
     way: Way | None
     misfits: tuple[Misfit, ...] = ()
     error: str | None = None
-    steps: frozenset[str] = field(default_factory=frozenset)
     refused: bool = False
     """Whether the model refuses a batch of other samples."""
     samples: int = 0
     """How many were run at once; 0: unknown."""
+    only: int | None = None
+    """The one size of batches that the model takes."""
 
     @property
     def accepted(self) -> bool:
@@ -72,22 +83,34 @@ class Verdict:
 
 
 def judged(
-    model: Any, batch: Any, label: str | None, said: Mapping[str, Any] | None = None, seconds: float = SEARCH_S
+    model: Any,
+    batch: Any,
+    label: str | None,
+    said: Mapping[str, Any] | None = None,
+    seconds: float = SEARCH_S,
+    pictures: frozenset[str] = frozenset(),
+    n: int = 0,
 ) -> Verdict:
-    """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs.
+    """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
+    training mode.
 
-    ``said``: what the model declares of its input.
+    ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
+    no other, as the result tells the user to; ``n``: the samples, where they are known.
     """
-    return _Trial(model, batch, label, said or {}, time.monotonic() + seconds).verdict()
+    trial = _Trial(model, batch, label, said or {}, time.monotonic() + seconds, n)
+    trial.prepare(pictures)
+    return trial.in_training(trial.verdict())
 
 
 class _Trial:
-    def __init__(self, model: Any, batch: Any, label: str | None, said: Mapping[str, Any], until: float) -> None:
+    def __init__(
+        self, model: Any, batch: Any, label: str | None, said: Mapping[str, Any], until: float, n: int = 0
+    ) -> None:
         self.model, self.batch, self.said, self.until = model, batch, said, until
-        self.few, self.n = few_of(batch)
+        self.few, self.n = few_of(batch, n)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
         self.ways = ways(model, self.few, label)
-        self.all = samples_in(batch) if self.n else 0
+        self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
         self.limited = False
@@ -95,6 +118,44 @@ class _Trial:
         """The last call with few samples (False) and with the whole batch (True)."""
         if hasattr(model, "eval"):
             model.eval()
+
+    def prepare(self, pictures: frozenset[str]) -> None:
+        """Where no way runs as it is, those with pictures as floats take their place."""
+        made = []
+        for way in self.ways:
+            for (_, expression), name in zip(way.arguments, way.names, strict=True):
+                x: Any = evaluated(expression, self.few) if name in pictures else None
+                if hasattr(x, "is_floating_point") and not x.is_floating_point():
+                    way = way.mended(name, as_floats(x, self.want))
+            made.append(way)
+        if any(way.mends for way in made) and all(self.fails(way) for way in self.ways):
+            self.ways = made
+
+    def in_training(self, verdict: Verdict) -> Verdict:
+        """The verdict, with what the model raises in training mode; of the ways, the one that runs there too, as one with targets."""
+        if verdict.way is None or verdict.refused or self.n == 1 or not hasattr(self.model, "train"):
+            return verdict
+        if self.run(verdict.way).seconds > self.until - time.monotonic() + WHOLE_S:
+            return verdict
+        others = [replace(way, mends=verdict.way.mends) for way in self.ways if way.told == ()]
+        said: list[Exception] = []
+        self.model.train()
+        try:
+            for way in (verdict.way, *others):
+                error = ran(self.model, way, self.few).error
+                if error is None:
+                    return replace(verdict, way=way)
+                said.append(error)
+                if time.monotonic() > self.until:
+                    break
+        finally:
+            self.model.eval()
+        error = next((e for e in said if OF_TARGET.search(str(e))), said[0])
+        of_labels = OF_TARGET.search(str(error)) is not None
+        code = "label-out-of-range" if of_labels else "model-raises"
+        says = f"the model takes the batch in evaluation mode, and raises in training mode: {in_short(error)}"
+        misfit = Misfit(code, "labels" if of_labels else "training mode", says, cured=False)
+        return replace(verdict, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(error))
 
     def verdict(self) -> Verdict:
         first: Exception | None = None
@@ -118,18 +179,25 @@ class _Trial:
             of_size = re.search(rf"\b{self.all}\b", self.said_to.get(way.code(), "")) is not None
             if of_size and self.fails(way, whole=True) is None:  # it takes batches of one size
                 self.widen()
-                return self.further(way)
+                return replace(self.further(way), only=self.all)
         for other in self.exchanged():
             return replace(self.further(other), error=in_short(first))
+        unsuited: Verdict | None = None
         for depth in range(1, DEPTH + 1):
             for way in self.ways:
                 alike = self.mended_alike(way) if depth == 1 else ()
                 for mended, used in itertools.chain(self.mended(way, depth), alike):
                     if self.fails(mended) is None:
-                        found = self.further(mended, used)
-                        return replace(found, error=in_short(first) or found.error)
+                        if unsuited is None or suits(mended, self.run(mended).out, self.few):
+                            found = self.further(mended, used)
+                            found = replace(found, error=in_short(first) or found.error)
+                            if suits(mended, self.run(mended).out, self.few):
+                                return found
+                            unsuited = found
                     if time.monotonic() > self.until:
-                        return self.not_mended(without, first)
+                        return unsuited or self.not_mended(without, first)
+            if unsuited is not None:
+                return unsuited
         turned = target_first(self.model, self.few)
         if turned is not None and self.fails(turned) is None:
             return replace(self.further(turned), error=in_short(first))
@@ -171,6 +239,8 @@ class _Trial:
         text = str(error)
         if OF_TARGET.search(text):
             return self.beyond_classes(text)
+        if elsewhere := self.elsewhere():
+            return (elsewhere,)
         if layer := self.refusing_layer():
             return (layer,)
         if not isinstance(self.few, Mapping) or ("NoneType" not in text and "specify" not in text):
@@ -191,6 +261,18 @@ class _Trial:
                     return (Misfit("label-out-of-range", name, says, cured=False),)
         return ()
 
+    def elsewhere(self) -> Misfit | None:
+        """Parameters and buffers that no batch here can meet: without values, or on another device."""
+        held = [*self.model.named_parameters(), *self.model.named_buffers()] if hasattr(self.model, "buffers") else []
+        away = [(name, str(t.device)) for name, t in held if t.device.type != "cpu"]
+        if not away:
+            return None
+        name, device = away[0]
+        what = (
+            "has no values: it is on the meta device" if device == "meta" else f"is on {device}, and the batch is not"
+        )
+        return Misfit("model-raises", "the model", f"its {name} {what}", cured=False)
+
     def refusing_layer(self) -> Misfit | None:
         """The layer that gets another number of features than it was made for."""
         from torch import nn
@@ -208,6 +290,11 @@ class _Trial:
         if x.shape[-1] == takes:
             return None
         field = self.ways[0].names[0]
+        before = next((m for m, _ in got[-2:-1] if features_of(m) == x.shape[-1]), None)
+        if before is not None:
+            source = next(n for n, m in self.model.named_modules() if m is before)
+            text = f"two of its layers do not fit each other: {name} takes {takes} features, and {source} gives {x.shape[-1]}"
+            return Misfit("shape-mismatch", "the model", text, cured=False)
         text = f"{x.shape[-1]} features where the model takes {takes}: its layer {name} is {type(layer).__name__} of {takes}"
         text += f" and gets [B{''.join(f', {d}' for d in x.shape[1:])}]"
         return Misfit("shape-mismatch", field, text, cured=False)
@@ -377,7 +464,7 @@ class _Trial:
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
-        return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used), samples=self.all)
+        return Verdict(way, tuple(misfits), error or told, samples=self.all)
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
         """The way, with a target that is as long as an input cut as that is."""
@@ -385,7 +472,7 @@ class _Trial:
             if way.target is None or not CUT.search(mend.expression):
                 continue
             x = evaluated(next(e for (_, e), n in zip(way.arguments, way.names, strict=True) if n == name), self.few)
-            y = evaluated(way.target, self.few)
+            y = evaluated(str(way.aim), self.few)
             if getattr(y, "ndim", 0) > 1 and y.shape[:2] == x.shape[:2]:
                 return way.mended(TARGET, mend.expression)
         return way
@@ -516,14 +603,13 @@ class Noting(dict[str, Any]):
         return super().get(key, default)
 
 
-def breaks_on_one(model: Any, way: Way, batch: Any) -> bool:
+def breaks_on_one(model: Any, way: Way, batch: Any, n: int = 0) -> bool:
     """Whether a batch of one sample fails in training mode, as batch normalisation does."""
     import torch
 
-    n = samples_in(batch)
     try:
         model.train()
-        called(model, way, cut(batch, torch.tensor([0]), n))
+        called(model, way, cut(batch, torch.tensor([0]), n or samples_in(batch)))
     except ValueError as e:
         return "more than 1 value per channel" in str(e)
     except Exception:  # fails for another reason, which the check itself tells
@@ -531,6 +617,15 @@ def breaks_on_one(model: Any, way: Way, batch: Any) -> bool:
     finally:
         model.eval()
     return False
+
+
+def features_of(layer: Any) -> int:
+    """The features that a layer gives, whatever it is given."""
+    if hasattr(layer, "out_features"):
+        return int(layer.out_features)
+    if hasattr(layer, "normalized_shape"):
+        return int(layer.normalized_shape[-1])
+    return int((layer.proj_size or layer.hidden_size) * (2 if layer.bidirectional else 1))
 
 
 def _of_range(said: str) -> bool:

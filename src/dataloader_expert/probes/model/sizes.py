@@ -7,8 +7,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Facts, Quantity
-from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.check import MODEL
 
 DRAWS_SPLITS = Quantity("code_draws_splits", "", "whether the code handed over draws its splits at random")
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
@@ -20,10 +21,17 @@ UNIT = 8
 def chosen_size(
     facts: Facts, given: int | None, limit: int, on_device: Mapping[int, float] | None = None
 ) -> tuple[int, str]:
-    """The size and the reason for it. ``on_device``: samples/s that the device trains, by size."""
+    """The size and the reason for it. ``given``: as asked; None: as the user's loader has it, if there is one. ``on_device``:
+    samples/s that the device trains, by size."""
     limit = max(1, limit)
+    only: int | None = facts.value(MODEL, {"only": None})["only"]
+    if only is not None and only <= limit:
+        return only, "the only one that the model takes"
     if given is not None:
         return min(given, limit), "as given" if given <= limit else "the size given, lowered to the limit"
+    own: int | None = facts.value(PRESENT, {}).get("batch_size")
+    if own is not None:
+        return min(own, limit), "the loader's own" if own <= limit else "the loader's own, lowered to the limit"
     if on_device:
         best = max(on_device.values())
         size = min(b for b, v in on_device.items() if v >= PLATEAU * best)
@@ -31,7 +39,7 @@ def chosen_size(
             return size, "the smallest that trains within 5 % of the fastest on the device"
     speeds = {int(f.at["batch_size"]): f.value for f in facts.all(BATCH_SIZES)}
     if not speeds:
-        return in_units(min(32, limit)), "32, a common starting point: sizes were not timed"
+        return in_units(min(32, limit)), "a common starting point: sizes were not timed"
     best = max(speeds.values())
     size = min(b for b, v in speeds.items() if (v >= PLATEAU * best and b >= 32) or b == max(speeds))
     words = f"the smallest of {', '.join(map(str, speeds))} that loads within 5 % of the fastest"

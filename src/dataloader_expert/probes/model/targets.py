@@ -13,13 +13,13 @@ from dataloader_expert.probes.serving import flat
 
 def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
     """What cross-entropy, or a loss of one number a sample, would say to the target."""
-    if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
+    if way.aim is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
         return way, [], None
     try:
-        y = evaluated(way.target, batch)
+        y = evaluated(way.aim, batch)
     except Exception:  # it names what the batch does not hold: calls tell
         return way, [], None
-    main = main_output(out, way.target)
+    main = main_output(out, way.aim)
     if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
         return way, [], None
     if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
@@ -37,7 +37,7 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
     if refused_by_loss(main, y) is None:
         return way, [], None
     for mend in of_target(y, classes):
-        if refused_by_loss(main, evaluated(wrapped(way.target, (mend.expression,)), batch)) is None:
+        if refused_by_loss(main, evaluated(wrapped(way.aim, (mend.expression,)), batch)) is None:
             says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
             return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
     if classes > 1 and y.ndim == 2 and y.shape[1] not in (1, classes):
@@ -50,6 +50,18 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
     return way, [Misfit(code, TARGET, says, cured=False)], None
 
 
+def suits(way: Way, out: Any, batch: Any) -> bool:
+    """Whether the output has at most one dimension more than the target, that of classes; also where there is no target."""
+    if way.aim is None:
+        return True
+    try:
+        y: Any = evaluated(way.aim, batch)
+    except Exception:  # as above
+        return True
+    main = main_output(out, way.aim)
+    return main is None or not hasattr(y, "ndim") or bool(main.ndim <= y.ndim + 1)
+
+
 def _dense_classes(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
     """Masks with values beyond the output's classes."""
     whole = y.long()
@@ -57,7 +69,7 @@ def _dense_classes(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[M
         return way, [], None  # masks are converted in the training loop as often as in the dataset
     for mend in of_classes(whole):
         expression = wrapped("{x}.long()", (mend.expression,))
-        if refused_by_loss(main, evaluated(wrapped(str(way.target), (expression,)), batch)) is None:
+        if refused_by_loss(main, evaluated(wrapped(str(way.aim), (expression,)), batch)) is None:
             return way.mended(TARGET, expression), [Misfit(mend.code, TARGET, mend.says)], None
     if int(whole.max()) < main.shape[1]:
         return way, [], None  # another loss may take them
@@ -72,7 +84,7 @@ def _dense_target(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Mi
     resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
     resize += "" if y.is_floating_point() else f".to({y.dtype})"
     mended = way.mended(TARGET, resize)
-    fits = evaluated(wrapped(str(way.target), (resize,)), batch).shape[1:] == main.shape[2:]
+    fits = evaluated(wrapped(str(way.aim), (resize,)), batch).shape[1:] == main.shape[2:]
     return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
 
 

@@ -34,6 +34,14 @@ class Way:
     def mended(self, name: str, expression: str) -> Way:
         return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
 
+    @property
+    def aim(self) -> str | None:
+        """The target as ``adapt`` leaves it, where the model is given it too."""
+        if self.target is None:
+            return None
+        own = (name for (_, given), name in zip(self.arguments, self.names, strict=True) if given == self.target)
+        return wrapped(self.target, self.mends.get(next(own, ""), ()))
+
     def code(self) -> str:
         """Lines that define ``adapt(batch)``, which gives the model's arguments, and its target where there is one."""
         lines = ["import torch", "", "", "def adapt(batch):"]
@@ -47,7 +55,7 @@ class Way:
         keywords = ", ".join(f'"{p}": {v}' for p, v in given if p is not None)
         lines.append(f"    return ({positional.rstrip() if positional else ''}), {{{keywords}}}")
         lines += ["", "", "def target(batch):"]
-        wanted = "None" if self.target is None else wrapped(self.target, self.mends.get(TARGET, ()))
+        wanted = "None" if self.aim is None else wrapped(self.aim, self.mends.get(TARGET, ()))
         return "\n".join([*lines, f"    return {wanted}", ""])
 
 

@@ -405,7 +405,7 @@ def checks(batch: dict[str, Json]) -> str:
         if "." in f["name"] or not f["shape"] or f["shape"][0] != "B":
             continue
         if f["host"]:
-            lines.append(f"assert isinstance({name}, list)")
+            lines.append(f"assert isinstance({name}, list | tuple)")
             continue
         rest = tuple(f["shape"][1:])
         lines.append(f"assert {name}.dtype == torch.{f['dtype']}, {name}.dtype")

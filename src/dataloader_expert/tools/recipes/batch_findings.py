@@ -36,7 +36,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
         else:
             text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the maximum is {most:,}"
             out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
-    out += of_one(facts, size)
+    out += [*of_one(facts, size), *of_another_size(facts)]
     splits, constants = facts.find(SPLITS), normalization(facts)
     if (
         splits is not None
@@ -88,6 +88,17 @@ def of_one(facts: Facts, size: int) -> Iterator[Finding]:
         text += ", which the model refuses in training mode (batch normalisation)"
         fix = "drop_last=True for training, or another batch size"
     yield finding("last-batch-breaks-model", "error" if broken else "info", text, samples, fix)
+
+
+def of_another_size(facts: Facts) -> Iterator[Finding]:
+    """A last batch that is smaller than the one size that a model takes."""
+    model, trained = facts.find(MODEL), training_samples(facts)
+    only = None if model is None else model.value["only"]
+    if model is None or only is None or not trained or not trained % only:
+        return
+    text = f"the model takes batches of {only} alone, and {trained} training samples leave a last batch of {trained % only}"
+    fix = "drop_last=True, also to evaluate; or make the model's states as large as the batch that it is given"
+    yield finding("last-batch-breaks-model", "error", text, model, fix)
 
 
 PADDING = 0.3

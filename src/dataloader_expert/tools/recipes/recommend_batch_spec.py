@@ -22,7 +22,7 @@ from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import PRESENT, STREAM, Layout
+from dataloader_expert.probes.data.layout import STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
@@ -110,7 +110,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         asked = int(request.memory_limit_gb * 1e9)
         room = asked if total is None else min(total, asked)
     bound = limit(facts, measured.surroundings.memory_bytes, room, request.safety_margin)
-    size, why = batch_size(facts, request.batch_size or facts.value(PRESENT, {}).get("batch_size"), bound["value"])
+    size, why = batch_size(facts, request.batch_size, bound["value"])
     batch = facts.value(BATCH, {"structure": "unknown", "fields": []})
     collate = facts.value(COLLATE)
     recommended = facts.value(RECOMMENDED, {"workers": 0})
@@ -269,7 +269,8 @@ def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: b
     train_samples = training_samples(facts) or 0
     last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
     order = {} if facts.value(STREAM) else {"shuffle": True}
-    drop_last = last_is_one or drops_last(facts)
+    only_this = facts.value(MODEL, {"only": None})["only"] == size
+    drop_last = last_is_one or only_this or drops_last(facts)
     train = {"batch_size": size, **order, "drop_last": drop_last, **common}
     evaluate = {"batch_size": evaluation, **dict.fromkeys(order, False), "drop_last": False, **common}
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}

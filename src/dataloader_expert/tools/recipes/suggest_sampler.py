@@ -188,7 +188,7 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
         "data": "the data set",
         "weights": f"1 / number of samples with the same rarest label in {field}"
         if several
-        else f"1 / count of the sample's {field}",
+        else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
         "order": "each sample's index",
     }
     first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")

@@ -1,0 +1,68 @@
+"""The advised batch size and its limit: of the loader, of the model, of devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from dataloader_expert.advice.batch_size import limit, on_cards
+from dataloader_expert.advice.models import refusing
+from dataloader_expert.facts import Fact, Facts, Json
+from dataloader_expert.probes.base import evidence
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
+from dataloader_expert.probes.model.check import MODEL, NOT_MADE
+from dataloader_expert.probes.model.fitting import Fit, Line
+from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
+from dataloader_expert.probes.model.sizes import chosen_size
+from dataloader_expert.tools.recipes.batch_findings import of_another_size
+
+SEEN = evidence("counted", "x", seen=1)
+LINE = Fit({"backward": (Line(1e8, 1e7),)}, (8, 64, 512), True)
+
+
+def facts(*given: Fact) -> Facts:
+    return Facts(given)
+
+
+def found(value: int, failed: int | None, room: float) -> Fact:
+    return Fact(DEVICE_LIMIT, {"value": value, "failed": failed, "trials": 3, "room": int(room), "margin": 0.1}, SEEN)
+
+
+@pytest.mark.parametrize("share", [0.8, 0.97])
+def test_devices_of_other_memory_lose_as_much_to_fragmentation_as_the_limit_found(share: float) -> None:
+    """Our promise: one device, one limit, whichever way it is told."""
+    room = (8 << 30) * 0.9
+    value = int(share * LINE.largest(room))
+    fit = Fact(MEMORY_FIT, LINE.to_json(), SEEN)
+    told = on_cards(facts(found(value, value + 9, room), fit), 0.1, 0)
+    assert told["8 GB"] == pytest.approx(value, abs=1)
+    assert told["80 GB"] == pytest.approx(share * LINE.largest(room * 10), rel=0.02)
+    untold = on_cards(facts(found(value, None, room), fit), 0.1, 0)
+    assert untold["8 GB"] == pytest.approx(0.95 * LINE.largest(room), rel=0.01)
+
+
+def test_where_no_sample_fits_the_limit_is_none() -> None:
+    assert limit(facts(Fact(SAMPLES, 50, SEEN), found(0, 1, 1e6)), 1 << 34, 1 << 30, 0.1)["value"] == 0
+
+
+@pytest.mark.parametrize(("most", "size", "why"), [(90, 24, "the loader's own"), (9, 9, "lowered to the limit")])
+def test_the_size_of_the_users_loader_is_called_so(most: int, size: int, why: str) -> None:
+    got, words = chosen_size(facts(Fact(PRESENT, {"batch_size": 24}, SEEN)), None, most)
+    assert got == size
+    assert why in words
+    assert "given" not in words
+    assert chosen_size(facts(Fact(PRESENT, {"batch_size": 24}, SEEN)), 16, 90) == (16, "as given")
+
+
+@pytest.mark.parametrize(("samples", "codes"), [(120, []), (130, ["last-batch-breaks-model"])])
+def test_a_model_of_one_size_of_batch_bounds_it(samples: int, codes: list[str]) -> None:
+    made = facts(Fact(SAMPLES, samples, SEEN), Fact(MODEL, {**NOT_MADE, "accepted": True, "only": 20}, SEEN))
+    assert limit(made, 1 << 34, None, 0.1)["value"] == 20
+    assert chosen_size(made, None, 20)[0] == 20
+    assert [f.code for f in of_another_size(made)] == codes
+
+
+@pytest.mark.parametrize("code", ["model-raises", "label-out-of-range", "shape-mismatch"])
+def test_what_no_change_of_the_batch_mends_is_an_error(code: str) -> None:
+    misfit: dict[str, Json] = {"code": code, "field": "training mode", "says": "it raises", "cured": False}
+    told = list(refusing(facts(Fact(MODEL, {**NOT_MADE, "ran": "real", "error": "x", "misfits": [misfit]}, SEEN))))
+    assert [(f.code, f.severity) for f in told] == [(code, "error")]
