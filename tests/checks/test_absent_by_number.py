@@ -44,7 +44,9 @@ def test_a_number_decides_whether_a_value_is_there(data: Data, severity: str, sa
 def test_what_the_label_decides_is_left_out() -> None:
     """Our promise: how long a page was looked at, which only those who clicked have, tells the label."""
     clicked = (DRAW.random(N) < 0.3).astype(int)
-    found = judged("statistics", Data({"clicked": clicked, "dwell": AREA}, "clicked", nulls={"dwell": list(clicked == 0)}))
+    found = judged(
+        "statistics", Data({"clicked": clicked, "dwell": AREA}, "clicked", nulls={"dwell": list(clicked == 0)})
+    )
     assert found["missing-values"].severity == "info"
     assert "tells the label" in found["missing-values"].fix
 

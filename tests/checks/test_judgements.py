@@ -706,7 +706,9 @@ SILENT = {
         ),
     },
     "structure": {
-        "when something begins and ends": Data({"started_at": 1.6e9 + 1e5 * NOISE, "ended_at": 1.6e9 + 1e5 * NOISE + 60}),
+        "when something begins and ends": Data(
+            {"started_at": 1.6e9 + 1e5 * NOISE, "ended_at": 1.6e9 + 1e5 * NOISE + 60}
+        ),
         "independent columns": Data({"a": NOISE[:200], "b": NOISE[200:]}),
         "equal columns of few rows": Data({"a": NUMBERS, "b": NUMBERS}),
         "a constant beside a column": Data({"a": NOISE, "b": np.ones(400)}),

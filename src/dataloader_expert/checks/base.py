@@ -393,6 +393,9 @@ EFFECTS = Quantity(
 SERIES_FIELDS = 4
 """How many fields are looked at as names of series."""
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
+FORMS = Quantity(
+    "text_forms", "samples", "how dates and numbers that are stored as text are written, and the texts among them"
+)
 BY_KIND = Quantity(
     "absent_by_kind",
     "",

@@ -10,7 +10,16 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, moments_of, numbers_of, places, split_of, texts_of
+from dataloader_expert.checks.rows_kept import (
+    Named,
+    at_of,
+    digest_of,
+    moments_of,
+    numbers_of,
+    places,
+    split_of,
+    texts_of,
+)
 from dataloader_expert.checks.treatments import placeholder
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
@@ -20,7 +29,9 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 ORDER = Quantity(
-    "order_reversed", "samples", "rows in which the larger of two numbers or times is the one that is the smaller elsewhere"
+    "order_reversed",
+    "samples",
+    "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
 )
 SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
 RENUMBERED = Quantity(

@@ -369,7 +369,9 @@ class Statistics(Check):
                 yield finding(
                     "extra-key",
                     "info",
-                    f"{name} has a value in {there} of {seen} samples only" if there else f"{name} has no value in any sample",
+                    f"{name} has a value in {there} of {seen} samples only"
+                    if there
+                    else f"{name} has no value in any sample",
                     fact,
                     f"leave {name} out, or write it in every sample",
                     [{"field": name}],
