@@ -239,7 +239,7 @@ def test_a_row_of_another_length_does_not_move_the_others(tmp_path: Path, odd: l
 
 def test_a_few_commas_leave_the_numbers_beside_them(tmp_path: Path) -> None:
     """Our promise: one cell that is no number does not make texts of all others; the odd ones are told at their places, once."""
-    rows = [[round(DRAW.uniform(1, 99), 2), f"{'n' * 100} {i}", i % 2] for i in range(30_000)]
+    rows = [[round(DRAW.uniform(1, 99), 2), f"{'n' * 400} {i}", i % 2] for i in range(30_000)]
     odd = range(21_000, 21_007)
     for i in odd:
         rows[i][0] = str(rows[i][0]).replace(".", ",") if i % 2 else "see note"
