@@ -907,6 +907,7 @@ SILENT = {
         "all as a template writes them": Data({"text": [f"[INST] {t} [/INST]" for t in TEXTS]}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
+        "types in brackets": Data({"text": [*TEXTS * 5, "a Map<b> of List<i>, &lt;a&gt;"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },
     "folds": {
@@ -2099,6 +2100,21 @@ SPEAKS = {
     "texts": {
         "tokens of a template in one": (
             Data({"text": [*TEXTS * 5, f"{TEXTS[0]}<|im_end|>"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "bold words, escaped": (
+            Data({"text": [*TEXTS * 5, "&lt;b&gt;Oil&lt;/b&gt; rises"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "links": (
+            Data({"text": [*TEXTS * 5, 'oil rises <a href="x">more</a>']}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "a page that says that there is none": (
+            Data({"text": [*TEXTS * 5, "<html><head><title>404</title></head></html>"]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),

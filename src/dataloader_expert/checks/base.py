@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -396,6 +396,7 @@ HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in eq
 FORMS = Quantity(
     "text_forms", "samples", "how dates and numbers that are stored as text are written, and the texts among them"
 )
+PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
 BY_KIND = Quantity(
     "absent_by_kind",
     "",
@@ -406,3 +407,10 @@ CHANGED_UNITS = Quantity(
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
+
+
+def lacks_partner(facts: Facts, places: Iterable[Mapping[str, Json]], n: int) -> bool:
+    """Whether ``n`` samples, at ``places`` among others, are those without a row in a table, or a file: what they lack is told so."""
+    pairs = facts.value(PROBLEMS, None, code="missing-pair")
+    files = {place.get("file") for place in pairs["where"]} if pairs is not None else set()
+    return pairs is not None and 0 < n <= pairs["count"] and all(place.get("file") in files for place in places)

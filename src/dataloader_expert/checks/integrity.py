@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import FORMS, HISTOGRAM, LABELS_EACH, SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.checks.base import (
+    FORMS,
+    HISTOGRAM,
+    LABELS_EACH,
+    PROBLEMS,
+    SAMPLES_FAILED,
+    SAMPLES_READ,
+    Check,
+    Context,
+)
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
@@ -16,7 +25,6 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
 
-PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
 SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the commonest 20)")
 FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
@@ -430,7 +438,10 @@ class Integrity(Check):
         if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
             return  # a mask is as large as its image
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
-            if facts.find(FORMS, field=name, kind="numbers") is None:  # which tells the texts among numbers
+            forms = facts.value(FORMS, None, field=name, kind="numbers")
+            if forms is None or not (
+                forms["odd"] or len(forms["ways"]) > 1
+            ):  # the texts among numbers are told by their forms
                 yield from self._judge_types(fact, name)
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))

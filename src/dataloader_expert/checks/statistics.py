@@ -18,6 +18,7 @@ from dataloader_expert.checks.base import (
     VALUES,
     Check,
     Context,
+    lacks_partner,
 )
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
@@ -362,6 +363,7 @@ class Statistics(Check):
                 not fact.value
                 or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
                 or (name == self.context.label and facts.find(LABELS_BLANK) is not None)  # which knows withheld ones
+                or (bool(places) and lacks_partner(facts, places, fact.value))
             ):
                 continue
             if fact.value > NEARLY_ALL * seen or not places:
