@@ -351,8 +351,9 @@ def classed(
     order: str = "mixed",
     scrambled: bool = False,
     k: int = 4,
+    renumbered: bool = False,
 ) -> Data:
-    """Vectors that tell their class; from one row on, labels are those of another row."""
+    """Vectors that tell their class; from one row on, labels are those of another row, or of the next class."""
     draw = np.random.default_rng(8)
     label = draw.integers(0, k, 200) if order == "mixed" else np.sort(draw.integers(0, k, 200))
     x = np.eye(4)[label] + noise * draw.normal(size=(200, 4))
@@ -360,6 +361,8 @@ def classed(
         label[shift_from:] = np.roll(label[shift_from:], by)
         if scrambled:
             label[shift_from:] = draw.permutation(label[shift_from:])
+        if renumbered:
+            label[shift_from:] = (label[shift_from:] + 1) % k
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
@@ -1461,6 +1464,7 @@ SPEAKS = {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
         "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
         "of two classes": (classed(130, k=2), "rows-shifted", "warning"),
+        "with numbers from another list": (classed(150, by=0, renumbered=True), "label-odd-one-out", "warning"),
     },
     "label_sets": {
         "a place that is never 1": (
