@@ -344,6 +344,14 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
     return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
 
 
+RARE = (np.random.default_rng(6).permutation(400) < 12).astype(int)
+
+
+def runs_of(label: Any, **more: Any) -> Data:
+    """Samples with these labels, in this order."""
+    return Data({**more, "x": np.arange(len(label)) * 7919 % 1009 / 7, "label": label}, "label")
+
+
 def classed(
     shift_from: int | None = None,
     by: int = 1,
@@ -390,6 +398,15 @@ SILENT = {
             splits=["train"] * 20 + ["val"] * 20,
             kinds={"input_ids": "tokens"},
             context={"near": True},
+        ),
+    },
+    "label_runs": {
+        "classes by chance": runs_of(RARE),
+        "rows that are sorted by class": runs_of(np.sort(RARE)),
+        "two parts that are sorted by class": runs_of(np.r_[np.sort(RARE), np.sort(RARE[:60])]),
+        "a series that stays in one class": runs_of(np.arange(400) // np.r_[[20] * 200, [40] * 200] % 2),
+        "one long series of many": runs_of(
+            np.where(np.arange(400) // 20 == 3, 1, RARE), device=[f"d{i}" for i in np.arange(400) // 20]
         ),
     },
     "moved_labels": {
@@ -1459,6 +1476,18 @@ SPEAKS = {
     },
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
+    },
+    "label_runs": {
+        "a rare class for a while": (
+            runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE)),
+            "label-odd-one-out",
+            "warning",
+        ),
+        "one of many classes for a while": (
+            runs_of(np.where(np.arange(400) // 100 == 3, 1, np.arange(400) * 7 % 11 % 4)),
+            "label-odd-one-out",
+            "warning",
+        ),
     },
     "moved_labels": {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
