@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import pkgutil
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -50,6 +51,8 @@ OF_SPLITS = {
     "split-empty",
 }
 """Findings that compare splits: of a single one they judge nothing."""
+CALENDAR = ("year", "month", "day", "hour", "minute", "second")
+"""Names of fields that say together when a sample was taken."""
 SPLIT_VALUES = 1_000
 """The most values of a split column; samples with further values count as in no split."""
 
@@ -170,10 +173,20 @@ class Context:
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
 
     @property
+    def calendar(self) -> list[str]:
+        """The fields that say together when a sample was taken, from the year on, if none does alone; at least up to the day."""
+        if self.timed is not None:
+            return []
+        known = {f.name.lower(): f.name for f in self.fields if f.kind in ("number", "category") and not f.shape}
+        parts = [known[part] for part in itertools.takewhile(known.__contains__, CALENDAR)]
+        return parts if len(parts) > 2 else []
+
+    @property
     def series_fields(self) -> list[str]:
         """Fields that may name the series that a sample belongs to, such as a sensor: the group, then the first that are no
         measurements."""
-        aside = {self.label, *(r.field for r in (self.roles.split, self.timed, *self.roles.keys) if r is not None)}
+        aside = {self.aside, *self.calendar}
+        aside |= {r.field for r in (self.roles.split, self.timed, *self.roles.keys) if r is not None}
         plain = [
             f.name
             for f in self.fields

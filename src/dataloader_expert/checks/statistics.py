@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dataloader_expert.checks.base import (
     BY_KIND,
+    CALENDAR,
     HISTOGRAM,
     LABELS_BLANK,
     MISSING,
@@ -431,9 +432,6 @@ def _supplied(name: str, context: Context) -> str:
 SIZE_WORDS = {"width", "height", "w", "h"}
 """Words in the names of what says how large an image is: all may be of one size."""
 
-CALENDAR = {"year", "month", "week", "day", "hour", "minute"}
-"""Names of the parts of a time: they say when samples are from."""
-
 
 def _is_number(value: Any) -> bool:
     """Whether it is one that a float can hold."""
@@ -467,7 +465,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
     about = ROW_WORDS | GROUP_WORDS | (SIZE_WORDS if any(f.kind == "image" for f in context.fields) else set())
-    told = text or kind == "boolean" or bool(set(words(name)) & about) or set(words(name)) <= CALENDAR
+    told = text or kind == "boolean" or bool(set(words(name)) & about) or set(words(name)) <= {*CALENDAR, "week"}
     classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
