@@ -763,6 +763,7 @@ SILENT = {
     "stuck": {
         "infinite ones": Data({"x": np.where(np.arange(400) < 30, np.inf, np.nan)}),
         "measurements": Data({"x": NOISE.copy()}),
+        "one value throughout": Data({"x": np.full(400, 0.5)}),
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),
         "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
@@ -1837,6 +1838,11 @@ SPEAKS = {
     "stuck": {
         "a feature of a matrix": (
             Data({"x": np.c_[held(NOISE, 101), NOISE, NOISE[::-1]]}, kinds={"x": "array"}),
+            "stuck-values",
+            "warning",
+        ),
+        "a sensor for all of a recording": (
+            Data({"x": np.r_[NOISE[:160], np.full(40, 0.05)]}, splits=["train"] * 160 + ["test"] * 40),
             "stuck-values",
             "warning",
         ),

@@ -178,11 +178,15 @@ def _lists(array: pa.Array) -> Any:
             offsets = values_of(array.offsets) if ends is None else np.concatenate([[0], ends])
             offsets = offsets - offsets[0]
             return stacked([values[a:b] for a, b in itertools.pairwise(offsets)])
-    return as_arrays(array.to_pylist())
+    floats = inner.to_pandas_dtype() if t.is_floating(inner) else None
+    return as_arrays(array.to_pylist(), floats)
 
 
-def as_arrays(values: list[Any]) -> Any:
-    """Lists of numbers as arrays, stacked if their shapes agree; other values stay as they are."""
+def as_arrays(values: list[Any], floats: Any = None) -> Any:
+    """Lists of numbers as arrays, stacked if their shapes agree, with NaN for those that are missing; other values stay as they are.
+
+    ``floats``: the type of lists of numbers with fractions.
+    """
     import numpy as np
 
     out: list[Any] = []
@@ -190,6 +194,13 @@ def as_arrays(values: list[Any]) -> Any:
         if isinstance(value, list):
             try:
                 made = np.asarray(value)
+                if (
+                    made.ndim == 1
+                    and made.dtype == object
+                    and {*map(type, value)} - {int, float} == {type(None)} < {*map(type, value)}
+                ):
+                    made = np.array([np.nan if x is None else x for x in value], float)
+                made = made.astype(floats) if floats is not None and made.dtype.kind == "f" else made
             except ValueError:
                 made = None
             out.append(value if made is None or made.dtype.kind not in "biuf" else made)
