@@ -309,6 +309,19 @@ SILENT: dict[str, dict[str, Data]] = {
 SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     "sample_scales": {
         "a shard of vectors that were not normalised": (vectors([1.0] * 50 + [7.0] * 10), "scale-drift", "warning"),
+        "shares of one among whole numbers": (
+            Data(
+                {
+                    "x": [
+                        x / 9000 if i % 9 == 4 else x.astype(np.uint16)
+                        for i, x in enumerate(rng.uniform(200, 9000, (60, 6, 5)))
+                    ]
+                },
+                kinds={"x": "array"},
+            ),
+            "scale-drift",
+            "warning",
+        ),
         "a few in millimetres": (vectors([1.5] * 50 + [1500.0] * 8), "scale-drift", "warning"),
     },
     "token_frames": {

@@ -352,6 +352,18 @@ def runs_of(label: Any, **more: Any) -> Data:
     return Data({**more, "x": np.arange(len(label)) * 7919 % 1009 / 7, "label": label}, "label")
 
 
+def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False) -> Data:
+    """Pictures of six bands of two kinds of ground, the first of which have their bands in reversed order."""
+    draw = np.random.default_rng(12)
+    ground = np.array([[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]], float)
+    ground = np.maximum(ground, ground[:, ::-1]) if mirrored else ground
+    x = ground[np.arange(120) % 2, :, None, None] * draw.uniform(0.8, 1.2, (120, 1, 1, 1)) + draw.normal(
+        0, 30, (120, 6, 8, 8)
+    )
+    x[:reversed_] = x[:reversed_, ::-1]
+    return Data({"x": np.moveaxis(x, 1, 3).copy() if last else x}, kinds={"x": "array"})
+
+
 def classed(
     shift_from: int | None = None,
     by: int = 1,
@@ -399,6 +411,13 @@ SILENT = {
             kinds={"input_ids": "tokens"},
             context={"near": True},
         ),
+    },
+    "channel_order": {
+        "bands of two kinds": bands(),
+        "one in reversed order, which may be of a third kind": bands(reversed_=1),
+        "as many in either order": bands(reversed_=60),
+        "channels without a profile": Data({"x": rng.normal(size=(60, 6, 8, 8))}, kinds={"x": "array"}),
+        "bands that are the same from either end": bands(mirrored=True, reversed_=5),
     },
     "label_runs": {
         "classes by chance": runs_of(RARE),
@@ -1477,6 +1496,10 @@ SPEAKS = {
     },
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
+    },
+    "channel_order": {
+        "five in reversed order": (bands(reversed_=5), "order-reversed", "warning"),
+        "five in reversed order, channels last": (bands(reversed_=5, last=True), "order-reversed", "warning"),
     },
     "label_runs": {
         "a rare class for a while": (
