@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 
+from dataloader_expert.checks.moved_labels import told_classes
 from tests.checks.looking import Data, judged
 
 WORDS = {
@@ -53,3 +54,10 @@ def test_texts_of_their_labels_and_labels_of_any_text_are_not() -> None:
     games = ["trade" if FIRST <= i <= LAST else c for i, c in enumerate(of)]
     about = ["sport" if FIRST <= i <= LAST else c for i, c in enumerate(of)]
     assert judged("moved_labels", news(rng, games, about)) == {}
+
+
+def test_noise_of_many_numbers_tells_no_class() -> None:
+    """Our promise: a sample does not tell its own class by the mean that it is part of."""
+    rng, _ = drawn()
+    label = rng.integers(0, 4, 80)
+    assert (told_classes(rng.normal(size=(80, 64)), label, 4) == label).mean() < 0.6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.checks.looking import Data, judged
@@ -30,7 +32,9 @@ def hourly(drop: range = range(0), renamed: range = range(0)) -> dict[str, str]:
     hours = np.arange(np.datetime64("2023-12-20T00"), np.datetime64("2024-01-20T00"), np.timedelta64(1, "h"))
     rows = [(hour.item(), f"s{k}") for k in range(5) for i, hour in enumerate(hours) if k != 3 or i not in drop]
     rows = [(t, "s4" if i in renamed else s) for i, (t, s) in enumerate(rows)]
-    columns = {part: np.array([getattr(t, part) for t, _ in rows]) for part in ("year", "month", "day", "hour")}
+    columns: dict[str, Any] = {
+        part: np.array([getattr(t, part) for t, _ in rows]) for part in ("year", "month", "day", "hour")
+    }
     columns |= {"x": np.arange(len(rows)) * 7919 % 1009 / 7, "station": [s for _, s in rows]}
     return {code: f.message for code, f in judged("series", Data(columns, kinds={"station": "category"})).items()}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tests.sources.test_csv import scan
+from tests.making.scanning import scan
 
 DRAW = random.SystemRandom()
 

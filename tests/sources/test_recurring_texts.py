@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from tests.sources.test_csv import scan
+from tests.making.scanning import scan
 
 DRAW = random.SystemRandom()
 OPENINGS = ["e4 e5 Nf3 Nc6 Bc4 Bc5", "d4 Nf6 c4 e6 Nc3", "e4 c5 Nf3 d6", "d4 d5 c4 e6"]

@@ -157,15 +157,19 @@ class MovedLabels(Check):
 
 
 def told_classes(x: Any, label: Any, classes: int) -> Any:
-    """The class whose mean is nearest to each row of ``x``, float64 [n, d], in standard deviations within classes."""
+    """The class whose mean is nearest to each row of ``x``, float64 [n, d], in standard deviations within classes; the mean of its own class
+    is that of the others, else many numbers of few rows would tell any labels."""
     import numpy as np
 
-    counts = np.bincount(label, minlength=classes)[:, None]
-    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts
+    counts = np.bincount(label, minlength=classes)
+    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts[:, None]
     within = np.sqrt(((x - means[label]) ** 2).mean(0))
     scale = np.where(within > 0, within, np.inf)
     x, means = x / scale, means / scale
-    return np.argmin((means * means).sum(1) - 2 * x @ means.T, 1)
+    far = (x * x).sum(1)[:, None] - 2 * x @ means.T + (means * means).sum(1)
+    rows, others = np.arange(len(x)), counts[label] - 1
+    far[rows, label] = np.where(others > 0, far[rows, label] * (1 + 1 / np.maximum(others, 1)) ** 2, np.inf)
+    return np.argmin(far, 1)
 
 
 def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
