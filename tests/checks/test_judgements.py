@@ -947,6 +947,9 @@ SILENT = {
         "all as a template writes them": Data({"text": [f"[INST] {t} [/INST]" for t in TEXTS]}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
+        "the usage of a command": Data(
+            {"text": [*TEXTS * 5, "-font <font>  Use <font> for <title>"]}, kinds={"text": "text"}
+        ),
         "types in brackets": Data({"text": [*TEXTS * 5, "a Map<b> of List<i>, &lt;a&gt;"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },

@@ -22,14 +22,14 @@ TWICE = re.compile(
     f"|\u00f0\u0178[{_CONTINUED}]"  # pictures
 )
 """UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
-_TAGS = (
-    "html|body|head|title|div|span|p|br|script|style|table|tr|td|th|ul|ol|li|h[1-6]|strong|em|font|center|blockquote"
-)
+_TAGS = "html|body|head|div|span|p|br|script|table|tr|td|th|ul|ol|li|h[1-6]"
+_PAIRED = "[biu]|strong|em|font|center|blockquote|title|style"
 MARKUP = re.compile(
-    rf"<(?:/?(?:{_TAGS})\b[^<>]*|!doctype\b[^<>]*|!--|(?:a|img)\s[^<>]*(?:href|src)\s*=[^<>]*|/a|(?P<short>[biu])>[^<>]*</(?P=short))>",
+    rf"<(?:/?(?:{_TAGS})\b[^<>]*|!doctype\b[^<>]*|!--|(?:a|img)\s[^<>]*(?:href|src)\s*=[^<>]*|/a"
+    rf"|(?P<tag>{_PAIRED})(?:\s[^<>]*)?>[^<>]*</(?P=tag))>",
     re.I,
 )
-"""A tag of HTML; of one letter, with the tag that closes it, for a lone letter may be a variable."""
+"""A tag of HTML; one that may stand for a variable or a word, such as ``<font>`` in the usage of a command, with the tag that closes it."""
 PAGE = re.compile(r"\s*(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 ESCAPED = re.compile(r"&(lt|gt);")
 TEMPLATE = re.compile(
