@@ -39,13 +39,13 @@ def exchanged(rows: Any, one: list[str], other: list[str]) -> Data:
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
 
 
-def named(rows: Any, among: int = 8) -> Data:
+def named(rows: Any, among: int = 8, n: int = 4 * N) -> Data:
     """A number and a name of one of eight things; in these rows the name of another, of as many things as are among the odd ones."""
-    numbers = np.array([i % 8 for i in range(4 * N)])
+    numbers = np.array([i % 8 for i in range(n)])
     odd = {i for i in rows if i % 8 < among}
     names = [f"thing {(k + 3) % 8 if i in odd else k}" for i, k in enumerate(numbers.tolist())]
     return Data(
-        {"number": numbers, "name": names, "x": np.tile(UP, 4)}, kinds={"number": "category", "name": "category"}
+        {"number": numbers, "name": names, "x": np.tile(UP, 4)[:n]}, kinds={"number": "category", "name": "category"}
     )
 
 
@@ -199,6 +199,7 @@ SILENT: dict[str, dict[str, Data]] = {
         "a number and a name that agree": named(range(0)),
         "columns of their own": named(range(0, 4 * N, 2)),
         "towns of one name": named(range(0, 60), among=3),
+        "names of other numbers in one row of ten": named(range(0, 198, 10), n=198),
         "two opinions": opinions(range(0, 960, 240)),
         "numbers of a byte": Data({"a": np.arange(-100, 100, dtype=np.int8), "b": np.arange(200) % 7}),
     },
@@ -308,6 +309,19 @@ SILENT: dict[str, dict[str, Data]] = {
 SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     "sample_scales": {
         "a shard of vectors that were not normalised": (vectors([1.0] * 50 + [7.0] * 10), "scale-drift", "warning"),
+        "shares of one among whole numbers": (
+            Data(
+                {
+                    "x": [
+                        x / 9000 if i % 9 == 4 else x.astype(np.uint16)
+                        for i, x in enumerate(rng.uniform(200, 9000, (60, 6, 5)))
+                    ]
+                },
+                kinds={"x": "array"},
+            ),
+            "scale-drift",
+            "warning",
+        ),
         "a few in millimetres": (vectors([1.5] * 50 + [1500.0] * 8), "scale-drift", "warning"),
     },
     "token_frames": {
@@ -327,7 +341,11 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         "some from one": (chosen([i % 4 for i in range(60)] + [4] * 5), "out-of-range-ids", "error"),
         "far beyond": (chosen([i % 4 for i in range(60)] + [9]), "out-of-range-ids", "error"),
     },
-    "dependencies": {"names of other numbers in three rows": (named([7, 300, 801]), "columns-contradict", "warning")},
+    "dependencies": {
+        "names of other numbers in three rows": (named([7, 300, 801]), "columns-contradict", "warning"),
+        "in three rows of few": (named([7, 30, 81], n=198), "columns-contradict", "warning"),
+        "one name for three other numbers": (named([7, 22, 37], n=198), "columns-contradict", "warning"),
+    },
     "preference_pairs": {
         "two of other questions": (preferred([7, 90]), "prompts-differ", "warning"),
         "texts of other questions": (preferred([7, 90], as_text=True), "prompts-differ", "warning"),

@@ -1,4 +1,4 @@
-"""Values that are missing by design, as a number says: the area of a garage for no cars."""
+"""Values that are missing by design, as a number says: the area of a garage for no cars; and what to do about others."""
 
 from __future__ import annotations
 
@@ -39,3 +39,33 @@ def test_a_number_decides_whether_a_value_is_there(data: Data, severity: str, sa
     found = judged("statistics", data)["missing-values"]
     assert found.severity == severity
     assert said in found.message
+
+
+def test_what_the_label_decides_is_left_out() -> None:
+    """Our promise: how long a page was looked at, which only those who clicked have, tells the label."""
+    clicked = (DRAW.random(N) < 0.3).astype(int)
+    found = judged(
+        "statistics", Data({"clicked": clicked, "dwell": AREA}, "clicked", nulls={"dwell": list(clicked == 0)})
+    )
+    assert found["missing-values"].severity == "info"
+    assert "tells the label" in found["missing-values"].fix
+
+
+CURES: dict[str, tuple[Any, str]] = {
+    "area": (AREA, "impute"),
+    "hadm_id": (DRAW.integers(10_000, 30_000, N), "no mean of ids"),
+    "fold": (DRAW.integers(1, 6, N), "to one fold"),
+    "sentence": ([f"what {i} says of {i * i} is {i % 7} and more" for i in range(N)], "at its source"),
+    "colour": (["red", "blue"] * (N // 2), "category of its own"),
+}
+
+
+@pytest.mark.parametrize(("name", "values", "said"), [(k, *v) for k, v in CURES.items()], ids=CURES)
+def test_what_is_missing_is_supplied_by_what_it_is(name: str, values: Any, said: str) -> None:
+    found = judged("statistics", Data({"other": AREA, name: values}, nulls={name: list(HALF)}))
+    assert said in found["missing-values"].fix
+
+
+def test_a_field_without_any_value_is_said_to_have_none() -> None:
+    found = judged("statistics", Data({"other": AREA, "accents": AREA}, nulls={"accents": [True] * N}))
+    assert found["extra-key"].message == "accents has no value in any sample"

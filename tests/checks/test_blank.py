@@ -21,3 +21,14 @@ def test_what_is_constant_in_all_fields_is_no_copy() -> None:
     assert judged("duplicates", Data({"x": x, "z": z})) == {}
     z[40:] = z[0]  # one of both varies
     assert judged("duplicates", Data({"x": x, "z": z}))["duplicate-samples"].count == 19
+
+
+def test_blank_texts_are_no_copies_and_hide_no_contradiction() -> None:
+    texts = [f"what sample {i} says of it" for i in range(60)]
+    texts[10:20] = ["", " "] * 5
+    texts[50] = texts[40]
+    labels = ["one", "other"] * 30
+    labels[40], labels[50] = "one", "other"
+    found = judged("duplicates", Data({"text": texts, "label": labels}, "label", kinds={"text": "text"}))
+    assert {code: f.count for code, f in found.items()} == {"duplicate-samples": 1, "label-conflict": 1}
+    assert [place["sample"] for place in found["label-conflict"].where] == [40, 50]

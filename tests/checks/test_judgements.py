@@ -344,6 +344,26 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
     return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
 
 
+RARE = (np.random.default_rng(6).permutation(400) < 12).astype(int)
+
+
+def runs_of(label: Any, **more: Any) -> Data:
+    """Samples with these labels, in this order."""
+    return Data({**more, "x": np.arange(len(label)) * 7919 % 1009 / 7, "label": label}, "label")
+
+
+def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False) -> Data:
+    """Pictures of six bands of two kinds of ground, the first of which have their bands in reversed order."""
+    draw = np.random.default_rng(12)
+    ground = np.array([[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]], float)
+    ground = np.maximum(ground, ground[:, ::-1]) if mirrored else ground
+    x = ground[np.arange(120) % 2, :, None, None] * draw.uniform(0.8, 1.2, (120, 1, 1, 1)) + draw.normal(
+        0, 30, (120, 6, 8, 8)
+    )
+    x[:reversed_] = x[:reversed_, ::-1]
+    return Data({"x": np.moveaxis(x, 1, 3).copy() if last else x}, kinds={"x": "array"})
+
+
 def classed(
     shift_from: int | None = None,
     by: int = 1,
@@ -351,8 +371,9 @@ def classed(
     order: str = "mixed",
     scrambled: bool = False,
     k: int = 4,
+    renumbered: bool = False,
 ) -> Data:
-    """Vectors that tell their class; from one row on, labels are those of another row."""
+    """Vectors that tell their class; from one row on, labels are those of another row, or of the next class."""
     draw = np.random.default_rng(8)
     label = draw.integers(0, k, 200) if order == "mixed" else np.sort(draw.integers(0, k, 200))
     x = np.eye(4)[label] + noise * draw.normal(size=(200, 4))
@@ -360,6 +381,8 @@ def classed(
         label[shift_from:] = np.roll(label[shift_from:], by)
         if scrambled:
             label[shift_from:] = draw.permutation(label[shift_from:])
+        if renumbered:
+            label[shift_from:] = (label[shift_from:] + 1) % k
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
@@ -387,6 +410,22 @@ SILENT = {
             splits=["train"] * 20 + ["val"] * 20,
             kinds={"input_ids": "tokens"},
             context={"near": True},
+        ),
+    },
+    "channel_order": {
+        "bands of two kinds": bands(),
+        "one in reversed order, which may be of a third kind": bands(reversed_=1),
+        "as many in either order": bands(reversed_=60),
+        "channels without a profile": Data({"x": rng.normal(size=(60, 6, 8, 8))}, kinds={"x": "array"}),
+        "bands that are the same from either end": bands(mirrored=True, reversed_=5),
+    },
+    "label_runs": {
+        "classes by chance": runs_of(RARE),
+        "rows that are sorted by class": runs_of(np.sort(RARE)),
+        "two parts that are sorted by class": runs_of(np.r_[np.sort(RARE), np.sort(RARE[:60])]),
+        "a series that stays in one class": runs_of(np.arange(400) // np.r_[[20] * 200, [40] * 200] % 2),
+        "one long series of many": runs_of(
+            np.where(np.arange(400) // 20 == 3, 1, RARE), device=[f"d{i}" for i in np.arange(400) // 20]
         ),
     },
     "moved_labels": {
@@ -706,6 +745,9 @@ SILENT = {
         ),
     },
     "structure": {
+        "when something begins and ends": Data(
+            {"started_at": 1.6e9 + 1e5 * NOISE, "ended_at": 1.6e9 + 1e5 * NOISE + 60}
+        ),
         "independent columns": Data({"a": NOISE[:200], "b": NOISE[200:]}),
         "equal columns of few rows": Data({"a": NUMBERS, "b": NUMBERS}),
         "a constant beside a column": Data({"a": NOISE, "b": np.ones(400)}),
@@ -740,6 +782,7 @@ SILENT = {
     "stuck": {
         "infinite ones": Data({"x": np.where(np.arange(400) < 30, np.inf, np.nan)}),
         "measurements": Data({"x": NOISE.copy()}),
+        "one value throughout": Data({"x": np.full(400, 0.5)}),
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),
         "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
@@ -904,6 +947,10 @@ SILENT = {
         "all as a template writes them": Data({"text": [f"[INST] {t} [/INST]" for t in TEXTS]}, kinds={"text": "text"}),
         "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
         "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
+        "the usage of a command": Data(
+            {"text": [*TEXTS * 5, "-font <font>  Use <font> for <title>"]}, kinds={"text": "text"}
+        ),
+        "types in brackets": Data({"text": [*TEXTS * 5, "a Map<b> of List<i>, &lt;a&gt;"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },
     "folds": {
@@ -1453,10 +1500,27 @@ SPEAKS = {
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
     },
+    "channel_order": {
+        "five in reversed order": (bands(reversed_=5), "order-reversed", "warning"),
+        "five in reversed order, channels last": (bands(reversed_=5, last=True), "order-reversed", "warning"),
+    },
+    "label_runs": {
+        "a rare class for a while": (
+            runs_of(np.where(np.arange(400) // 20 == 3, 1, RARE)),
+            "label-odd-one-out",
+            "warning",
+        ),
+        "one of many classes for a while": (
+            runs_of(np.where(np.arange(400) // 100 == 3, 1, np.arange(400) * 7 % 11 % 4)),
+            "label-odd-one-out",
+            "warning",
+        ),
+    },
     "moved_labels": {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
         "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
         "of two classes": (classed(130, k=2), "rows-shifted", "warning"),
+        "with numbers from another list": (classed(150, by=0, renumbered=True), "label-odd-one-out", "warning"),
     },
     "label_sets": {
         "a place that is never 1": (
@@ -1803,6 +1867,11 @@ SPEAKS = {
             "stuck-values",
             "warning",
         ),
+        "a sensor for all of a recording": (
+            Data({"x": np.r_[NOISE[:160], np.full(40, 0.05)]}, splits=["train"] * 160 + ["test"] * 40),
+            "stuck-values",
+            "warning",
+        ),
         "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
         "a sensor for a hundred rows": (Data({"x": held(NOISE, 101)}), "stuck-values", "warning"),
         "a saturated one": (Data({"x": np.minimum(held(NOISE, 101), NOISE[200])}), "stuck-values", "info"),
@@ -2096,6 +2165,21 @@ SPEAKS = {
     "texts": {
         "tokens of a template in one": (
             Data({"text": [*TEXTS * 5, f"{TEXTS[0]}<|im_end|>"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "bold words, escaped": (
+            Data({"text": [*TEXTS * 5, "&lt;b&gt;Oil&lt;/b&gt; rises"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "links": (
+            Data({"text": [*TEXTS * 5, 'oil rises <a href="x">more</a>']}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "a page that says that there is none": (
+            Data({"text": [*TEXTS * 5, "<html><head><title>404</title></head></html>"]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),

@@ -1,8 +1,9 @@
-"""Two numbers that are exchanged in a few rows, and what only looks like it."""
+"""Two numbers or times that are exchanged in a few rows, and what only looks like it."""
 
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -22,3 +23,44 @@ def test_a_number_that_stands_for_a_missing_one_is_not_exchanged() -> None:
     swapped = rng.choice(4000, 12, replace=False)
     income[swapped], years[swapped] = years[swapped], income[swapped]
     assert judged("relations", Data(data))["order-reversed"].count == 12
+
+
+def _told(seconds: np.ndarray) -> list[str]:
+    return [datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M:%S") for t in seconds.tolist()]
+
+
+def test_votes_for_and_against_are_not_exchanged() -> None:
+    """Our promise: two counts of few values have no ranges of their own, whichever is the larger."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    up, down = rng.choice([2, 3, 4], 400), rng.choice([0, 1], 400, p=[0.8, 0.2])
+    lost = rng.choice(400, 30, replace=False)
+    up[lost], down[lost] = rng.choice([0, 1], 30), 2
+    assert "order-reversed" not in judged("relations", Data({"up_votes": up, "down_votes": down}))
+
+
+def test_what_ends_before_it_begins_is_told() -> None:
+    """Our promise: whatever the two times are called, and whether they are texts or not."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    begins = 1.6e9 + rng.random(3000) * 3e7
+    ends = begins + 60 * rng.lognormal(3, 0.6, 3000)
+    swapped = rng.choice(3000, 12, replace=False)
+    begins[swapped], ends[swapped] = ends[swapped], begins[swapped]
+    kinds = {"admittime": "time", "dischtime": "time"}
+    found = judged("relations", Data({"admittime": begins, "dischtime": ends}, kinds=kinds))["order-reversed"]
+    assert found.count == 12
+    assert "dischtime is earlier than admittime" in found.message
+    found = judged("relations", Data({"pickup": _told(begins), "dropoff": _told(ends)}))["order-reversed"]
+    assert found.count == 12
+    assert {place["sample"] for place in found.where} <= set(swapped.tolist())
+
+
+def test_what_now_and_then_comes_first_is_no_exchange() -> None:
+    """Our promise: reviews of a film that a preview showed are days early, not years; two times of their own have no order."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    released = 1.5e9 + rng.random(3000) * 1e8
+    reviewed = released + 86400 * rng.gamma(2, 300, 3000)
+    early = rng.choice(3000, 60, replace=False)
+    reviewed[early] = released[early] - 86400 * rng.uniform(1, 9, 60)
+    assert "order-reversed" not in judged("relations", Data({"release": _told(released), "review": _told(reviewed)}))
+    rng.shuffle(reviewed)
+    assert "order-reversed" not in judged("relations", Data({"release": _told(released), "review": _told(reviewed)}))

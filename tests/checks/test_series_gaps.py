@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.checks.looking import Data, judged
@@ -23,3 +25,22 @@ def test_steps_are_counted_from_the_beginning() -> None:
     """Our promise: 150 quarters of a second are lacking."""
     times = [1.6e9 + i / 4 for i in range(600) if not 300 <= i < 450]
     assert "150" in gaps(times)["time-gap"]
+
+
+def hourly(drop: range = range(0), renamed: range = range(0)) -> dict[str, str]:
+    """Readings of five stations with their year, month, day and hour."""
+    hours = np.arange(np.datetime64("2023-12-20T00"), np.datetime64("2024-01-20T00"), np.timedelta64(1, "h"))
+    rows = [(hour.item(), f"s{k}") for k in range(5) for i, hour in enumerate(hours) if k != 3 or i not in drop]
+    rows = [(t, "s4" if i in renamed else s) for i, (t, s) in enumerate(rows)]
+    columns: dict[str, Any] = {
+        part: np.array([getattr(t, part) for t, _ in rows]) for part in ("year", "month", "day", "hour")
+    }
+    columns |= {"x": np.arange(len(rows)) * 7919 % 1009 / 7, "station": [s for _, s in rows]}
+    return {code: f.message for code, f in judged("series", Data(columns, kinds={"station": "category"})).items()}
+
+
+def test_the_parts_of_a_time_make_one() -> None:
+    """Our promise: hours that a station lacks, and rows under the name of another, are seen without a column of times."""
+    assert hourly() == {}
+    assert "72 steps, between 2023-12-2" in hourly(drop=range(100, 172))["time-gap"]
+    assert "the station and year-month-day-hour of an earlier row" in hourly(renamed=range(40, 71))["duplicate-keys"]

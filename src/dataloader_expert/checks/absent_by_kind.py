@@ -1,7 +1,7 @@
 """Fields that samples of some kinds have and others lack by nature: a price of purchases, the size of a garage for cars.
 
 Where the values of one category, or of a number of few values, decide each nearly without exception whether a field is there, its
-absence says nothing that these do not; so does whether a number is zero.
+absence says nothing that these do not; so does whether a number is zero. Where the label does, the field gives it away.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class AbsentByKind(Check):
         plain = [f for f in plain if f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number" and not set(words(f.name)) & TIME_WORDS]
         named = [f.name for f in plain if f.kind in ("category", "boolean")] + self.numbers
+        named += [f.name for f in context.fields if f.name == context.label and not f.shape]
+        self.numeric = {f.name for f in context.fields if f.dtype.startswith(("int", "uint", "float"))}
         self.kinds = {name: Named(MOST_NAMES) for name in named}
-        """Not the label, whose classes a field would give away, nor what says where or when a sample is from."""
+        """Not what says where or when a sample is from; the label last."""
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
 
     def applies(self) -> bool:
@@ -56,7 +58,7 @@ class AbsentByKind(Check):
             column = block.columns.get(name)
             if name in self.numbers:
                 kept[f"number {name}"] = numbers_of(column, rows)
-            texts = _numerals(column, rows) if name in self.numbers else texts_of(column, rows, 80)
+            texts = _numerals(column, rows) if name in self.numeric else texts_of(column, rows, 80)
             kept[f"kind {name}"] = named.digests(texts)
         self.drawn.keep(block, rows, kept)
 

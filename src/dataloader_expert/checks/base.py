@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import pkgutil
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -52,6 +53,8 @@ OF_SPLITS = {
 """Findings that compare splits: of a single one they judge nothing."""
 DEPTH = "depth"
 """The field whose values are distances."""
+CALENDAR = ("year", "month", "day", "hour", "minute", "second")
+"""Names of fields that say together when a sample was taken."""
 SPLIT_VALUES = 1_000
 """The most values of a split column; samples with further values count as in no split."""
 
@@ -177,10 +180,20 @@ class Context:
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
 
     @property
+    def calendar(self) -> list[str]:
+        """The fields that say together when a sample was taken, from the year on, if none does alone; at least up to the day."""
+        if self.timed is not None:
+            return []
+        known = {f.name.lower(): f.name for f in self.fields if f.kind in ("number", "category") and not f.shape}
+        parts = [known[part] for part in itertools.takewhile(known.__contains__, CALENDAR)]
+        return parts if len(parts) > 2 else []
+
+    @property
     def series_fields(self) -> list[str]:
         """Fields that may name the series that a sample belongs to, such as a sensor: the group, then the first that are no
         measurements."""
-        aside = {self.label, *(r.field for r in (self.roles.split, self.timed, *self.roles.keys) if r is not None)}
+        aside = {self.aside, *self.calendar}
+        aside |= {r.field for r in (self.roles.split, self.timed, *self.roles.keys) if r is not None}
         plain = [
             f.name
             for f in self.fields
@@ -400,6 +413,10 @@ EFFECTS = Quantity(
 SERIES_FIELDS = 4
 """How many fields are looked at as names of series."""
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
+FORMS = Quantity(
+    "text_forms", "samples", "how dates and numbers that are stored as text are written, and the texts among them"
+)
+PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
 BY_KIND = Quantity(
     "absent_by_kind",
     "",
@@ -410,3 +427,10 @@ CHANGED_UNITS = Quantity(
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
+
+
+def lacks_partner(facts: Facts, places: Iterable[Mapping[str, Json]], n: int) -> bool:
+    """Whether ``n`` samples, at ``places`` among others, are those without a row in a table, or a file: what they lack is told so."""
+    pairs = facts.value(PROBLEMS, None, code="missing-pair")
+    files = {place.get("file") for place in pairs["where"]} if pairs is not None else set()
+    return pairs is not None and 0 < n <= pairs["count"] and all(place.get("file") in files for place in places)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dataloader_expert.checks.alike import meant_by, misspelt, spelt, twins
-from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context
+from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context, lacks_partner
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -236,6 +236,8 @@ class Classes(Check):
                 len(once),
             )
         blank, absent = _blank(counts), facts.value(LABELS_BLANK, {"count": 0, "where": []})
+        if lacks_partner(facts, absent["where"], absent["count"]):
+            absent = {"count": 0, "where": []}
         n = sum(counts[k] for k in blank) + (0 if self.context.guessed else absent["count"])
         if n:
             yield finding(

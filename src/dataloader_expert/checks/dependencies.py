@@ -6,6 +6,7 @@ Huhtala et al., "TANE", The Computer Journal 42(2), 1999). Values that go with s
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,10 +25,12 @@ CONTRADICTED = Quantity(
 )
 MOST_COLUMNS, MOST_VALUES, MOST_CELLS = 16, 1_000, 20_000
 """Columns that are compared, distinct values of one in a block, and pairs of values that are counted."""
-LEAST, EACH = 200, 20
+LEAST, EACH = 100, 20
 """The fewest rows with both values, and the fewest of a value that tell what it goes with."""
 FEW, SELDOM = 0.01, 0.1
-"""The largest share of rows, and of the rows of one value, that contradict the others."""
+"""The largest share of rows, and of the rows of one value, that contradict the others; of few rows, as many as chance may make of it."""
+LUCK = 3.0
+"""Standard deviations of a number of rows that are chance."""
 HALF = 0.5
 """A value that as many rows have is common to all of another column by chance."""
 APART = 0.05
@@ -114,9 +117,9 @@ class Dependencies(Check):
 
     def facts(self) -> Iterable[Fact]:
         for pair, seen in self.pairs.items():
+            turned = Counter({(b, a): n for (a, b), n in seen.cells.items()})
             forth = contradictions(seen.cells)
-            back = contradictions(Counter({(b, a): n for (a, b), n in seen.cells.items()}))
-            found = forth if forth else {(a, b): n for (b, a), n in back.items()}
+            found = forth or {(a, b): n for (b, a), n in contradictions(turned).items()}
             if not found:
                 continue
             places = [place for a, b in found for place in self.where.of((pair, a, b))]
@@ -126,7 +129,7 @@ class Dependencies(Check):
             value = {
                 "count": sum(found.values()),
                 "of": seen.cells.total(),
-                "both_ways": bool(forth and back),
+                "both_ways": usual_of(turned) == {b: a for a, b in usual_of(seen.cells).items()},
                 "example": [str(example[of]), str(example[to]), usual],
                 "where": sorted(places, key=sample_of)[:MAX_PLACES],
             }
@@ -192,18 +195,16 @@ def _most(of: Any, counts: Any) -> Any:
 
 def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int]:
     """The few pairs of values that contradict the others, with their rows; empty if the first column does not decide the second."""
-    of: dict[Any, Counter[Any]] = {}
     to: Counter[Any] = Counter()
-    for (a, b), n in cells.items():
-        of.setdefault(a, Counter())[b] += n
+    for (_, b), n in cells.items():
         to[b] += n
     total = to.total()
     if total < LEAST or len(to) < 2 or max(to.values()) > HALF * total:
         return {}
     found: dict[tuple[Any, Any], int] = {}
     decided = 0
-    usual = {a: max(going, key=lambda b: (going[b], str(b))) for a, going in of.items()}
-    for a, going in of.items():
+    usual = usual_of(cells)
+    for a, going in _by_first(cells).items():
         n = going.total()
         odd = n - going[usual[a]]
         if odd > SELDOM * n:
@@ -215,7 +216,20 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
         return {}
     if sum(a == b for a, b in usual.items()) > HALF * len(usual):
         return {}  # two opinions on one thing, as of a label and a prediction
-    return found if 0 < sum(found.values()) <= FEW * total else {}
+    few = FEW * total
+    return found if 0 < sum(found.values()) <= few + LUCK * math.sqrt(few) else {}
+
+
+def usual_of(cells: Counter[tuple[Any, Any]]) -> dict[Any, Any]:
+    """What each value of the first column mostly goes with."""
+    return {a: max(going, key=lambda b: (going[b], str(b))) for a, going in _by_first(cells).items()}
+
+
+def _by_first(cells: Counter[tuple[Any, Any]]) -> dict[Any, Counter[Any]]:
+    of: dict[Any, Counter[Any]] = {}
+    for (a, b), n in cells.items():
+        of.setdefault(a, Counter())[b] += n
+    return of
 
 
 CHECK = Dependencies

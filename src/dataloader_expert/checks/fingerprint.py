@@ -118,8 +118,8 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
-    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, or texts of up to ``phrase``
-    characters; bool [n], None if none is. Made once a block."""
+    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, or texts of up to
+    ``phrase`` characters; bool [n], None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
@@ -158,11 +158,11 @@ def short(value: Any, phrase: int) -> bool:
 
 
 def _even(value: Any, phrase: int) -> bool:
-    """Whether an array of several values holds a single one, or an image a single colour; or a text is so short; or there is none."""
+    """Whether an array of several values holds a single one, or an image a single colour; or a text is so short, or blank; or there is none."""
     if value is None:
         return True
     if isinstance(value, str):
-        return short(value, phrase)
+        return not value.strip() or short(value, phrase)
     if hasattr(value, "getbands"):
         first = value.getpixel((0, 0))
         if first != value.getpixel((value.width - 1, value.height - 1)):

@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import FORMS, Check, Context
 from dataloader_expert.checks.places import Places, sample_of
 from dataloader_expert.checks.wording import ABSENT as MARKS
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column, runs
 
-FORMS = Quantity(
-    "text_forms", "samples", "how dates and numbers that are stored as text are written, and the texts among them"
-)
 KINDS = {"number", "category", "text", "boolean", "other"}
 LOOK = 64
 """Texts of a block that tell whether the others are worth a look."""
@@ -253,6 +250,8 @@ def _cure(odd: int, commas: int) -> str:
 def _worth_it(column: Column) -> bool:
     """Whether at least half of some values are dates or numbers."""
     some = [column.values[i] for i in runs(len(column.values), LOOK)]
+    if not all(value is None or isinstance(value, str) for value in some):
+        return True  # texts among numbers
     texts = [v.strip() for v in some if isinstance(v, str) and v.strip()]
     return bool(texts) and sum(form_of(text) not in (OTHER, ABSENT, CODE) for text in texts) * 2 >= len(texts)
 

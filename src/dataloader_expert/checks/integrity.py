@@ -6,7 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import HISTOGRAM, LABELS_EACH, SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.checks.base import (
+    FORMS,
+    HISTOGRAM,
+    LABELS_EACH,
+    PROBLEMS,
+    SAMPLES_FAILED,
+    SAMPLES_READ,
+    Check,
+    Context,
+)
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
@@ -16,7 +25,6 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
 
-PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
 SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the commonest 20)")
 FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
@@ -252,10 +260,10 @@ class Integrity(Check):
             values = column.values
             if isinstance(values, np.ndarray):
                 if values.dtype.kind in "US":
-                    self._shape(name, "str", len(values), unit)
+                    self._shape(name, "str", len(values), block)
                     found = np.char.str_len(values).tolist()
                 else:
-                    self._shape(name, f"{_native(values)}{list(values.shape[1:])}", len(values), unit)
+                    self._shape(name, f"{_native(values)}{list(values.shape[1:])}", len(values), block)
                     found = [values[:1].nbytes] * min(len(values), 1000)
                 sizes = self.sizes.setdefault(name, [])
                 sizes += found[: max(0, MOST_SIZES - len(sizes))]
@@ -266,7 +274,7 @@ class Integrity(Check):
                 all_there = coded and column.nulls is None
                 there = values if all_there else [value for value in values if value is not None]
                 if there:
-                    self._shape(name, "str", len(there), unit, values.index(there[0]))
+                    self._shape(name, "str", len(there), block, values.index(there[0]))
                     room = max(0, MOST_SIZES - len(sizes))
                     sizes += [len(value.encode("utf-8", "replace")) for value in there[:room]]
                 continue
@@ -274,19 +282,21 @@ class Integrity(Check):
                 if value is None:
                     continue
                 shape, size = shape_of(value)
-                self._shape(name, shape, 1, unit, i)
+                self._shape(name, shape, 1, block, i)
                 if _empty(shape):
                     mark = digest64(str(block.index(i)).encode())
                     self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
                 if len(sizes) < MOST_SIZES:
                     sizes.append(size)
 
-    def _shape(self, name: str, shape: str, n: int, unit: Unit, i: int = 0) -> None:
+    def _shape(self, name: str, shape: str, n: int, block: Block, i: int = 0) -> None:
         counts = self.shapes.setdefault(name, {})
         counts[shape] = counts.get(shape, 0) + n
         if len(counts) < 1000:
-            for row in range(i, i + max(1, min(n, len(unit.members), MAX_PLACES))):  # each of several files is a place
-                self.examples.at((name, shape), unit.start + row, unit.at_row(row).file)
+            for row in range(
+                i, i + max(1, min(n, len(block.unit.members), MAX_PLACES))
+            ):  # each of several files is a place
+                self.examples.add((name, shape), block, row)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Integrity)
@@ -401,7 +411,7 @@ class Integrity(Check):
         empty = Counter(fact.value["empties"] for fact in facts.all(SHAPES))
         sets = {fact.at["field"] for fact in facts.all(LABELS_EACH)}  # a sample without any label is no fault
         shapes = [fact for fact in facts.all(SHAPES) if fact.at["field"] not in sets or not fact.value["empty"]]
-        found = [(fact, finding) for fact in shapes for finding in self._judge_shapes(fact, empty)]
+        found = [(fact, finding) for fact in shapes for finding in self._judge_shapes(fact, empty, facts)]
         yield from merged(found)
 
     def _fix(self, code: str, where: list[dict[str, Any]]) -> str:
@@ -410,7 +420,7 @@ class Integrity(Check):
         usual = FIXES.get(code, "repair or remove these files; the loader will fail on them too")
         return FIXES_OF_KIND.get((code, kind), usual) if kind else usual
 
-    def _judge_shapes(self, fact: Fact, alike: Counter[str]) -> Iterable[Finding]:
+    def _judge_shapes(self, fact: Fact, alike: Counter[str], facts: Facts) -> Iterable[Finding]:
         """``alike``: how many fields are empty in the same samples."""
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
@@ -429,7 +439,11 @@ class Integrity(Check):
         if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
             return  # a mask is as large as its image
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
-            yield from self._judge_types(fact, name)
+            forms = facts.value(FORMS, None, field=name, kind="numbers")
+            if forms is None or not (
+                forms["odd"] or len(forms["ways"]) > 1
+            ):  # the texts among numbers are told by their forms
+                yield from self._judge_types(fact, name)
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))
         empty = fact.value["empty"]
@@ -472,7 +486,9 @@ class Integrity(Check):
                 "warning",
                 f"{name} has dtypes {', '.join(sorted(dtypes))}",
                 fact,
-                FIXES["dtype-drift"],
+                f"compare their ranges first, since a cast to whole numbers makes zeros of shares of one; then {FIXES['dtype-drift']}"
+                if len({dtype.startswith("float") for dtype in dtypes}) > 1
+                else FIXES["dtype-drift"],
                 self._odd(fact, lambda shape: _dtype(shape) != usual),
                 sum(dtypes.values()) - dtypes[usual],
             )

@@ -27,6 +27,8 @@ TIMES = Quantity(
 )
 MOST_GROUPS = 100_000
 """The most groups of which the times are kept."""
+NAMED = 3
+"""Groups that a message names."""
 MOST_LATE, STRAY = 10_000, 0.05
 """The latest times of training that are kept, and the share of training up to which those within another split's period are strays."""
 Moment = tuple[float, Any]
@@ -322,9 +324,13 @@ def few_strays(times: dict[str, Any]) -> bool:
 def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:
     """How many groups are in several splits, and why they are taken for groups."""
     n, of, field = groups["astride"], groups["groups"], groups["field"]
+    first = ", ".join(escaped(str(value), 40) for value in groups["first"][:NAMED])
+    which = f" ({first}{', …' if n > NAMED else ''})"
     if by_name and role is not None:
-        return f"files of {n} of {of} groups are in more than one split; groups were identified {escaped(role.how)}"
-    return f"{n} of {of} values of {escaped(field)} {verb(n, 'have')} samples in more than one split" + _guess(
+        return (
+            f"files of {n} of {of} groups{which} are in more than one split; groups were identified {escaped(role.how)}"
+        )
+    return f"{n} of {of} values of {escaped(field)}{which} {verb(n, 'have')} samples in more than one split" + _guess(
         "group", role
     )
 

@@ -1,10 +1,12 @@
-"""Labels of the next or the previous sample, in a stretch of rows: a line was lost or added where they were written.
+"""Labels of the next or the previous sample, or with other numbers, in a stretch of rows: a line was lost or added where they were
+written, or a part was written with another list of classes.
 
 Method: classes are told by the nearest mean of their standardised vectors (Tibshirani and others, "Diagnosis of multiple cancer types
-by shrunken centroids of gene expression", PNAS 99(10), 2002, without shrinking). A stretch is the run of rows in which the class so
+by shrunken centroids of gene expression", PNAS 99(10), 2002, without shrinking), of texts by their words (naive Bayes). A stretch is the run of rows in which the class so
 told fits a neighbour's label more often than the row's own by the most (the maximum subarray). It is reported where chance would hardly
 make as long a one, and where the neighbour's label is told in it nearly as often as the own label is elsewhere: in a stretch of wrong
-labels, or of vectors that tell nothing, neither is.
+labels, or of vectors that tell nothing, neither is. Where no neighbour's label fits either, but each class so told has one other label
+of its own, that is reported.
 """
 
 from __future__ import annotations
@@ -14,16 +16,23 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import content_fields, digest64, vectors
+from dataloader_expert.checks.fingerprint import content_fields, vectors
 from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.rows_kept import Named, digest_of, texts_of
+from dataloader_expert.checks.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 MOVED = Quantity("labels_moved", "samples", "stretches of rows whose labels fit the samples before or after them")
+EXCHANGED = Quantity(
+    "labels_exchanged", "samples", "stretches of rows in which each class has the label of another one, and of which"
+)
 MOST, WIDEST, LEAST, CLASSES = 20_000, 128, 60, 50
 """The most samples and numbers of each that are kept, the fewest samples, and the most classes."""
+FEWEST, TOLD = 3, 5
+"""The fewest samples that tell which label a class has in a stretch, and the most such labels that are told."""
 TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
 CHANCE = 1e-6
@@ -34,17 +43,21 @@ the share that does elsewhere."""
 
 
 class MovedLabels(Check):
-    ids = ("rows-shifted",)
+    ids = ("rows-shifted", "label-odd-one-out")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         kinds = {f.name: f for f in context.fields}
         names = content_fields(context)
         rich = [n for n in names if kinds[n].kind in ("embedding", "array", "image")]
-        self.names = (rich[:1] or [n for n in names if kinds[n].kind == "number" and not kinds[n].shape])[:WIDEST]
+        texts = [n for n in names if kinds[n].kind == "text"]
+        self.text = texts[0] if texts and not rich else None
+        plain = [n for n in names if kinds[n].kind == "number" and not kinds[n].shape]
+        self.names = (rich[:1] or texts[:1] or plain)[:WIDEST]
         self.whole = bool(rich) and kinds[rich[0]].kind != "image" and None not in kinds[rich[0]].shape
         self.parts: list[tuple[int, Any, Any]] = []
-        """Of each block: its first sample, vectors [n, d] and digests of labels [n], 0 for a missing one."""
+        """Of each block: its first sample, vectors, or cells of words, [n, d], and digests of labels [n], 0 for a missing one."""
+        self.labels = Named(CLASSES)
         self.files = Files()
 
     def applies(self) -> bool:
@@ -59,22 +72,28 @@ class MovedLabels(Check):
         self.seen += block.samples
         self.files.note(block)
         label = block.columns.get(self.context.label or "")
-        if label is None or block.rows is not None or self.context.samples is None or self.context.samples > MOST:
+        if (
+            label is None
+            or not block.samples
+            or block.rows is not None
+            or self.context.samples is None
+            or self.context.samples > MOST
+        ):
             return
-        x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
-        values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
-        known: dict[str, int] = {}
-        codes = np.zeros(len(x), np.uint64)
-        for i, value in enumerate(values[: len(x)]):
-            if value is not None and (label.nulls is None or not label.nulls[i]):
-                text = str(value)
-                codes[i] = known[text] = known.get(text) or digest64(text.encode("utf-8", "surrogatepass"))
-        self.parts.append((block.unit.start, x, codes))
+        rows = np.arange(block.samples)
+        if self.text is not None:
+            x = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
+        else:
+            x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
+        told = ["" if text == "None" else text for text in texts_of(label, rows)]
+        codes = self.labels.digests(told)
+        self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedLabels)
         self.seen += other.seen
         self.parts += other.parts
+        self.labels.merge(other.labels)
         self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
@@ -85,19 +104,38 @@ class MovedLabels(Check):
             return
         index = np.concatenate([start + np.arange(len(x)) for start, x, _ in parts])
         x, codes = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-        kept = np.isfinite(x).all(1) & (codes != 0)
+        there = (x >= 0).any(1) if self.text is not None else np.isfinite(x).all(1)
+        kept = there & (codes != 0)
         x, codes, index = x[kept], codes[kept], index[kept]
         names, label = np.unique(codes, return_inverse=True)
         if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
             return
-        x = x.astype(np.float64)
-        if self.whole:  # of a vector the direction tells, and its length may be that of another scale
-            x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)
-        found = moved(told_classes(x, label, len(names)), label)
+        told = self._told(x, label, len(names))
+        found = moved(told, label)
         if found is not None:
             first, last, by = found
             value = {"first": int(index[first]), "last": int(index[last]), "by": by}
             yield Fact(MOVED, value, self.evidence(), {"field": self.context.label})
+            return
+        renamed = exchanged(told, label)
+        if renamed is not None:
+            first, last, of = renamed
+            texts = [self.labels.texts.get(int(name), "") for name in names]
+            called = [self.context.class_name(int(t) if t.isdecimal() else t) for t in texts]
+            pairs = [[called[c], called[k]] for c, k in sorted(of.items())]
+            where = {"first": int(index[first]), "last": int(index[last])}
+            yield Fact(EXCHANGED, {**where, "pairs": pairs}, self.evidence(), {"field": self.context.label})
+
+    def _told(self, x: Any, label: Any, classes: int) -> Any:
+        """The class that each sample's words, or numbers, tell."""
+        import numpy as np
+
+        if self.text is not None:
+            return likelihoods(x, label, classes).argmax(1)
+        x = x.astype(np.float64)
+        if self.whole:  # of a vector the direction tells, and its length may be that of another scale
+            x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)
+        return told_classes(x, label, classes)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MOVED):
@@ -108,52 +146,103 @@ class MovedLabels(Check):
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+        for fact in facts.all(EXCHANGED):
+            v = fact.value
+            pairs = [f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"]]
+            text = f"each class seems to have the label ({escaped(self.context.label)}) of another one in "
+            text += f"{self.files.stretch(v['first'], v['last'])}: {', '.join(pairs[:TOLD])}{', …' if len(pairs) > TOLD else ''}"
+            where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
+            fix = "look at these rows; if so, find out with which list of classes they were written, and label them as the others"
+            yield finding("label-odd-one-out", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 
 def told_classes(x: Any, label: Any, classes: int) -> Any:
-    """The class whose mean is nearest to each row of ``x``, float64 [n, d], in standard deviations within classes."""
+    """The class whose mean is nearest to each row of ``x``, float64 [n, d], in standard deviations within classes; the mean of its own class
+    is that of the others, else many numbers of few rows would tell any labels."""
     import numpy as np
 
-    counts = np.bincount(label, minlength=classes)[:, None]
-    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts
+    counts = np.bincount(label, minlength=classes)
+    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts[:, None]
     within = np.sqrt(((x - means[label]) ** 2).mean(0))
     scale = np.where(within > 0, within, np.inf)
     x, means = x / scale, means / scale
-    return np.argmin((means * means).sum(1) - 2 * x @ means.T, 1)
+    far = (x * x).sum(1)[:, None] - 2 * x @ means.T + (means * means).sum(1)
+    rows, others = np.arange(len(x)), counts[label] - 1
+    far[rows, label] = np.where(others > 0, far[rows, label] * (1 + 1 / np.maximum(others, 1)) ** 2, np.inf)
+    return np.argmin(far, 1)
 
 
 def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
     """The first and the last row of the stretch whose labels fit a neighbour, and by how many rows they are shifted: 1 if they are those
     of the sample before, so that each fits the next; None where there is none."""
-    import numpy as np
-
     own = told[1:-1] == label[1:-1]
-    usual = float(np.bincount(label).max()) / len(label)
-    if own.mean() < usual + TELLING * (1 - usual):
+    if not telling(own, label):
         return None
-    chance = float((np.bincount(label) / len(label)) @ (np.bincount(label) / len(label)))
     best: tuple[float, tuple[int, int, int]] | None = None
     for by in (1, -1):
         other = told[1 + by : len(told) - 1 + by] == label[1:-1]
-        gain = other.astype(int) - own.astype(int)
-        sums = np.concatenate([[0], np.cumsum(gain)])
-        lowest = np.minimum.accumulate(sums)
-        end = int(np.argmax(sums - lowest))
-        begin = int(np.argmin(sums[: end + 1]))
-        most = int(sums[end] - sums[begin])
-        rest = np.concatenate([gain[:begin], gain[end:]])
-        up, down = ((rest == step).sum() + 1 for step in (1, -1))
-        if most <= 0 or up >= down:
-            continue
-        elsewhere = float(np.concatenate([own[:begin], own[end:]]).mean()) if len(rest) else 0.0
-        beyond = max(0.0, elsewhere - chance)
-        fits, stays = (float(part[begin:end].mean()) for part in (other, own))
-        if fits < chance + AS_OFTEN * beyond or stays > chance + SELDOM * beyond:
-            continue
-        luck = math.log(len(gain)) + most * math.log(up / down)
-        if luck < math.log(CHANCE) and (best is None or luck < best[0]):
-            best = luck, (begin + 1, end, by)
+        found = stretch(own, other, label)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found[0], (found[1] + 1, found[2], by)
     return None if best is None else best[1]
+
+
+def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
+    """The first and the last row of the stretch in which each class told has the label of another one, and which; None where there is
+    none, or a class is told alone: its samples may only look like another one's."""
+    import numpy as np
+
+    own = told == label
+    if not telling(own, label):
+        return None
+    begin, end = highest(np.where(own, -1, 1))
+    classes = int(label.max()) + 1
+    pairs = np.bincount(told[begin:end] * classes + label[begin:end], minlength=classes * classes).reshape(classes, -1)
+    of = {c: int(pairs[c].argmax()) for c in range(classes) if pairs[c].sum() >= FEWEST}
+    if len(of) < 2 or len(set(of.values())) < len(of) or any(c == k for c, k in of.items()):
+        return None
+    means = np.array([of.get(c, c) for c in range(classes)])
+    found = stretch(own, means[told] == label, label)
+    return None if found is None else (found[1], found[2] - 1, of)
+
+
+def telling(own: Any, label: Any) -> bool:
+    """Whether the classes told are those of most rows, beyond guessing the largest class."""
+    import numpy as np
+
+    usual = float(np.bincount(label).max()) / len(label)
+    return bool(own.mean() >= usual + TELLING * (1 - usual))
+
+
+def highest(gain: Any) -> tuple[int, int]:
+    """The run of the largest sum: its first row, and the one behind its last."""
+    import numpy as np
+
+    sums = np.concatenate([[0], np.cumsum(gain)])
+    end = int(np.argmax(sums - np.minimum.accumulate(sums)))
+    return int(np.argmin(sums[: end + 1])), end
+
+
+def stretch(own: Any, other: Any, label: Any) -> tuple[float, int, int] | None:
+    """How unlikely by chance, in nats, the run of rows is whose labels fit what is told ``other``-wise and not of the rows themselves, its
+    first row and the one behind its last; None if chance may make it, or they do not fit as well as labels elsewhere."""
+    import numpy as np
+
+    chance = float((np.bincount(label) / len(label)) @ (np.bincount(label) / len(label)))
+    gain = other.astype(int) - own.astype(int)
+    begin, end = highest(gain)
+    most = int(gain[begin:end].sum())
+    rest = np.concatenate([gain[:begin], gain[end:]])
+    up, down = ((rest == step).sum() + 1 for step in (1, -1))
+    if most <= 0 or up >= down:
+        return None
+    elsewhere = float(np.concatenate([own[:begin], own[end:]]).mean()) if len(rest) else 0.0
+    beyond = max(0.0, elsewhere - chance)
+    fits, stays = (float(part[begin:end].mean()) for part in (other, own))
+    if fits < chance + AS_OFTEN * beyond or stays > chance + SELDOM * beyond:
+        return None
+    luck = math.log(len(gain)) + most * math.log(up / down)
+    return (luck, begin, end) if luck < math.log(CHANCE) else None
 
 
 CHECK = MovedLabels

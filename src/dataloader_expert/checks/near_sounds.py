@@ -32,7 +32,7 @@ may have if it does not."""
 MOST, AT_ONCE, LEAST = 20_000, 256, 1024
 """The most recordings that are compared, how many at a time, and the fewest frames of one."""
 RULE = f"a correlation of {ALIKE} of the energy in {BANDS} bands over {TIMES} frames"
-MISSED = "near copies of recordings that begin elsewhere, or are faster, slower resampled to half the rate, or of which there are ten"
+MISSED = "near copies of recordings that begin elsewhere, are faster or slower, or have half the sample rate, or of which there are ten or more"
 
 
 class NearSounds(Check):

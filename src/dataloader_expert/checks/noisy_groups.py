@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.rows_kept import Named, at_of, places, texts_of
-from dataloader_expert.checks.word_cells import CELLS, cells_of
+from dataloader_expert.checks.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -123,20 +123,7 @@ def doubts(cells: Any, label: Any, classes: int) -> Any:
     """By how many nats each text is likelier of its own class than of the likeliest other, [n]."""
     import numpy as np
 
-    there = cells >= 0
-    at = np.where(there, cells, 0)
-    counts = np.stack(
-        [np.bincount(cells[label == c][there[label == c]], minlength=CELLS) for c in range(classes)]
-    ).astype(np.float64)
-    totals, sizes = counts.sum(1), np.bincount(label, minlength=classes)
-    length = there.sum(1)
-    scores = np.empty((len(label), classes))
-    for c in range(classes):
-        own = (label == c)[:, None] & there  # without the text itself
-        words = np.log(np.maximum(counts[c][at] - own, 0) + 0.5) - np.log(
-            totals[c] - own.any(1)[:, None] * length[:, None] + CELLS / 2
-        )
-        scores[:, c] = np.where(there, words, 0.0).sum(1) + np.log(np.maximum(sizes[c] - (label == c), 0.5))
+    scores = likelihoods(cells, label, classes)
     mine = scores[np.arange(len(label)), label]
     scores[np.arange(len(label)), label] = -np.inf
     return mine - scores.max(1)

@@ -1,5 +1,5 @@
-"""Relations between two columns that the data keep to except in one part: the order of two numbers, which a group of rows has the
-other way round; two numbers that are the same in one split only; names that another split numbers otherwise.
+"""Relations between two columns that the data keep to except in one part: the order of two numbers or times, which some rows have
+the other way round; two numbers that are the same in one split only; names that another split numbers otherwise.
 """
 
 from __future__ import annotations
@@ -10,7 +10,16 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, numbers_of, places, split_of, texts_of
+from dataloader_expert.checks.rows_kept import (
+    Named,
+    at_of,
+    digest_of,
+    moments_of,
+    numbers_of,
+    places,
+    split_of,
+    texts_of,
+)
 from dataloader_expert.checks.treatments import placeholder
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
@@ -20,7 +29,9 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 ORDER = Quantity(
-    "order_reversed", "samples", "rows in which the larger of two numbers is the one that is the smaller elsewhere"
+    "order_reversed",
+    "samples",
+    "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
 )
 SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
 RENUMBERED = Quantity(
@@ -49,6 +60,9 @@ COMMON, MOVED = 10, 0.5
 FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
 """The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
 least of these rows; and by how much of itself a range is widened."""
+AS_FAR = 0.25
+"""The least share of the other rows in which two times lie closer together than they do in the exchanged ones, in the median: what
+only now and then comes before what it mostly follows is close to it."""
 MEANS_APART, MEANS_NEAR = 5.0, 3.5
 """The largest distance of a mean, in standard errors, between two codes, and between one code in two splits."""
 FRACTIONS = 0.3
@@ -59,7 +73,7 @@ PAIRED = (
     ("chosen", "rejected"), ("positive", "negative"), ("winner", "loser"), ("accepted", "rejected"), ("better", "worse"),
     ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),
 )  # fmt: skip
-"""Words by which two names tell that one number is the larger."""
+"""Words by which two names tell that one number or time is the larger."""
 
 
 class Relations(Check):
@@ -73,15 +87,17 @@ class Relations(Check):
         self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
         self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
         self.kept = list(dict.fromkeys([*self.numbers, *self.whole]))
+        self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
+        """Fields that hold times, or texts that may be times."""
         texts = [f.name for f in plain if f.dtype == "str"]
         self.groups = {name: Named(MOST_VALUES) for name in texts[:MOST]}
         self.named = texts[:MOST] if self.context.several_splits else []
         self.splits = Named(MOST_VALUES)
-        width = len(self.kept) + 2 * len(self.groups) + 3
+        width = len(self.kept) + len(self.times) + 2 * len(self.groups) + 3
         self.drawn = Drawn(min(KEPT, CELLS // width))
 
     def applies(self) -> bool:
-        return bool(self.numbers) and (len(self.numbers) > 1 or bool(self.groups))
+        return len(self.times) > 1 or (bool(self.numbers) and (len(self.numbers) > 1 or bool(self.groups)))
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -89,6 +105,7 @@ class Relations(Check):
         if not len(rows):
             return
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
+        kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
         kept["split"] = self.splits.digests(split_of(self.context, block, rows))
@@ -116,7 +133,7 @@ class Relations(Check):
     def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
         import numpy as np
 
-        for a, b in combinations(self.numbers, 2):
+        for a, b in (*combinations(self.numbers, 2), *combinations(self.times, 2)):
             x, y = rows[f"number {a}"], rows[f"number {b}"]
             there = np.isfinite(x) & np.isfinite(y)
             differ = there & (x != y)
@@ -131,8 +148,10 @@ class Relations(Check):
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
             swapped = _exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
-            if swapped or (named(a, b) and (told is not None or n * FEW <= total)):
+            meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
+            if swapped or (meant and (told is not None or n * FEW <= total)):
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
+                value["times"] = a in self.times
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
                 at = {"fields": [a, b]}
                 yield Fact(ORDER, value | {"where": places(rows, odd, large)}, self.evidence("sampled", total), at)
@@ -261,7 +280,8 @@ class Relations(Check):
         for fact in facts.all(ORDER):
             v = fact.value
             large, small = escaped(v["larger"]), escaped(v["smaller"])
-            text = f"{large} is smaller than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and larger in all others"
+            less, more = ("earlier", "later") if v["times"] else ("smaller", "larger")
+            text = f"{large} is {less} than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and {more} in all others"
             if v["exchanged"]:
                 text += ", and each lies there where the other one lies elsewhere"
             if v["group"] is not None:
@@ -306,10 +326,11 @@ def known(values: Any) -> Any:
 
 
 def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
-    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones."""
+    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
+    votes for and against, have no ranges of their own."""
     import numpy as np
 
-    if odd.sum() < FEWEST or others.sum() < LEAST:
+    if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
         return False
     (x0, x1), (y0, y1) = (np.quantile(v[others], [OUTSIDE, 1 - OUTSIDE]) for v in (x, y))
 
@@ -319,6 +340,13 @@ def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
 
     apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART
     return apart and share(x[odd], y0, y1) >= THERE and share(y[odd], x0, x1) >= THERE
+
+
+def _mirrored(apart: Any, odd: Any, others: Any) -> bool:
+    """Whether two times lie as far apart in the odd rows as they do in the others."""
+    import numpy as np
+
+    return bool(np.median(np.abs(apart[odd])) >= np.quantile(np.abs(apart[others]), AS_FAR))
 
 
 def _permuted(rows: dict[str, Any], code: str, measures: list[str], train: Any, other: Any) -> dict[int, int]:

@@ -9,6 +9,10 @@ from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places
 from dataloader_expert.facts import Json
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.times import is_time, read_time
+
+LONGEST_TIME, READ = 40, 8
+"""Characters of a text that may be a time, and texts of a block that tell whether they are times."""
 
 
 def numbers_of(column: Column | None, rows: Any) -> Any:
@@ -20,6 +24,25 @@ def numbers_of(column: Column | None, rows: Any) -> Any:
         return np.full(len(rows), np.nan)
     made = values[rows].astype(np.float64)
     return made if column.nulls is None else np.where(column.nulls[rows], np.nan, made)
+
+
+def moments_of(column: Column | None, rows: Any) -> Any:
+    """Times as seconds since 1970, float64 [rows]; NaN where there is none, or a text is a date in one order of day and month and
+    another one in the other order."""
+    import numpy as np
+
+    if column is None or isinstance(column.values, np.ndarray):
+        return numbers_of(column, rows)
+    texts = [text.strip() for text in texts_of(column, rows, LONGEST_TIME)]
+    known = list(filter(None, texts))
+    if not all(map(is_time, known[:READ])):
+        return np.full(len(rows), np.nan)
+    made = np.full(len(rows), np.nan)
+    for i, text in enumerate(texts):
+        readings = {t for t in read_time(text) if t is not None} if text else ()
+        if len(readings) == 1:
+            made[i] = next(iter(readings))
+    return made
 
 
 def texts_of(column: Column | None, rows: Any, most: int | None = None) -> list[str]:

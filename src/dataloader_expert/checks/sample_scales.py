@@ -37,7 +37,7 @@ class SampleScales(Check):
         self.fields = [
             f.name
             for f in context.fields
-            if f.kind in KINDS and f.shape and "float" in f.dtype and f.name != context.label
+            if f.kind in KINDS and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
         ]
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}

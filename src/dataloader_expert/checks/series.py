@@ -58,7 +58,9 @@ class Series(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.time = context.timed.field if context.timed is not None else None
+        self.calendar = context.calendar
+        """The fields that make a time together, where none is one."""
+        self.time = context.timed.field if context.timed is not None else "-".join(self.calendar) or None
         self.fields = context.series_fields
         self.parts: list[tuple[Any, ...]] = []
         """Of each block: times, float64 [n], NaN without one; digests of its splits, uint64 [n], and of the candidates,
@@ -73,8 +75,8 @@ class Series(Check):
         import numpy as np
 
         self.seen += block.samples
-        column = block.columns.get(self.time or "")
-        if column is None or not block.samples or self.kept >= MOST:
+        parts = self.calendar or [self.time or ""]
+        if not all(name in block.columns for name in parts) or not block.samples or self.kept >= MOST:
             return
         self.files.note(block)
         names, codes = self.context.splits_of(block)
@@ -83,7 +85,9 @@ class Series(Check):
             return
         series = np.stack(keys, axis=1) if keys else np.zeros((block.samples, 0), np.uint64)
         rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
-        self.parts.append((_seconds(column, block.samples), digests_of(names)[codes], series, block.unit.start + rows))
+        times = [_seconds(block.columns[name], block.samples) for name in parts]
+        seconds = _of_calendar(times) if self.calendar else times[0]
+        self.parts.append((seconds, digests_of(names)[codes], series, block.unit.start + rows))
         self.kept += block.samples
 
     def merge(self, other: Check) -> None:
@@ -179,7 +183,8 @@ class Series(Check):
             yield Fact(GAPS, value, evidence, {"field": self.time})
 
     def _places(self, samples: Any) -> list[dict[str, Json]]:
-        return [{"sample": s, "file": self.files.of(s), "field": self.time} for s in samples[:MAX_PLACES].tolist()]
+        field = self.calendar[-1] if self.calendar else self.time
+        return [{"sample": s, "file": self.files.of(s), "field": field} for s in samples[:MAX_PLACES].tolist()]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         dated = next((f.kind for f in self.context.fields if f.name == self.time), "") != "number"
@@ -270,6 +275,20 @@ def _regular(times: Any, key: Any) -> tuple[float, Any] | None:
     runs = np.diff(np.concatenate([starts, [len(moved)]]))
     most = int(runs.argmax())
     return (float(moved[starts[most]]), order) if int(runs[most]) >= REGULAR * len(moved) else None
+
+
+def _of_calendar(parts: list[Any]) -> Any:
+    """Seconds since 1970 of years, months, days and what follows, float64 [n]; NaN where there is no such day."""
+    import numpy as np
+
+    year, month, day = parts[:3]
+    with np.errstate(invalid="ignore"):
+        sound = (year >= 1) & (year < 10_000) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+        sound &= np.all([part == np.floor(part) for part in parts[:3]], axis=0)
+    months = np.where(sound, (year - 1970) * 12 + month - 1, 0).astype("M8[M]")
+    days = months.astype("M8[D]").astype(np.int64) + np.where(sound, day - 1, 0)
+    clock = sum((part * unit for part, unit in zip(parts[3:], (HOUR, 60.0, 1.0), strict=False)), np.zeros(len(year)))
+    return np.where(sound, days * DAY + clock, np.nan)
 
 
 def _seconds(column: Column, n: int) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from dataloader_expert.checks.base import (
     BY_KIND,
+    CALENDAR,
     HISTOGRAM,
     LABELS_BLANK,
     MISSING,
@@ -18,6 +19,7 @@ from dataloader_expert.checks.base import (
     VALUES,
     Check,
     Context,
+    lacks_partner,
 )
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
@@ -352,7 +354,6 @@ class Statistics(Check):
         return where if file is None else {**where, "file": file}
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        categories = {f.name for f in self.context.fields if f.kind == "category"}
         for fact in facts.all(STATISTICS):
             yield from _judge(fact, facts, self.context)
         for fact in facts.all(MISSING):
@@ -363,27 +364,34 @@ class Statistics(Check):
                 not fact.value
                 or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
                 or (name == self.context.label and facts.find(LABELS_BLANK) is not None)  # which knows withheld ones
+                or (bool(places) and lacks_partner(facts, places, fact.value))
             ):
                 continue
             if fact.value > NEARLY_ALL * seen or not places:
+                there = seen - fact.value
                 yield finding(
                     "extra-key",
                     "info",
-                    f"{name} has a value in {seen - fact.value} of {seen} samples only",
+                    f"{name} has a value in {there} of {seen} samples only"
+                    if there
+                    else f"{name} has no value in any sample",
                     fact,
                     f"leave {name} out, or write it in every sample",
                     [{"field": name}],
-                    seen - fact.value,
+                    there,
                 )
             elif (kind := facts.find(BY_KIND, field=name)) is not None and name != self.context.label:
+                by = kind.value["by"]
                 has = ", ".join(kind.value["has"][:3]) + (", …" if len(kind.value["has"]) > 3 else "")
                 yield finding(
                     "missing-values",
                     "info",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {escaped(kind.value['by'])} decides: those "
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {escaped(by)} decides: those "
                     f"of {escaped(has)} have it",
                     [fact, kind],
-                    f"nothing to do, as long as {escaped(kind.value['by'])} is an input too",
+                    f"leave {name} out: whether it is there tells the label"
+                    if by == self.context.label
+                    else f"nothing to do, as long as {escaped(by)} is an input too",
                     places,
                     fact.value,
                 )
@@ -393,12 +401,32 @@ class Statistics(Check):
                     "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
                     fact,
-                    f"make a missing {name} a category of its own, or drop those samples"
-                    if name in categories
-                    else f"impute {name} with statistics of the training split, add a mask, or drop those samples",
+                    f"{_supplied(name, self.context)}, or drop those samples",
                     places,
                     fact.value,
                 )
+
+
+PARTS = {"split", "fold", "partition"}
+"""Words in the names of what says to which part of the data a sample belongs."""
+
+
+def _supplied(name: str, context: Context) -> str:
+    """What to do for values that are missing, by what the field is for."""
+    kind = next((f.kind for f in context.fields if f.name == name), "")
+    roles, said = context.roles, set(words(name))
+    ids = {role.field for role in (context.grouped, *roles.keys) if role is not None}
+    if name == context.label:
+        return f"find out {name} of these samples"
+    if (roles.split is not None and name == roles.split.field) or said & PARTS:
+        return f"assign each of these samples to one {name}"
+    if kind in ("category", "boolean"):
+        return f"make a missing {name} a category of its own"
+    if name in ids or said & ROW_WORDS:
+        return f"find out {name} of these samples, or make a missing one a value of its own: there is no mean of ids"
+    if kind == "number":
+        return f"impute {name} with statistics of the training split, add a mask"
+    return f"find {name} of these samples at its source"
 
 
 SIZE_WORDS = {"width", "height", "w", "h"}
@@ -437,7 +465,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
     about = ROW_WORDS | GROUP_WORDS | (SIZE_WORDS if any(f.kind == "image" for f in context.fields) else set())
-    told = text or kind == "boolean" or bool(set(words(name)) & about)
+    told = text or kind == "boolean" or bool(set(words(name)) & about) or set(words(name)) <= {*CALENDAR, "week"}
     classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
@@ -522,7 +550,6 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         if (s["treatment"] or {}).get("do") == AS_MISSING
         else None
     )
-    marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
     marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
     if held in SENTINELS and not text:
         n = s["treatment"]["changed"]

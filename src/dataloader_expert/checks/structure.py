@@ -13,6 +13,7 @@ from dataloader_expert.checks.fingerprint import RICH, content_fields, plain_fie
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
+from dataloader_expert.sources.roles import TIME_WORDS, words
 
 CORRELATION = Quantity("correlation", "", "Pearson correlations of the strongest pairs, and the effective rank")
 DIVERSITY_RANK = Quantity(
@@ -80,11 +81,9 @@ class Products:
 
 
 def effective_rank(matrix: Any) -> float:
-    """Of a correlation matrix [F, F]; 1 of an empty one."""
+    """Of a correlation matrix [F, F] that is not empty."""
     import numpy as np
 
-    if not len(matrix):
-        return 1.0
     eigen = np.maximum(np.linalg.eigvalsh(matrix), 0)
     share = eigen / eigen.sum()
     share = share[share > 1e-12]
@@ -104,6 +103,8 @@ class Structure(Check):
             :MOST
         ]
         rich = [kinds[n] for n in content if kinds[n].kind in RICH]
+        self.times = {n for n in self.scalars if kinds[n].kind == "time" or set(words(n)) & TIME_WORDS}
+        """What lies between two of them is a duration, however much they are correlated."""
         self.content = [] if self.scalars and not rich else content  # the columns are all that there is
         self.components = (
             len(rich) == 1
@@ -142,8 +143,9 @@ class Structure(Check):
         import numpy as np
 
         whole = self.whole if self.content else self.columns
-        rank = effective_rank(whole.matrix()[0])
-        yield Fact(DIVERSITY_RANK, rank, self.evidence(n=whole.n) if whole.n > 1 else self.evidence("derived", whole.n))
+        features = whole.matrix()[0]
+        if len(features):
+            yield Fact(DIVERSITY_RANK, effective_rank(features), self.evidence(n=whole.n))
         products, names = self.columns, self.scalars
         if len(names) < 2 and self.components:
             products, names = whole, self._components(whole)
@@ -172,7 +174,7 @@ class Structure(Check):
         fact = facts.find(CORRELATION)
         if fact is None or (fact.evidence.seen or 0) < 30:
             return
-        same = [p for p in fact.value["pairs"] if abs(p["r"]) >= COLLINEAR]
+        same = [p for p in fact.value["pairs"] if abs(p["r"]) >= COLLINEAR and not {p["a"], p["b"]} <= self.times]
         if same:
             listed = ", ".join(f"{p['a']} and {p['b']} (r = {p['r']:.4f})" for p in same[:3])
             fields = len(self.scalars) > 1

@@ -36,6 +36,8 @@ class Run:
     """The negated sample at which it begins: of equally long ones the first is the largest."""
     value: float = 0.0
     file: str = ""
+    whole: bool = False
+    """Whether it is all rows of the file, or of a part that was read at once."""
 
 
 Order = tuple[str, str]
@@ -116,12 +118,13 @@ class Stuck(Check):
         lengths = np.diff(np.concatenate([starts, [len(values)]]))
         lengths[values[starts] == 0] = 0  # nothing happens often: no rain, no sale
         inside = ~begins[1:] if begins is not None else np.ones(pairs, bool)
-        if any(moved[inside].all() for moved in (values[1:] >= values[:-1], values[1:] <= values[:-1])):
+        if changes and any(moved[inside].all() for moved in (values[1:] >= values[:-1], values[1:] <= values[:-1])):
             return  # rows that were sorted by it, where equal values meet
         at = int(lengths.argmax())
         first = int(starts[at])
         row = first if order is None else int(order[first])
-        run = Run(int(lengths[at]), -block.index(row), float(values[first]), block.file(row))
+        length = int(lengths[at])
+        run = Run(length, -block.index(row), float(values[first]), block.file(row), length == block.unit.samples)
         self.longest[key] = max(run, self.longest.get(key, Run()))
 
     def merge(self, other: Check) -> None:
@@ -142,12 +145,13 @@ class Stuck(Check):
                 for (field, of), run in self.longest.items()
                 if field == name
                 and run.length >= LEAST
-                and self.changes[name, of] >= VARIES * (self.pairs[name, of] - run.length)
+                and self.changes[name, of] >= max(1, VARIES * (self.pairs[name, of] - run.length))
             ]
             if found:
                 run, of = max(found)
                 value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
                 # at an end of its range it may be saturated, or the most that there is
+                value["whole"] = run.whole
                 value["at_an_end"] = run.value in self.ends.get(name, ())
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
@@ -157,7 +161,7 @@ class Stuck(Check):
             rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
             yield finding(
                 "stuck-values",
-                "warning" if v["rows"] >= LONG and not v["at_an_end"] else "info",
+                "warning" if (v["rows"] >= LONG or v["whole"]) and not v["at_an_end"] else "info",
                 f"{name} is {v['value']:g} in {v['rows']:,} consecutive {rows}, while it changes from row to row elsewhere",
                 fact,
                 "find out whether it was measured there; if not, mark these rows as missing",

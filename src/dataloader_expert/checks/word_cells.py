@@ -20,3 +20,24 @@ def cells_of(text: str) -> Any:
     made = np.full(WORDS, -1, np.int32)
     made[: len(words)] = [digest_of(word) % CELLS for word in words]
     return made
+
+
+def likelihoods(cells: Any, label: Any, classes: int) -> Any:
+    """How likely each text is of each class by its words, each text by the counts of all others (naive Bayes); nats, [n, classes]."""
+    import numpy as np
+
+    there = cells >= 0
+    at = np.where(there, cells, 0)
+    counts = np.stack(
+        [np.bincount(cells[label == c][there[label == c]], minlength=CELLS) for c in range(classes)]
+    ).astype(np.float64)
+    totals, sizes = counts.sum(1), np.bincount(label, minlength=classes)
+    length = there.sum(1)
+    scores = np.empty((len(label), classes))
+    for c in range(classes):
+        own = (label == c)[:, None] & there  # without the text itself
+        words = np.log(np.maximum(counts[c][at] - own, 0) + 0.5) - np.log(
+            totals[c] - own.any(1)[:, None] * length[:, None] + CELLS / 2
+        )
+        scores[:, c] = np.where(there, words, 0.0).sum(1) + np.log(np.maximum(sizes[c] - (label == c), 0.5))
+    return scores

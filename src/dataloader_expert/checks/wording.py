@@ -22,9 +22,16 @@ TWICE = re.compile(
     f"|\u00f0\u0178[{_CONTINUED}]"  # pictures
 )
 """UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
+_TAGS = "html|body|head|div|span|p|br|script|table|tr|td|th|ul|ol|li|h[1-6]"
+_PAIRED = "[biu]|strong|em|font|center|blockquote|title|style"
 MARKUP = re.compile(
-    r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
+    rf"<(?:/?(?:{_TAGS})\b[^<>]*|!doctype\b[^<>]*|!--|(?:a|img)\s[^<>]*(?:href|src)\s*=[^<>]*|/a"
+    rf"|(?P<tag>{_PAIRED})(?:\s[^<>]*)?>[^<>]*</(?P=tag))>",
+    re.I,
 )
+"""A tag of HTML; one that may stand for a variable or a word, such as ``<font>`` in the usage of a command, with the tag that closes it."""
+PAGE = re.compile(r"\s*(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html)\b", re.I)
+ESCAPED = re.compile(r"&(lt|gt);")
 TEMPLATE = re.compile(
     r"<\|(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|begin_of_text|end_of_text|(?:start|end)_header_id|user|assistant|system|end)\|>"
     r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z|(?<!\S)### (?:Instruction|Response|Human|Assistant):"
@@ -73,6 +80,7 @@ KINDS = {
     "flat": "are code that has lost its indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
+    "page": "hold a whole web page, as a server sends in place of what is not there",
     "markup": "hold HTML",
     "placeholder": "stand for a text that is missing, such as [removed]",
     "template": "hold marks of a chat template, such as <|im_end|>, [INST] or ### Instruction:",
@@ -80,6 +88,7 @@ KINDS = {
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
+    "page": "fetch these anew",
     "flat": "fetch them anew, without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to say them",
     "placeholder": "drop these samples: a model learns to say it",
@@ -99,8 +108,8 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "hidden"
     if not text.isascii() and TWICE.search(text):
         yield "encoded twice"
-    if "<" in text and _has_markup(text):
-        yield "markup"
+    if ("<" in text or "&lt;" in text) and _has_markup(text):
+        yield "page" if PAGE.match(text) else "markup"
     if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
         yield "placeholder"
     if has_template(text):
@@ -126,10 +135,15 @@ def _closed(line: str) -> bool:
     return sum(map(line.count, "([{")) == sum(map(line.count, ")]}"))
 
 
+ALONE = (["br"], ["p"], ["script"], ["img"])
+"""Tags of which one tells HTML."""
+
+
 def _has_markup(text: str) -> bool:
-    """Whether it holds HTML: a break, or two tags; a single one may be what the text is about."""
-    tags = MARKUP.findall(QUOTED.sub("", text))
-    return len(tags) > 1 or any(tag.lower().strip("</ >").split()[:1] in (["br"], ["p"], ["script"]) for tag in tags)
+    """Whether it holds HTML: a break, a pair of tags, or two; a single one may be what the text is about."""
+    plain = ESCAPED.sub(lambda found: "<>"[found[1] == "gt"], text)
+    tags = [found[0].lower() for found in MARKUP.finditer(QUOTED.sub("", plain))]
+    return len(tags) > 1 or any("</" in tag[1:] or tag.strip("</ >").split()[:1] in ALONE for tag in tags)
 
 
 DEEPEST = 16

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Block, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
@@ -24,6 +24,7 @@ from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns, listed
 
 SAMPLE = 256 << 10
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -248,14 +249,31 @@ class Csv(Table):
         table, skipped = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
+        found = columns_of(table, unit.file, problems, unit.start)
+        self._retyped(unit, table.schema, found, problems)
         if (blank or skipped) and table.num_rows + len(skipped) == unit.samples:
             import numpy as np
 
             rows = np.setdiff1d(np.arange(unit.samples), skipped)  # of the table, by their numbers in the unit
             sound = np.flatnonzero(~np.isin(rows, blank))
-            columns = columns_of(table.take(sound), unit.file, problems, unit.start)
+            columns = {name: column.take(sound) for name, column in found.items()}
             return Block(unit, columns, (), problems, rows=rows[sound])
-        return Block(unit, columns_of(table, unit.file, problems, unit.start), (), problems)
+        return Block(unit, found, (), problems)
+
+    def _retyped(self, unit: Unit, schema: Any, columns: dict[str, Column], problems: list[Unreadable]) -> None:
+        """Columns whose type is not that of the rows looked at first: of texts, those that are numbers are read as such, since a single
+        other one makes texts of them all; else it is told."""
+        for field in schema:
+            before = (self.types or {}).get(field.name, field.type)
+            if field.type == before:
+                continue
+            numbers = "float" in str(before) or "double" in str(before) or "int" in str(before)
+            cells = numbers_among(columns[field.name].values) if numbers and str(field.type) == "string" else None
+            if cells is not None:
+                columns[field.name] = Column(cells, columns[field.name].nulls)
+            elif (unit.file, field.name) not in self.told:
+                text = f"{field.name} has {_called(field.type)}, in the rows looked at first {_called(before)}"
+                problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
 
     def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:
         """The records with empty ones for those that repeat the header, as in files that were joined end to end: each would turn all
@@ -332,13 +350,20 @@ class Csv(Table):
             return parse(self.types), skipped
         except pa.ArrowInvalid:
             del problems[known:], skipped[:]
-            table = parse({})
-            for field in table.schema:
-                before = self.types.get(field.name, field.type)
-                if field.type != before and (unit.file, field.name) not in self.told:
-                    text = f"{field.name} has {_called(field.type)}, in the rows looked at first {_called(before)}"
-                    problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
-            return table, skipped
+            return parse({}), skipped
+
+
+def numbers_among(texts: list[str | None]) -> list[Any] | None:
+    """The values with numbers in place of texts that are numbers; None if these are not most."""
+    cells = [_number(text.strip()) if text is not None else None for text in texts]
+    known = [cell for cell in cells if cell is not None]
+    return cells if 2 * sum(not isinstance(cell, str) for cell in known) > len(known) else None
+
+
+def _number(text: str) -> int | float | str:
+    if not _PLAIN.fullmatch(text):
+        return text
+    return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
 
 
 def _called(kind: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -430,11 +431,14 @@ def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:
 
 
 def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
-    """The text; bytes that are not UTF-8 are replaced and reported.
+    """The text; bytes that are not UTF-8 are replaced and reported, and so is a text in UTF-16, which is read as such.
 
     Raises:
         Unreadable: ``not-the-format`` if it is not a text.
     """
+    if (wide := _wide(data)) is not None:
+        problems.append(Unreadable("encoding-error", "is UTF-16, not UTF-8; it was decoded with 'utf-16'", file=name))
+        return wide
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
@@ -444,6 +448,17 @@ def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
     if "\0" in text:
         raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=name)
     return text
+
+
+def _wide(data: bytes) -> str | None:
+    """The text of bytes in UTF-16, which begin with its mark."""
+    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return None
+    try:
+        text = data.decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
 
 
 def spread(items: Sequence[T], most: int) -> Sequence[T]:

@@ -178,11 +178,15 @@ def _lists(array: pa.Array) -> Any:
             offsets = values_of(array.offsets) if ends is None else np.concatenate([[0], ends])
             offsets = offsets - offsets[0]
             return stacked([values[a:b] for a, b in itertools.pairwise(offsets)])
-    return as_arrays(array.to_pylist())
+    floats = inner.to_pandas_dtype() if t.is_floating(inner) else None
+    return as_arrays(array.to_pylist(), floats)
 
 
-def as_arrays(values: list[Any]) -> Any:
-    """Lists of numbers as arrays, stacked if their shapes agree; other values stay as they are."""
+def as_arrays(values: list[Any], floats: Any = None) -> Any:
+    """Lists of numbers as arrays, stacked if their shapes agree, with NaN for those that are missing; other values stay as they are.
+
+    ``floats``: the type of lists of numbers with fractions.
+    """
     import numpy as np
 
     out: list[Any] = []
@@ -190,6 +194,13 @@ def as_arrays(values: list[Any]) -> Any:
         if isinstance(value, list):
             try:
                 made = np.asarray(value)
+                if (
+                    made.ndim == 1
+                    and made.dtype == object
+                    and {*map(type, value)} - {int, float} == {type(None)} < {*map(type, value)}
+                ):
+                    made = np.array([np.nan if x is None else x for x in value], float)
+                made = made.astype(floats) if floats is not None and made.dtype.kind == "f" else made
             except ValueError:
                 made = None
             out.append(value if made is None or made.dtype.kind not in "biuf" else made)
@@ -340,9 +351,13 @@ class Table(Source):
             self.short_texts = all(_are_titles(_values(blocks, f.name)) for f in self.fields if f.kind == "text")
         aside = {self.label, split, *(r.field for r in self.roles.keys)}
         said = [f for f in self.fields if f.name not in aside]
-        if said and all(f.kind == "text" for f in said):
-            texts = [[v for b in blocks for v in b.columns[f.name].values] for f in said]
-            self.phrase = phrase_length(list(zip(*texts, strict=True)), sure=self.label is None)
+        texts = [f for f in said if f.kind == "text"]
+        whole = [b for b in blocks if all(f.name in b.columns for f in said)]
+        if texts and (texts == said or not self.short_texts):
+            rows = list(zip(*(_values(whole, f.name) for f in texts), strict=True))
+            others = [f for f in said if f not in texts]
+            rows = _records(rows[:GUESSED_FROM], whole, others) if others else rows
+            self.phrase = phrase_length(rows, sure=self.label is None and not others)
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
@@ -466,6 +481,13 @@ def phrase_length(rows: list[tuple[Any, ...]], sure: bool = True) -> int:
         return 0
     longest, usual = 2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2]
     return min(longest, usual - 1) if sure or longest < usual else 0
+
+
+def _records(rows: list[tuple[Any, ...]], blocks: list[Block], others: list[Field]) -> list[tuple[Any, ...]]:
+    """The texts of rows once for each of the other values that they come with: rows that are the same throughout are copies, and
+    texts that come again in records of their own, such as the first moves of a game, recur by nature."""
+    values = [list(map(str, _values(blocks, f.name)[: len(rows)])) for f in others]
+    return [row for row, *_ in dict.fromkeys(zip(rows, *values, strict=True))]
 
 
 def _are_titles(values: list[Any]) -> bool:
