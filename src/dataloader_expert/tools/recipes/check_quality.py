@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, ROLES, SPLITS
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.integrity import BROKEN, PROBLEMS
+from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.references import REFERENCES
