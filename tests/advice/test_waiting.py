@@ -127,11 +127,11 @@ def test_what_a_loader_computes_itself_is_not_receiving() -> None:
 
 def test_a_sampler_that_draws_slowly_is_not_receiving() -> None:
     """B30: 8 of 10 ms are those of the user's batch sampler: it is named with its place, and what to do with it."""
-    at = {"sampler": "Buckets", "at": "mine.py:3"}
+    at = {"sampler": "Buckets", "place": {"file": "mine.py", "line": 3}}
     busy_with: Any = (TRIALS, [trial(2, 666.0, 10.0)], {})
     [found] = main_busy(facts_of(busy_with, (ORDER_PACE, 0.001, at)))
     assert "in the sampler `Buckets`, which takes 8.0 ms to draw a batch" in found.message
-    assert found.where == ({"file": "mine.py:3"},)
+    assert found.where == ({"file": "mine.py", "line": 3},)
     assert found.cost == pytest.approx(8 / 12, rel=0.01)
     [quick] = main_busy(facts_of(busy_with, (ORDER_PACE, 1e-6, at)))
     assert "on receiving them" in quick.message

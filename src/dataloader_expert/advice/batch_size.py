@@ -48,7 +48,7 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
         options.append({"value": room, "limited_by": "device memory, computed for the batch alone"})
     only = facts.value(MODEL, {"only": None})["only"]
     if only is not None:
-        options.append({"value": only, "limited_by": f"the model, which takes batches of {only} alone"})
+        options.append({"value": only, "limited_by": f"the model, which only accepts batches of exactly {only}"})
     least = min(options, key=lambda o: o["value"])
     if device_bytes and found is None and fit is None and facts.find(MODEL) is not None:
         least["limited_by"] += "; no training step was traced, so device memory may allow less"

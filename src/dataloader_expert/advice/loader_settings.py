@@ -32,7 +32,7 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         text = f"the loader cannot start workers with spawn or forkserver, as {v['why']}"
         fix = "use functions and classes defined at module level, and open handles on first use"
         if "SemLock" in v["why"]:
-            fix = "make locks and shared values by the context that starts the workers: multiprocessing.get_context('spawn').Lock()"
+            fix = "create locks and shared values with the context that starts the workers: multiprocessing.get_context('spawn').Lock()"
         yield finding("unpicklable", severity, text, fact, fix)
     if v["start_method"] != "fork" and v["seconds"] * v["workers"] > 1.0:
         text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for each worker in turn:"

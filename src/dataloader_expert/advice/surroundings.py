@@ -152,7 +152,7 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     got = rows[many]["throughput"]["value"]
     # a process delivers as much as one worker; samples were timed in many, where they may have waited for one another
     one = next((rows[n]["throughput"]["value"] for n in (0, 1) if n in rows), None)
-    alone, who = (1e3 / (cpu + waits), "one would") if one is None else (one, "one")
+    alone, who = (1e3 / (cpu + waits), "one would read") if one is None else (one, "one reads")
     if got <= 0:
         return
     fewer = max((n for n in rows if 0 < n < many), default=0)

@@ -112,7 +112,7 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
                     f"in the sampler `{escaped(str(pace.at['sampler']))}`, which takes {drawing:.1f} ms to draw a batch"
                 )
                 fix = "draw the order of the whole epoch at once, with numpy (argsort, permutation), or keep it for later epochs"
-                where, cost = [{"file": pace.at["at"]}] if pace.at["at"] else [], min(1.0, drawing / period)
+                where, cost = [place] if (place := pace.at["place"]) else [], min(1.0, drawing / period)
                 yield finding("main-process-busy", "warning", text, [fact, pace], fix, where, cost=cost)
                 return
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"

@@ -25,6 +25,8 @@ CHANNELS, MOST_CHANNELS = 4, 256
 ALIKE, TIMES, MOSTLY = 0.95, 3, 0.9
 """The least correlation of profiles that are alike; to how many times as many a profile is like in one order as in the other; and the
 least share of those that are like others at all which are so as they are."""
+STRAIGHT = 0.9
+"""The correlation of a profile with the numbers of its channels from which it rises or falls all along."""
 
 
 class ChannelOrder(Check):
@@ -76,9 +78,9 @@ class ChannelOrder(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(REVERSED):
             v, name = fact.value, escaped(self.name)
-            text = f"the channels of {name} seem to stand in reversed order in {v['count']:,} of {number(v['of'], 'sample')}: their means "
-            text += "are those of the others, from the last to the first"
-            fix = "find out how these were written; if so, turn their channels round"
+            text = f"the channels of {name} seem to stand in reversed order in {v['count']:,} of {number(v['of'], 'sample')}: their "
+            text += "channel means match those of the others from the last to the first"
+            fix = "find out how these were written; if so, reverse their channels"
             yield finding("order-reversed", "warning", text, fact, fix, v["where"], v["count"])
 
 
@@ -106,9 +108,13 @@ def turned(profiles: Any) -> Any:
     unit = off[there] / size[there]
     own, back = ((part @ unit.T >= ALIKE).sum(1) for part in (unit, unit[:, ::-1]))
     known = np.maximum(own, back) >= LEAST
-    odd = np.zeros(len(profiles), bool)
+    odd, sound = np.zeros(len(profiles), bool), np.zeros(len(profiles), bool)
     odd[there] = known & (back >= TIMES * own)
-    sound = known & (own >= TIMES * back)
+    sound[there] = known & (own >= TIMES * back)
+    usual = unit[sound[there]].mean(0) if sound.any() else np.zeros(unit.shape[1])
+    slope = np.arange(len(usual)) - (len(usual) - 1) / 2
+    if abs(usual @ slope) >= STRAIGHT * np.linalg.norm(usual) * np.linalg.norm(slope):
+        return odd & False  # one kind of ground may well fall as another rises
     return odd if odd.sum() >= FEWEST and sound.sum() >= MOSTLY * known.sum() else np.zeros(len(profiles), bool)
 
 

@@ -29,8 +29,9 @@ LEAST, EACH = 100, 20
 """The fewest rows with both values, and the fewest of a value that tell what it goes with."""
 FEW, SELDOM = 0.01, 0.1
 """The largest share of rows, and of the rows of one value, that contradict the others; of few rows, as many as chance may make of it."""
-LUCK = 3.0
-"""Standard deviations of a number of rows that are chance."""
+NAMES, LUCK = 10, 3.0
+"""From how many values on that each go with one other they are names of one thing, and not merely alike; and the standard deviations of a
+number of rows that are chance: of these, so many more may contradict the others."""
 HALF = 0.5
 """A value that as many rows have is common to all of another column by chance."""
 APART = 0.05
@@ -217,7 +218,8 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
     if sum(a == b for a, b in usual.items()) > HALF * len(usual):
         return {}  # two opinions on one thing, as of a label and a prediction
     few = FEW * total
-    return found if 0 < sum(found.values()) <= few + LUCK * math.sqrt(few) else {}
+    most = few + LUCK * math.sqrt(few) if len(usual) >= NAMES else few
+    return found if 0 < sum(found.values()) <= most else {}
 
 
 def usual_of(cells: Counter[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -486,7 +486,7 @@ class Integrity(Check):
                 "warning",
                 f"{name} has dtypes {', '.join(sorted(dtypes))}",
                 fact,
-                f"compare their ranges first, since a cast to whole numbers makes zeros of shares of one; then {FIXES['dtype-drift']}"
+                f"compare their ranges first, since casting fractions between 0 and 1 to integers turns them into 0; then {FIXES['dtype-drift']}"
                 if len({dtype.startswith("float") for dtype in dtypes}) > 1
                 else FIXES["dtype-drift"],
                 self._odd(fact, lambda shape: _dtype(shape) != usual),

@@ -7,6 +7,7 @@ class, or series that stay in one for a while, have many long ones. A run in whi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -31,12 +32,15 @@ LONGER, CHANCE = 10, 1e-12
 
 @dataclass(frozen=True)
 class _Run:
-    """Samples of one class in a row; ``told``: a field says why."""
+    """Samples of one class in a row, of one split. ``told``: a field says why; ``even``: fields, with their value, that have one in all
+    of the run, where nothing is beside it in its block."""
 
     of: str
     first: int
     rows: int
+    split: str | None
     told: bool
+    even: frozenset[tuple[str, str]]
 
     @property
     def next(self) -> int:
@@ -67,6 +71,9 @@ class LabelRuns(Check):
         self.ends: list[list[_Run]] = []
         """The first and the last run of blocks that follow one another, which may go on in others."""
         self.many = False
+        self.splits: Counter[str | None] = Counter()
+        self.values: dict[str, set[str]] = {}
+        """Two values of each field that says why, if it has several."""
         self.files = Files()
 
     def applies(self) -> bool:
@@ -84,14 +91,18 @@ class LabelRuns(Check):
         every = np.arange(block.samples)
         numeric = isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf"
         values = numbers_of(column, every) if numeric else np.array(texts_of(column, every))
-        starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        splits, codes = self.context.splits_of(block)
+        starts = np.flatnonzero(np.concatenate([[True], (values[1:] != values[:-1]) | (codes[1:] != codes[:-1])]))
+        for code, n in enumerate(np.bincount(codes, minlength=len(splits)).tolist()):
+            self.splits[splits[code]] += n
         rows = np.diff(np.concatenate([starts, [block.samples]]))
         classes, of = np.unique(values[starts], return_inverse=True)
         named = [f"{value:.12g}" if numeric else value for value in classes.tolist()]
 
         def run(k: int) -> _Run:
-            told = rows[k] >= LONGER and self._told(block, int(starts[k]), int(rows[k]))
-            return _Run(named[int(of[k])], block.index(int(starts[k])), int(rows[k]), bool(told))
+            told, even = self._told(block, int(starts[k]), int(rows[k])) if rows[k] >= LONGER else (False, frozenset())
+            first = int(starts[k])
+            return _Run(named[int(of[k])], block.index(first), int(rows[k]), splits[codes[first]], told, even)
 
         ends = list(map(run, dict.fromkeys((0, len(rows) - 1))))
         goes_on = bool(self.ends) and self.ends[-1][-1].next == ends[0].first
@@ -106,18 +117,25 @@ class LabelRuns(Check):
             self.inner.setdefault(named[c], _Runs()).add(len(at), int(rows[at].sum()), map(run, longest))
         self._few()
 
-    def _told(self, block: Block, first: int, rows: int) -> bool:
-        """Whether another field has one value in these rows, and others around them."""
+    def _told(self, block: Block, first: int, rows: int) -> tuple[bool, frozenset[tuple[str, str]]]:
+        """Whether another field has one value in these rows, and others around them; and those of which nothing around is known."""
         import numpy as np
 
         here = np.arange(first, first + rows)
+        beside = np.array([i for i in (first - 1, first + rows) if 0 <= i < block.samples], np.int64)
+        even: set[tuple[str, str]] = set()
         for name in self.context.series_fields:
             column = block.columns.get(name)
-            if column is not None and len(set(texts_of(column, here, 80))) == 1:
-                beside = np.array([i for i in (first - 1, first + rows) if 0 <= i < block.samples], np.int64)
-                if set(texts_of(column, beside, 80)) != set(texts_of(column, here[:1], 80)):
-                    return True
-        return False
+            if column is None or name == self.context.label or len(set(texts_of(column, here, 80))) > 1:
+                continue
+            [own] = texts_of(column, here[:1], 80)
+            known = self.values.setdefault(name, set())
+            if len(known) < 2:
+                known.add(own)
+            if len(beside) and set(texts_of(column, beside, 80)) != {own}:
+                return True, frozenset()
+            even.add((name, own))
+        return False, frozenset() if len(beside) else frozenset(even)
 
     def _few(self) -> None:
         if len(self.inner) > MOST_CLASSES:
@@ -129,6 +147,9 @@ class LabelRuns(Check):
         self.seen += other.seen
         self.files.merge(other.files)
         self.many = self.many or other.many
+        self.splits += other.splits
+        for name, known in other.values.items():
+            self.values[name] = set(sorted(self.values.get(name, set()) | known)[:2])
         self.ends += other.ends
         for name, runs in other.inner.items():
             self.inner.setdefault(name, _Runs()).add(runs.count, runs.samples, runs.longest)
@@ -150,9 +171,12 @@ class LabelRuns(Check):
 
     def _odd(self, runs: _Runs) -> bool:
         """Whether the longest run is far longer than all others, by the share of samples after which these go on."""
-        if runs.count <= FEWEST or runs.longest[0].told:
+        if runs.count <= FEWEST:
             return False
         longest, next_ = runs.longest
+        told = longest.told or any(len(self.values[name]) > 1 for name, _ in longest.even)
+        if told or longest.rows == self.splits[longest.split]:
+            return False
         others = runs.samples - longest.rows
         goes_on = max(1 - (runs.count - 1) / others, 1 / self.seen)
         luck = math.log(runs.count) + longest.rows * math.log(goes_on)
@@ -163,7 +187,7 @@ class LabelRuns(Check):
             v, label = fact.value, escaped(self.context.label)
             last = v["first"] + v["rows"] - 1
             value = escaped(self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"]))
-            text = f"{label} is {value} in all {self.files.stretch(v['first'], last)}, where none of its {number(v['others'], 'other run')} is "
+            text = f"{label} is {value} throughout {self.files.stretch(v['first'], last)}, where none of its {number(v['others'], 'other run')} is "
             text += f"longer than {v['next']:,}"
             where = [{"sample": at, "file": self.files.of(at), "field": fact.at["field"]} for at in (v["first"], last)]
             fix = "find out whether these were labelled one by one; if not, label them again or leave them out"
@@ -175,8 +199,9 @@ def joined(runs: list[_Run]) -> list[_Run]:
     found = runs[:1]
     for run in runs[1:]:
         held = found[-1]
-        if held.of == run.of and held.next == run.first:
-            found[-1] = replace(held, rows=held.rows + run.rows, told=held.told or run.told)
+        if (held.of, held.split, held.next) == (run.of, run.split, run.first):
+            even = held.even & run.even
+            found[-1] = replace(held, rows=held.rows + run.rows, told=held.told or run.told, even=even)
         else:
             found.append(run)
     return found

@@ -286,7 +286,8 @@ def _of_calendar(parts: list[Any]) -> Any:
         sound = (year >= 1) & (year < 10_000) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
         sound &= np.all([part == np.floor(part) for part in parts[:3]], axis=0)
     months = np.where(sound, (year - 1970) * 12 + month - 1, 0).astype("M8[M]")
-    days = months.astype("M8[D]").astype(np.int64) + np.where(sound, day - 1, 0)
+    days = months.astype("M8[D]").astype(np.int64) + np.where(sound, day - 1, 0).astype(np.int64)
+    sound &= days.astype("M8[D]").astype("M8[M]") == months
     clock = sum((part * unit for part, unit in zip(parts[3:], (HOUR, 60.0, 1.0), strict=False)), np.zeros(len(year)))
     return np.where(sound, days * DAY + clock, np.nan)
 

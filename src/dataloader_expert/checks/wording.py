@@ -25,7 +25,7 @@ TWICE = re.compile(
 _TAGS = "html|body|head|div|span|p|br|script|table|tr|td|th|ul|ol|li|h[1-6]"
 _PAIRED = "[biu]|strong|em|font|center|blockquote|title|style"
 MARKUP = re.compile(
-    rf"<(?:/?(?:{_TAGS})\b[^<>]*|!doctype\b[^<>]*|!--|(?:a|img)\s[^<>]*(?:href|src)\s*=[^<>]*|/a"
+    rf"<(?:/?(?:{_TAGS})(?:(?=\s[^<>=]*=)[^<>]*|\s*/?)|!doctype\b[^<>]*|!--|(?:a|img)\s(?=[^<>]{{0,500}}?\b(?:href|src)\s*=)[^<>]*|/a"
     rf"|(?P<tag>{_PAIRED})(?:\s[^<>]*)?>[^<>]*</(?P=tag))>",
     re.I,
 )
@@ -80,7 +80,7 @@ KINDS = {
     "flat": "are code that has lost its indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
-    "page": "hold a whole web page, as a server sends in place of what is not there",
+    "page": "are whole web pages, such as a server's error page",
     "markup": "hold HTML",
     "placeholder": "stand for a text that is missing, such as [removed]",
     "template": "hold marks of a chat template, such as <|im_end|>, [INST] or ### Instruction:",
@@ -88,7 +88,7 @@ KINDS = {
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
-    "page": "fetch these anew",
+    "page": "download them again",
     "flat": "fetch them anew, without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to say them",
     "placeholder": "drop these samples: a model learns to say it",

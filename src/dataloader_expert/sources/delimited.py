@@ -103,7 +103,11 @@ class DelimitedText(Csv):
         named = splits_of_files([*rows, *(entry.path for entry in self.beside)])[len(rows) :]
         for entry, split in zip(self.beside, named, strict=True):
             tables = homes.get(_home(entry.path)) or (splits.get(split, []) if split is not None else [])
-            values = None if len(tables) != 1 else self._column(entry, self.first[tables[0]])
+            try:
+                values = None if len(tables) != 1 else self._column(entry, self.first[tables[0]])
+            except Unreadable as e:  # it is too large, or gone
+                self.problems.append(e)
+                continue
             if values is None:
                 text = (
                     "values that are no numbers" if len(tables) == 1 else "a column alone, beside no table or several"

@@ -173,7 +173,7 @@ def _counted(paths: Sequence[str], groups: Sequence[str | None]) -> bool:
     Dataset."""
     counts: dict[str, list[int]] = {}
     for path, group in zip(paths, groups, strict=True):
-        if group is not None and not group.isdigit():
+        if group is not None and not group.isdecimal():
             return False
         if group is not None:
             counts.setdefault(path.rpartition("/")[0], []).append(int(group))

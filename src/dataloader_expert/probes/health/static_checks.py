@@ -116,14 +116,16 @@ class _TooLarge(Exception):
     pass
 
 
-def _unpicklable(value: Any, into: _Counting, path: str = "dataset") -> str | None:
-    """The innermost attribute that cannot be pickled, where it is defined if it is a function, and why."""
+def _unpicklable(value: Any, into: _Counting, path: str = "dataset", of: tuple[Any, ...] = ()) -> str | None:
+    """The innermost attribute that cannot be pickled, where it is defined if it is a function, and why; ``of``: what holds it."""
     error = _fails(value, into)
     if error is None:
         return None
     for name, inner in list(getattr(value, "__dict__", {}).items())[:200]:
+        if any(inner is one for one in (*of, value)):
+            continue
         if _fails(inner, _Counting()) == error:  # what is of another kind is pickled by what holds it
-            return _unpicklable(inner, _Counting(), f"{path}.{name}")
+            return _unpicklable(inner, _Counting(), f"{path}.{name}", (*of, value))
     code = getattr(value, "__code__", None)
     at = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code is not None else ""
     return f"`{path}`{at} cannot be pickled: {error}"
@@ -263,8 +265,11 @@ def _sampler(loader: Any) -> dict[str, Any]:
     samplers = (loader.batch_sampler, loader.sampler)
     own = next((s for s in samplers if is_users(_home(getattr(type(s), "__iter__", None)))), samplers[-1])
     code = getattr(type(own).__iter__, "__code__", None)
-    at = f"{code.co_filename}:{code.co_firstlineno}" if code is not None and is_users(code.co_filename) else None
-    return {"sampler": type(own).__name__, "at": at}
+    users = code is not None and is_users(code.co_filename)
+    return {
+        "sampler": type(own).__name__,
+        "place": {"file": code.co_filename, "line": code.co_firstlineno} if code is not None and users else None,
+    }
 
 
 def _heeds_epochs(loader: Any, first: list[Any]) -> bool:

@@ -72,11 +72,6 @@ class BatchLook(Probe):
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
-        if self.ends:
-            tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
-            of = grown(served, tried, [*leaves, *further], [*sizes, *more])
-            growth = {name: how.to_json() for name, how in of.items()}
-            yield Fact(GROWTH, growth, evidence("sampled", "batch", seen=len(batches) + len(ends)))
         value = {
             "name": served.collate_name,
             "why": why(served),
@@ -98,6 +93,11 @@ class BatchLook(Probe):
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
             spread["far"] = [*dict.fromkeys((*found.largest[:1], *(i for i, _ in found.odd[:2]), *found.highest))]
         yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
+        if self.ends:  # last, as it reads samples again
+            tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
+            of = grown(served, tried, [*leaves, *further], [*sizes, *more])
+            growth = {name: how.to_json() for name, how in of.items()}
+            yield Fact(GROWTH, growth, evidence("sampled", "batch", seen=len(batches) + len(ends)))
 
 
 def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[Any], dict[str, Json] | None]:

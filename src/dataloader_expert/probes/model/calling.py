@@ -27,12 +27,12 @@ class Ran:
     seconds: float
 
 
-def ran(model: Any, way: Way, batch: Any) -> Ran:
+def ran(model: Any, way: Way, batch: Any, training: bool = False) -> Ran:
     out, error, begun = None, None, time.monotonic()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            out = called(model, way, batch)
+            out = called(model, way, batch, training)
         except Exception as e:  # the user's model may raise anything
             error = e
     return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
@@ -57,11 +57,11 @@ def given_to(model: Any, way: Way, batch: Any, *kinds: type) -> tuple[list[tuple
             hook.remove()
 
 
-def called(model: Any, way: Way, batch: Any) -> Any:
+def called(model: Any, way: Way, batch: Any, training: bool = False) -> Any:
     import torch
 
     adapt, _ = functions(way.code())
-    with torch.no_grad():
+    with torch.set_grad_enabled(training):
         given, named = adapt(batch)
         return model(*given, **named)
 

@@ -112,7 +112,7 @@ def _tried(served: Serving, indices: Iterable[int]) -> dict[str, tuple[tuple[str
 def _kind(whole: Any, alone: list[Any], axis: int) -> str | None:
     got, each = whole.shape[axis], [v.shape[axis] for v in alone]
     if got == max(each):
-        return MOST
+        return MOST if got != sum(each) else None  # the others have none of it
     if got != sum(each):
         return None
     return BATCH_DIMENSION if max(each) == 1 else ROWS

@@ -142,10 +142,14 @@ class _Trial:
         self.model.train()
         try:
             for way in (verdict.way, *others):
-                error = ran(self.model, way, self.few).error
-                if error is None:
-                    return replace(verdict, way=way)
-                said.append(error)
+                # some take no few samples, as pairs of them
+                for batch in (self.few, self.batch):
+                    error = ran(self.model, way, batch, training=True).error
+                    if error is None:
+                        return replace(verdict, way=way)
+                    said.append(error)
+                    if self.batch is self.few:
+                        break
                 if time.monotonic() > self.until:
                     break
         finally:

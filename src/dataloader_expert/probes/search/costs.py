@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,14 +69,18 @@ def measured(served: Serving, bench: Bench) -> Measured:
 def collating(served: Serving, samples: list[Any], size: int) -> float:
     """Seconds of collating a batch, the least of some calls: the first ones import, allocate and fill caches. Where fewer samples
     were kept, they stand in it again and again."""
+    size = min(size, len(served.dataset)) if hasattr(served.dataset, "__len__") else size
     batch = (samples * -(-size // len(samples)))[:size]
     took: list[float] = []
     while not took or (len(took) < CALLS and sum(took) < COLLATING_S):
+        given = [copy.copy(one) if isinstance(one, dict | list) else one for one in batch]  # which it may change
         begun = time.perf_counter()
-        with contextlib.suppress(Exception):  # what does not collate fails in the loader itself, and is reported there
-            served.collate(batch)
+        try:
+            served.collate(given)
+        except Exception:  # what does not collate fails in the loader itself, and is reported there
+            break
         took.append(time.perf_counter() - begun)
-    return min(took)
+    return min(took, default=0.0)
 
 
 def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:

@@ -23,6 +23,8 @@ FEWEST = 3
 _AGAIN = re.compile(r"(?<=\.\w{3})#\d+\Z|(?<=\.\w{4})#\d+\Z")
 ABOVE = 2
 """Lines above the first row."""
+TRIED = 20
+"""How many of many texts are read before all are."""
 LONGEST = 1 << 20
 """Characters of the longest line: longer ones are none of a table."""
 
@@ -67,8 +69,11 @@ def together(listing: Listing, texts: list[Entry], below: Callable[[str], Names]
     made: dict[str, Bare] = {}
     for entries in alike.values():
         with contextlib.suppress(*ODD):
-            read = [_text(listing, e, below(f"{folder_of(e.path)}/")) for e in entries if len(entries) > 1]
-            found = bare_rows(read) if read else None
+            few = [_text(listing, e, below(f"{folder_of(e.path)}/")) for e in entries[:TRIED] if len(entries) > 1]
+            if not few or bare_rows(few) is None:
+                continue  # before all of them are read
+            read = [*few, *(_text(listing, e, below(f"{folder_of(e.path)}/")) for e in entries[TRIED:])]
+            found = bare_rows(read)
             if found is not None:
                 made |= {e.path: (rows, found[1]) for e, rows in zip(entries, found[0], strict=True)}
     return made

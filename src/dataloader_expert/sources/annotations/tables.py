@@ -93,7 +93,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
-    own = [e for e in texts if e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
+    own = [e for e in texts if 0 < e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
     alone = together(listing, own, lambda folder: named.below(folder, None))
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     by_split: dict[str, dict[str, None]] = {}

@@ -96,8 +96,8 @@ def of_another_size(facts: Facts) -> Iterator[Finding]:
     only = None if model is None else model.value["only"]
     if model is None or only is None or not trained or not trained % only:
         return
-    text = f"the model takes batches of {only} alone, and {trained} training samples leave a last batch of {trained % only}"
-    fix = "drop_last=True, also to evaluate; or make the model's states as large as the batch that it is given"
+    text = f"the model only accepts batches of exactly {only}, and {trained} training samples leave a last batch of {trained % only}"
+    fix = "drop_last=True, also for evaluation; or make the model's states as large as the batch that it is given"
     yield finding("last-batch-breaks-model", "error", text, model, fix)
 
 
