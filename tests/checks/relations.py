@@ -39,11 +39,11 @@ def exchanged(rows: Any, one: list[str], other: list[str]) -> Data:
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
 
 
-def named(rows: Any, among: int = 8, n: int = 4 * N) -> Data:
-    """A number and a name of one of eight things; in these rows the name of another, of as many things as are among the odd ones."""
-    numbers = np.array([i % 8 for i in range(n)])
-    odd = {i for i in rows if i % 8 < among}
-    names = [f"thing {(k + 3) % 8 if i in odd else k}" for i, k in enumerate(numbers.tolist())]
+def named(rows: Any, among: int = 8, n: int = 4 * N, things: int = 8) -> Data:
+    """A number and a name of one of some things; in these rows the name of another, of as many things as are among the odd ones."""
+    numbers = np.array([i % things for i in range(n)])
+    odd = {i for i in rows if i % things < among}
+    names = [f"thing {(k + 3) % things if i in odd else k}" for i, k in enumerate(numbers.tolist())]
     return Data(
         {"number": numbers, "name": names, "x": np.tile(UP, 4)[:n]}, kinds={"number": "category", "name": "category"}
     )
@@ -196,6 +196,7 @@ SILENT: dict[str, dict[str, Data]] = {
         "from one": chosen([1 + i % 4 for i in range(60)]),
     },
     "dependencies": {
+        "what mostly goes together, in four of a hundred rows": named([7, 22, 37, 61], n=198),
         "a number and a name that agree": named(range(0)),
         "columns of their own": named(range(0, 4 * N, 2)),
         "towns of one name": named(range(0, 60), among=3),
@@ -343,8 +344,8 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     },
     "dependencies": {
         "names of other numbers in three rows": (named([7, 300, 801]), "columns-contradict", "warning"),
-        "in three rows of few": (named([7, 30, 81], n=198), "columns-contradict", "warning"),
-        "one name for three other numbers": (named([7, 22, 37], n=198), "columns-contradict", "warning"),
+        "in three rows of few": (named([7, 30, 81], n=240, things=12), "columns-contradict", "warning"),
+        "one name for three other numbers": (named([7, 30, 65], n=240, things=12), "columns-contradict", "warning"),
     },
     "preference_pairs": {
         "two of other questions": (preferred([7, 90]), "prompts-differ", "warning"),

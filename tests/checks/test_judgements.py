@@ -352,14 +352,17 @@ def runs_of(label: Any, **more: Any) -> Data:
     return Data({**more, "x": np.arange(len(label)) * 7919 % 1009 / 7, "label": label}, "label")
 
 
-def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False) -> Data:
-    """Pictures of six bands of two kinds of ground, the first of which have their bands in reversed order."""
+GROUND = [[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]]
+FALLING = [*[[800, 1000, 1300, 1700, 2100, 2500]] * 9, [2500, 2000, 1400, 900, 700, 400]]
+
+
+def bands(reversed_: int = 0, last: bool = False, mirrored: bool = False, kinds: Any = GROUND) -> Data:
+    """Pictures of six bands of some kinds of ground, the first of which have their bands in reversed order."""
     draw = np.random.default_rng(12)
-    ground = np.array([[300, 900, 500, 2400, 1800, 80], [1200, 700, 200, 300, 90, 1500]], float)
+    ground = np.array(kinds, float)
     ground = np.maximum(ground, ground[:, ::-1]) if mirrored else ground
-    x = ground[np.arange(120) % 2, :, None, None] * draw.uniform(0.8, 1.2, (120, 1, 1, 1)) + draw.normal(
-        0, 30, (120, 6, 8, 8)
-    )
+    which = np.arange(120) % len(ground)
+    x = ground[which, :, None, None] * draw.uniform(0.8, 1.2, (120, 1, 1, 1)) + draw.normal(0, 30, (120, 6, 8, 8))
     x[:reversed_] = x[:reversed_, ::-1]
     return Data({"x": np.moveaxis(x, 1, 3).copy() if last else x}, kinds={"x": "array"})
 
@@ -417,9 +420,18 @@ SILENT = {
         "one in reversed order, which may be of a third kind": bands(reversed_=1),
         "as many in either order": bands(reversed_=60),
         "channels without a profile": Data({"x": rng.normal(size=(60, 6, 8, 8))}, kinds={"x": "array"}),
+        "ground whose bands rise beside water whose bands fall": bands(kinds=FALLING),
         "bands that are the same from either end": bands(mirrored=True, reversed_=5),
     },
     "label_runs": {
+        "one class in training, several in the test": runs_of(
+            np.r_[np.zeros(300, int), RARE], split=["train"] * 300 + ["test"] * 400
+        ),
+        "one class in training, by files": Data(
+            {"x": np.arange(700) * 7919 % 1009 / 7, "label": np.r_[np.zeros(300, int), RARE]},
+            "label",
+            ["train"] * 300 + ["test"] * 400,
+        ),
         "classes by chance": runs_of(RARE),
         "rows that are sorted by class": runs_of(np.sort(RARE)),
         "two parts that are sorted by class": runs_of(np.r_[np.sort(RARE), np.sort(RARE[:60])]),

@@ -39,6 +39,18 @@ def hourly(drop: range = range(0), renamed: range = range(0)) -> dict[str, str]:
     return {code: f.message for code, f in judged("series", Data(columns, kinds={"station": "category"})).items()}
 
 
+def test_days_that_are_in_no_calendar_are_none() -> None:
+    """A climate model's year of 360 days: its 30th of February is no 2nd of March."""
+    days = [(month, day) for month in range(1, 13) for day in range(1, 31)]
+    columns = {
+        "year": np.full(360, 2001),
+        "month": np.array([m for m, _ in days]),
+        "day": np.array([d for _, d in days]),
+    }
+    found = judged("series", Data(columns | {"x": np.arange(360) * 7919 % 1009 / 7}))
+    assert "duplicate-keys" not in found
+
+
 def test_the_parts_of_a_time_make_one() -> None:
     """Our promise: hours that a station lacks, and rows under the name of another, are seen without a column of times."""
     assert hourly() == {}

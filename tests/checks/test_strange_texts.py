@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.checks.wording import TWICE, kinds_of
+from dataloader_expert.checks.wording import MARKUP, TWICE, kinds_of
 from tests.checks.looking import Data, judged
 
 SOUND = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(200)]
@@ -19,6 +19,22 @@ def wrong(text: str) -> str:
 @pytest.mark.parametrize("letter", [*"äöüßñçéÉÜÄ€…“→≤✓★°£あ😀", "\u2013", "привет"])
 def test_what_was_decoded_wrongly_is_found(letter: str) -> None:
     assert TWICE.search(f"a {wrong(letter)} b")
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("where i <p and j> q holds", False),
+        ("<p>one", True),
+        ("a<br/>b", True),
+        ('<td class="x">1', True),
+        ('see <a rel="me" href="x">this', True),
+        ("<a " + "href=" * 20_000, False),  # in no time
+        ("<p " + "=" * 100_000, False),
+    ],
+)
+def test_tags_are_told_from_comparisons(text: str, marked: bool) -> None:
+    assert (MARKUP.search(text) is not None) is marked
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,12 @@ from torch.utils.data import DataLoader, Dataset
 
 class Scales:
     def __init__(self, by):
-        self.by = by
+        self.by, *self.owners = by if isinstance(by, tuple) else (by,)
+        self.owner = self.owners[0] if self.owners else None
 
 class Samples(Dataset):
     def __init__(self):
-        self.scales = Scales({held})
+        self.scales = Scales(({held}))
 
     def __len__(self):
         return 8
@@ -43,9 +44,10 @@ def make():
     [
         ("2", None),
         ("multiprocessing.get_context('spawn').Lock()", None),
-        ("lambda x: 2 * x", "`dataset.scales.by` (pipeline.py:12) cannot be pickled"),
+        ("lambda x: 2 * x", "`dataset.scales.by` (pipeline.py:13) cannot be pickled"),
         ("threading.Lock()", "`dataset.scales.by` cannot be pickled"),
         ("multiprocessing.get_context('fork').Value('i', 0)", "A SemLock created in a fork context"),
+        ("threading.Lock(), self", "`dataset.scales.by` cannot be pickled"),
     ],
 )
 def test_what_cannot_be_sent_is_named(tmp_path: Path, held: str, told: str | None) -> None:

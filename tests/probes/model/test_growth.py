@@ -105,6 +105,12 @@ def test_tokens_of_a_large_vocabulary_are_no_places() -> None:
     assert growth_of([torch.ones(12)] * 15, masked)["ids"].places is None
 
 
+def test_samples_without_rows_do_not_make_rows_constant() -> None:
+    """Our promise: of boxes of three images, two of which have none, nothing is said of how they grow with the batch."""
+    samples = [torch.ones(n, 4) for n in (7, 0, 0)]
+    assert growth_of(samples, lambda s: {"boxes": torch.cat(s)})["boxes"].shape[0] is None
+
+
 def test_what_nothing_tells_is_not_known() -> None:
     """Of batches that a dataset makes itself, all of one size, none can be made smaller."""
     batches = [{"y": torch.zeros(SIZE), "x": torch.rand(4 * SIZE, 2)} for _ in range(3)]

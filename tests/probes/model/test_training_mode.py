@@ -65,6 +65,23 @@ def test_targets_that_only_training_needs_are_told() -> None:
     assert "targets should not be none" in verdict.misfits[0].says
 
 
+class Pairs(nn.Linear):
+    """Of neighbouring samples, as a contrastive loss takes them; with a penalty on gradients in training."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        out = super().forward(x)
+        if self.training:
+            x = x.requires_grad_()
+            torch.autograd.grad(super().forward(x).sum(), x)
+            out.view(-1, 2, 3)
+        return out
+
+
+def test_what_training_needs_of_a_batch_is_there() -> None:
+    """Our promise: gradients, and a whole batch for a model that takes no few of its samples."""
+    assert judged(Pairs(4, 3), (torch.rand(16, 4), torch.arange(16) % 3), None).accepted
+
+
 class Norm(nn.Sequential):
     def __init__(self) -> None:
         super().__init__(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(), nn.Linear(8, 3))

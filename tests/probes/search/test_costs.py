@@ -28,8 +28,29 @@ class Collates:
 def test_the_first_call_of_a_collate_function_does_not_count() -> None:
     """Our promise: whole batches are collated, however few samples were kept, and more than once if they are quick."""
     collate = Collates()
-    served = Serving([1] * 8, collate, "yours", LoaderPlan(batch_size=100), False, "a test")
+    served = Serving([1] * 200, collate, "yours", LoaderPlan(batch_size=100), False, "a test")
     seconds = collating(served, [1, 2, 3], 100)
     assert set(collate.given) == {100}
     assert len(collate.given) > 1
     assert seconds < 0.1
+
+
+def test_a_collate_function_may_change_its_samples() -> None:
+    """Our promise: each call gets samples as the dataset gives them; what raises is no time, and no batch is larger than the data."""
+    given: list[int] = []
+
+    def pops(samples: list[dict[str, Any]]) -> Any:
+        given.append(len(samples))
+        time.sleep(0.002)
+        return [sample.pop("y") for sample in samples]
+
+    served = Serving([1] * 8, pops, "yours", LoaderPlan(batch_size=100), False, "a test")
+    assert collating(served, [{"y": 1}, {"y": 2}], 100) >= 0.002
+    assert set(given) == {8}
+
+
+def test_what_does_not_collate_takes_no_time() -> None:
+    def refuses(samples: list[Any]) -> Any:
+        raise ValueError(samples)
+
+    assert collating(Serving([1] * 8, refuses, "yours", LoaderPlan(batch_size=4), False, "a test"), [1], 4) == 0.0
