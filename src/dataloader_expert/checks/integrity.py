@@ -290,6 +290,8 @@ class Integrity(Check):
                     sizes.append(size)
 
     def _shape(self, name: str, shape: str, n: int, block: Block, i: int = 0) -> None:
+        if not n:
+            return  # a unit none of whose rows could be read
         counts = self.shapes.setdefault(name, {})
         counts[shape] = counts.get(shape, 0) + n
         if len(counts) < 1000:

@@ -144,7 +144,7 @@ class Structure(Check):
 
         whole = self.whole if self.content else self.columns
         features = whole.matrix()[0]
-        if len(features):
+        if whole.n:  # of no sample nothing is known
             yield Fact(DIVERSITY_RANK, effective_rank(features), self.evidence(n=whole.n))
         products, names = self.columns, self.scalars
         if len(names) < 2 and self.components:

@@ -487,7 +487,8 @@ def _records(rows: list[tuple[Any, ...]], blocks: list[Block], others: list[Fiel
     """The texts of rows once for each of the other values that they come with: rows that are the same throughout are copies, and
     texts that come again in records of their own, such as the first moves of a game, recur by nature."""
     values = [list(map(str, _values(blocks, f.name)[: len(rows)])) for f in others]
-    return [row for row, *_ in dict.fromkeys(zip(rows, *values, strict=True))]
+    plain = (one for one in zip(rows, *values, strict=True) if all(isinstance(text, str) for text in one[0]))
+    return [row for row, *_ in dict.fromkeys(plain)]
 
 
 def _are_titles(values: list[Any]) -> bool:
