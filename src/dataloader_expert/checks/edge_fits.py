@@ -15,6 +15,19 @@ NEAR = 3
 Flips = tuple[int, ...]
 
 
+def evened(small: Any) -> Any:
+    """Gray pictures, [n, side, side], each from its darkest to its brightest, uint8; whatever their scale, and black where they have no
+    number."""
+    import numpy as np
+
+    known = np.nan_to_num(small.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = (
+        (known.reshape(len(known), -1).min(1), known.reshape(len(known), -1).max(1)) if len(known) else (known, known)
+    )
+    spread = np.maximum(high - low, 1e-9)
+    return ((known - low.reshape(-1, 1, 1)) / spread.reshape(-1, 1, 1) * 255).astype(np.uint8)
+
+
 def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -> Any:
     """How well masks fit as they are, in each other way, and how well the masks of the samples beside fit their own images.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.edge_fits import ONE_SCENE, fits
+from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -83,7 +83,7 @@ class MisplacedMasks(Check):
             at = [i for i, mask in enumerate(small) if mask is not None]
             if not at:
                 continue
-            gray = looks(block, self.image).small if gray is None else gray
+            gray = evened(looks(block, self.image).small) if gray is None else gray
             masks, index = np.stack([small[i] for i in at]), np.array([block.index(i) for i in at])
             self.parts[name].append(
                 (index, fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS]))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.edge_fits import ONE_SCENE, fits
+from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.placed_boxes import Placed
 from dataloader_expert.checks.places import Files
@@ -51,7 +51,7 @@ class MovedBoxes(Check):
         if picture not in block.columns or block.index(0) >= MOST:
             return
         self.placed.see(block)
-        gray = looks(block, picture).small.clip(0, 255).astype(np.uint8)
+        gray = evened(looks(block, picture).small)
         self.parts.append((np.array([block.index(i) for i in range(len(gray))]), gray))
 
     def merge(self, other: Check) -> None:
