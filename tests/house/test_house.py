@@ -7,7 +7,8 @@ Ground files, which any member of a family may import:
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares), plain (readers handed over).
 - checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
   alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways),
-  binned (counts in bins), features (of a matrix), units (conversions).
+  binned (counts in bins), features (of a matrix), units (conversions), placed_boxes (boxes with their images), edge_fits (how
+  masks and boxes fit images), stretches (of rows).
 
 A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
 """
@@ -59,6 +60,9 @@ GROUND = {
         "alignment",
         "drawn",
         "places",
+        "placed_boxes",
+        "edge_fits",
+        "stretches",
         "alike",
         "binned",
         "frequent",

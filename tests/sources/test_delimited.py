@@ -106,7 +106,7 @@ def test_matrices_of_the_same_rows_are_fields_and_names_are_notes(tmp_path: Path
     source = opened(tmp_path)
     assert (source.format, source.samples, source.label) == ("delimited", 130, "y")
     assert {f.name: f.shape for f in source.fields}["total_acc_y"] == (16,)
-    assert np.allclose(np.stack(column(source, "total_acc_y")), np.concatenate([signals["test"], signals["train"]]))  # type: ignore[arg-type]
+    assert np.allclose(np.stack(column(source, "total_acc_y")), np.concatenate([signals["test"], signals["train"]]))  # type: ignore[arg-type]  # arrays
     assert {(p.code, getattr(p, "what", "")) for p in source.problems} == {("foreign-file", "note")}
     assert len(source.problems) == 3
 

@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.places import Files, Places
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -105,10 +105,8 @@ class MisplacedMasks(Check):
             index = np.concatenate([index for index, _ in parts])
             fit = np.concatenate([fit for _, fit in parts], 1)
             for way, found in misplaced(fit):
-                places = Places()
-                for sample in np.sort(index[found]).tolist():
-                    places.at(name, sample, self.files.of(sample) or "", name)
-                value = {"way": way, "count": int(found.sum()), "of": len(index), "where": places.of(name)}
+                where = self.files.places(np.sort(index[found]).tolist(), name)
+                value = {"way": way, "count": int(found.sum()), "of": len(index), "where": where}
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

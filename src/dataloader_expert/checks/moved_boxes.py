@@ -14,6 +14,7 @@ from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.placed_boxes import Placed
 from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.stretches import highest
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -124,15 +125,13 @@ def moved(fit: Any) -> tuple[int, int, int] | None:
         spread = 1.4826 * float(np.median(np.abs(gain[known] - usual)))
         if spread <= 0 or -usual < TELLS * spread:
             continue
-        sums = np.concatenate([[0], np.cumsum(np.clip(gain[known], usual - 3 * spread, 3 * spread - usual))])
-        lowest = np.minimum.accumulate(sums)
-        end = int(np.argmax(sums - lowest))
-        start = int(np.argmin(sums[: end + 1]))
-        rows = end - start
+        kept = np.clip(gain[known], usual - 3 * spread, 3 * spread - usual)
+        start, end = highest(kept)
+        rows, total = end - start, float(kept[start:end].sum())
         if rows < SHORTEST or rows > len(known) / 2:
             continue
-        sure = (sums[end] - sums[start] - rows * usual) / (spread * rows**0.5)
-        if sure >= SURE and (sums[end] - sums[start]) >= -usual * rows / 2 and (best is None or sure > best[0]):
+        sure = (total - rows * usual) / (spread * rows**0.5)
+        if sure >= SURE and total >= -usual * rows / 2 and (best is None or sure > best[0]):
             best = sure, (int(known[start]), int(known[end - 1]), by)
     return None if best is None else best[1]
 

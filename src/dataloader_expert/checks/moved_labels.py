@@ -19,6 +19,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import content_fields, vectors
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, texts_of
+from dataloader_expert.checks.stretches import highest
 from dataloader_expert.checks.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -212,15 +213,6 @@ def telling(own: Any, label: Any) -> bool:
 
     usual = float(np.bincount(label).max()) / len(label)
     return bool(own.mean() >= usual + TELLING * (1 - usual))
-
-
-def highest(gain: Any) -> tuple[int, int]:
-    """The run of the largest sum: its first row, and the one behind its last."""
-    import numpy as np
-
-    sums = np.concatenate([[0], np.cumsum(gain)])
-    end = int(np.argmax(sums - np.minimum.accumulate(sums)))
-    return int(np.argmin(sums[: end + 1])), end
 
 
 def stretch(own: Any, other: Any, label: Any) -> tuple[float, int, int] | None:

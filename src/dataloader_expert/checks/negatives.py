@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import looks, pooled
-from dataloader_expert.checks.places import Files, Places
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -71,10 +71,8 @@ class Negatives(Check):
             small = np.concatenate([small for _, small in parts])
             order = np.argsort(samples)
             found = negatives(small[order].astype(np.float32))
-            places = Places()
-            for sample in samples[order][found].tolist():
-                places.at(name, sample, self.files.of(sample) or "", name)
-            value = {"count": int(found.sum()), "of": len(samples), "where": places.of(name)}
+            where = self.files.places(samples[order][found].tolist(), name)
+            value = {"count": int(found.sum()), "of": len(samples), "where": where}
             yield Fact(NEGATIVES, value, self.evidence(n=len(samples)), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -85,6 +85,13 @@ class Files:
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
 
+    def places(self, samples: Iterable[int], field: str) -> list[dict[str, Json]]:
+        """Some of these samples, which come in order, with their files."""
+        kept = Places()
+        for sample in samples:
+            kept.at(field, sample, self.of(sample) or "", field)
+        return kept.of(field)
+
     def stretch(self, first: int, last: int) -> str:
         """Words for the samples from the first to about the last, by their files where these say more than the numbers do."""
         told, a, b = f"samples {first:,} to about {last:,}", self.of(first), self.of(last)

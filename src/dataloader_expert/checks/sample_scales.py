@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Files, Places
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -92,11 +92,9 @@ class SampleScales(Check):
             if found is None:
                 continue
             odd, unit, times = found
-            places = Places()
             index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
-            for sample in index[odd].tolist():
-                places.at("odd", sample, self.files.of(sample) or "", name)
-            value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": places.of("odd")}
+            where = self.files.places(index[odd].tolist(), name)
+            value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": where}
             yield Fact(ODD_SCALES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

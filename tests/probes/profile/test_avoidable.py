@@ -41,7 +41,7 @@ def copies(i):
     return copy.deepcopy(CONFIG)
 
 PATTERNS = [f"(a|b{i})+c" for i in range(700)]  # more than `re` keeps
-PICKLED = pickle.dumps(X.tolist() * 100)
+PICKLED = pickle.dumps(X.tolist() * 100)  # our own, as users do
 
 def compiles(i):
     return [re.sub(pattern, "", "abc") for pattern in PATTERNS]

@@ -153,7 +153,7 @@ class _Trial:
                 if time.monotonic() > self.until:
                     break
         finally:
-            self.model.eval()
+            self.model.eval()  # as the calls before and after it are; the model was made for this check alone
         error = next((e for e in said if OF_TARGET.search(str(e))), said[0])
         of_labels = OF_TARGET.search(str(error)) is not None
         code = "label-out-of-range" if of_labels else "model-raises"

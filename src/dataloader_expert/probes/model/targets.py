@@ -56,7 +56,7 @@ def suits(way: Way, out: Any, batch: Any) -> bool:
         return True
     try:
         y: Any = evaluated(way.aim, batch)
-    except Exception:  # as above
+    except Exception:  # it names what the batch does not hold: calls tell
         return True
     main = main_output(out, way.aim)
     return main is None or not hasattr(y, "ndim") or bool(main.ndim <= y.ndim + 1)

@@ -81,7 +81,7 @@ COMPILED = {
     "gc.collect": "collects",
     "_sqlite3.connect": "connects",
     "orjson.loads": "parses",
-    "_pickle.load": "unpickles",
+    "_pickle.load": "unpickles",  # looked for on the user's lines: nothing is unpickled here
     "_pickle.loads": "unpickles",
     "torch.tensor": "converts",
     "_hashlib.openssl_md5": "hashes",
