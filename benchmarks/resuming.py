@@ -39,13 +39,15 @@ def outcomes(cases: list[Case]) -> list[Outcome]:
 
 
 def shared_out(ranks: Outcome, single: Outcome) -> bool:
-    """Whether ranks together delivered the single process's epochs, and again only what makes the last round whole."""
+    """Whether ranks together delivered the single process's epochs, and again only what makes the last round whole: the first
+    sample, or the ranks' own first batch."""
     first = 1 if ranks.case.name in (JASPER, *ENGINE) or not gives_batches(MAKERS[ranks.case.name]([0, 1], 0)) else None
     for epoch in range(EPOCHS):
         whole = [ids for e, ids in single.alone[0] if e == epoch]
+        begun = next(ids for e, ids in ranks.alone[0] if e == epoch)
         together = Counter(i for rank in ranks.alone for e, ids in rank if e == epoch for i in ids)
         again = together - Counter(i for ids in whole for i in ids)
-        if again not in (Counter(), Counter(whole[0][:first])):
+        if again not in (Counter(), Counter(begun[:first])):
             return False
         if together.total() - again.total() != sum(map(len, whole)):
             return False

@@ -11,9 +11,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import BY_KIND, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, digest_of, numbers_of
 from dataloader_expert.facts import Fact
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import TIME_WORDS, words
 
 KEPT, CELLS, MOST_KINDS, MOST_NAMES, MOST_FIELDS = 20_000, 2_000_000, 20, 1_000, 200
@@ -34,9 +34,9 @@ class AbsentByKind(Check):
         self.numbers = [f.name for f in plain if f.kind == "number" and not set(words(f.name)) & TIME_WORDS]
         named = [f.name for f in plain if f.kind in ("category", "boolean")] + self.numbers
         named += [f.name for f in context.fields if f.name == context.label and not f.shape]
-        self.numeric = {f.name for f in context.fields if f.dtype.startswith(("int", "uint", "float"))}
-        self.kinds = {name: Named(MOST_NAMES) for name in named}
-        """Not what says where or when a sample is from; the label last."""
+        numeric = {f.name for f in context.fields if f.dtype.startswith(("int", "uint", "float"))} | set(self.numbers)
+        self.kinds = {name: None if name in numeric else Named(MOST_NAMES) for name in named}
+        """Not what says where or when a sample is from, the label last; of texts what they are called."""
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
 
     def applies(self) -> bool:
@@ -56,18 +56,16 @@ class AbsentByKind(Check):
             kept[f"absent {name}"] = np.full(len(rows), column is None) if nulls is None else nulls[rows]
         for name, named in self.kinds.items():
             column = block.columns.get(name)
-            if name in self.numbers:
-                kept[f"number {name}"] = numbers_of(column, rows)
-            texts = _numerals(column, rows) if name in self.numeric else texts_of(column, rows, 80)
-            kept[f"kind {name}"] = named.digests(texts)
+            kept[f"kind {name}"] = numbers_of(column, rows) if named is None else named.of(column, rows)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, AbsentByKind)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
-        for name, named in other.kinds.items():
-            self.kinds[name].merge(named)
+        for mine, theirs in zip(self.kinds.values(), other.kinds.values(), strict=True):
+            if mine is not None and theirs is not None:
+                mine.merge(theirs)
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:
@@ -95,15 +93,16 @@ class AbsentByKind(Check):
         import numpy as np
 
         for name, named in self.kinds.items():
-            values, whose = np.unique(rows[f"kind {name}"], return_inverse=True)
-            if not named.many and len(values) <= MOST_KINDS:
-                called = [named.texts.get(int(value), "") for value in values]
-                yield name, rows[f"kind {name}"] != digest_of(""), whose, called
-        for name in self.numbers:
-            if set_apart(rows[f"number {name}"]):
+            own = rows[f"kind {name}"]
+            values, whose = np.unique(own, return_inverse=True)
+            if (named is not None and named.many) or len(values) > MOST_KINDS:
                 continue
-            digests = rows[f"kind {name}"]
-            yield name, digests != digest_of(""), (digests != digest_of("0")).astype(int), ["0", "all but 0"]
+            called = [f"{v:.12g}" for v in values] if named is None else [named.texts.get(int(v), "") for v in values]
+            yield name, own == own if named is None else own != digest_of(""), whose, called
+        for name in self.numbers:
+            own = rows[f"kind {name}"]
+            if not set_apart(own):
+                yield name, own == own, (own != 0).astype(int), ["0", "all but 0"]
 
 
 def set_apart(numbers: Any) -> bool:
@@ -112,11 +111,6 @@ def set_apart(numbers: Any) -> bool:
 
     others = numbers[np.isfinite(numbers) & (numbers != 0)]
     return len(others) > 0 and np.abs(others).min() > APART * np.ptp(others)
-
-
-def _numerals(column: Column | None, rows: Any) -> list[str]:
-    """Numbers as texts, the same whether a block holds them as whole ones or not; empty for a missing one."""
-    return ["" if value != value else f"{value:.12g}" for value in (numbers_of(column, rows) + 0.0).tolist()]
 
 
 def _decided(absent: Any, whose: Any, kinds: int) -> list[int] | None:

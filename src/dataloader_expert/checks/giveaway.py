@@ -16,7 +16,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.encodings import encoding_of
 from dataloader_expert.checks.fingerprint import digest64, mix
-from dataloader_expert.checks.rows_kept import texts_of
+from dataloader_expert.checks.rows_kept import NAME, texts_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -76,8 +76,6 @@ READ, MOST_READ, MOST_NAMES = 64, 5_000, 1_000
 """Words of a text, texts, and names of classes that are looked at."""
 FEW_WORDS = 3
 """A text of no more words is said by its first or last one, as "thanks" is: that word gives nothing away."""
-NAME = 80
-"""Characters of a value that are told."""
 SHORT_NAME = 3
 """Names of classes with fewer letters occur in any text."""
 LABEL = "label"

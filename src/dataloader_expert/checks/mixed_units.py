@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
-from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, in_order, numbers_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, at_of, digests_of, files_of, in_order, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
     GROUPS,
@@ -75,8 +75,6 @@ class MixedUnits(Check):
         return bool(self.numbers or self.channels)
 
     def see(self, block: Block) -> None:
-        import numpy as np
-
         self.seen += block.samples
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
@@ -85,12 +83,10 @@ class MixedUnits(Check):
         for channels in self.channels:
             kept |= _of_channels(channels, block, rows)
         for name in self.groups:
-            kept[f"group {name}"] = self.called[name].digests(texts_of(block.columns.get(name), rows, 80))
-        kept[f"group {FILE}"] = self.called[FILE].digests([block.file(int(i)) for i in rows])
+            kept[f"group {name}"] = self.called[name].of(block.columns.get(name), rows)
+        kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
         for name in self.kinds:
-            kept[f"kind {name}"] = np.array(
-                [digest_of(t) for t in texts_of(block.columns.get(name), rows, 80)], np.uint64
-            )
+            kept[f"kind {name}"] = digests_of(block.columns.get(name), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import content_fields, vectors
 from dataloader_expert.checks.places import Files
-from dataloader_expert.checks.rows_kept import Named, digest_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.stretches import highest
 from dataloader_expert.checks.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, finding
@@ -86,8 +86,8 @@ class MovedLabels(Check):
             x = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
         else:
             x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
-        told = ["" if text == "None" else text for text in texts_of(label, rows)]
-        codes = self.labels.digests(told)
+        texts, whose = distinct(label, rows)
+        codes = self.labels.coded(["" if text == "None" else text for text in texts], whose)
         self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
 
     def merge(self, other: Check) -> None:

@@ -57,10 +57,10 @@ class NoisyGroups(Check):
         if not len(rows) or self.labels.many:
             return
         kept = {
-            f"group {name}": named.digests(texts_of(block.columns.get(name), rows, 80))
+            f"group {name}": named.of(block.columns.get(name), rows)
             for name, named in self.groups.items()
         }
-        kept["label"] = self.labels.digests(texts_of(block.columns.get(self.context.label or ""), rows, 80))
+        kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         kept["cells"] = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text or ""), rows)])
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 

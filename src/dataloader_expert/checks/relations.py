@@ -90,8 +90,8 @@ class Relations(Check):
         self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
         """Fields that hold times, or texts that may be times."""
         texts = [f.name for f in plain if f.dtype == "str"]
-        self.groups = {name: Named(MOST_VALUES) for name in texts[:MOST]}
         self.named = texts[:MOST] if self.context.several_splits else []
+        self.groups = {name: Named(MOST_VALUES, whole=bool(self.named)) for name in texts[:MOST]}
         self.splits = Named(MOST_VALUES)
         width = len(self.kept) + len(self.times) + 2 * len(self.groups) + 3
         self.drawn = Drawn(min(KEPT, CELLS // width))
@@ -107,8 +107,8 @@ class Relations(Check):
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
         kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
         for name, named in self.groups.items():
-            kept[f"group {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
-        kept["split"] = self.splits.digests(split_of(self.context, block, rows))
+            kept[f"group {name}"] = named.of(block.columns.get(name), rows)
+        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

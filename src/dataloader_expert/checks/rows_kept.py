@@ -13,6 +13,8 @@ from dataloader_expert.sources.times import is_time, read_time
 
 LONGEST_TIME, READ = 40, 8
 """Characters of a text that may be a time, and texts of a block that tell whether they are times."""
+NAME = 80
+"""Characters of a text by which it is told from others as a name."""
 
 
 def numbers_of(column: Column | None, rows: Any) -> Any:
@@ -57,21 +59,70 @@ def digest_of(text: str) -> int:
     return digest64(text.encode("utf-8", "surrogatepass"))
 
 
-class Named:
-    """Texts by their digests, as long as there are few enough to be the values of a category."""
+def distinct(column: Column | None, rows: Any, most: int | None = None) -> tuple[list[str], Any]:
+    """The different values of these rows as :func:`texts_of` has them, and which one each row has; values that occur often are made
+    texts once."""
+    import numpy as np
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    if column is None:
+        return [""], np.zeros(len(rows), np.int64)
+    values: Any = column.values
+    if column.coded is not None:
+        used, codes = np.unique(column.coded[0][rows], return_inverse=True)
+        values = [column.coded[1][k] for k in used.tolist()]
+    elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+        values, codes = np.unique(values[rows], return_inverse=True)
+    else:
+        return numbered(texts_of(column, rows, most))
+    texts = [str(value)[:most] for value in values]
+    if column.nulls is not None:
+        texts, codes = [*texts, ""], np.where(column.nulls[rows], len(texts), codes)
+    return texts, codes
+
+
+def numbered(texts: list[str]) -> tuple[list[str], Any]:
+    """The different ones among these texts, and which one each is, int64."""
+    import numpy as np
+
+    places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    return list(places), np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+
+
+def digests_of(column: Column | None, rows: Any) -> Any:
+    """A digest of each value as text, uint64 [rows]."""
+    import numpy as np
+
+    texts, codes = distinct(column, rows, NAME)
+    return np.array([digest_of(text) for text in texts], np.uint64)[codes]
+
+
+class Named:
+    """The values of a field as texts by their digests, as long as they are few enough to be those of a category.
+
+    ``whole``: digests are wanted of more values too.
+    """
+
+    def __init__(self, most: int, whole: bool = False) -> None:
+        self.most, self.whole = most, whole
         self.texts: dict[int, str] = {}
         self.many = False
 
-    def digests(self, texts: list[str]) -> Any:
-        """One uint64 for each text."""
+    def of(self, column: Column | None, rows: Any) -> Any:
+        """One uint64 for the value of each of these rows; zeros once there are too many, unless they are wanted."""
         import numpy as np
 
-        known = {text: digest_of(text) for text in set(texts)}
-        self._note({digest: text for text, digest in known.items()})
-        return np.array([known[text] for text in texts], np.uint64)
+        if self.many and not self.whole:
+            return np.zeros(len(rows), np.uint64)
+        return self.coded(*distinct(column, rows, NAME))
+
+    def coded(self, texts: list[str], codes: Any) -> Any:
+        """One uint64 for each row, of the text that its code is the place of."""
+        import numpy as np
+
+        known = np.array([digest_of(text) for text in texts], np.uint64)
+        used = np.unique(codes).tolist()  # a value that stands under a mark of absence is none
+        self._note({int(known[k]): texts[k] for k in used})
+        return known[codes]
 
     def merge(self, other: Named) -> None:
         self.many = self.many or other.many
@@ -85,19 +136,29 @@ class Named:
             self.texts.clear()
 
 
-def split_of(context: Context, block: Block, rows: Any) -> list[str]:
-    """The name of each row's split; empty for none."""
+def split_of(context: Context, block: Block, rows: Any) -> tuple[list[str], Any]:
+    """The names of splits, empty for none, and which one each row is in."""
     names, codes = context.splits_of(block)
-    return [names[int(code)] or "" for code in codes[rows]]
+    return [name or "" for name in names], codes[rows]
+
+
+def files_of(block: Block, rows: Any) -> tuple[list[str], Any]:
+    """The files of a block, and which one each row is in."""
+    import numpy as np
+
+    unit = block.unit
+    if not unit.members:
+        return [unit.file], np.zeros(len(rows), np.int64)
+    return numbered([block.file(i) for i in rows.tolist()])
 
 
 def at_of(block: Block, rows: Any) -> dict[str, Any]:
     """Where rows are: arrays by name, to be kept."""
     import numpy as np
 
-    files = np.empty(len(rows), object)
-    files[:] = [block.file(int(i)) for i in rows]
-    return {"sample": np.array([block.index(int(i)) for i in rows], np.int64), "file": files}
+    files, codes = files_of(block, rows)
+    of_unit = np.asarray(rows) if block.rows is None else block.rows[rows]
+    return {"sample": block.unit.start + of_unit.astype(np.int64), "file": np.array(files, object)[codes]}
 
 
 def in_order(kept: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, at_of, in_order, numbers_of, texts_of
+from dataloader_expert.checks.rows_kept import Named, at_of, in_order, numbers_of
 from dataloader_expert.checks.units import tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -57,7 +57,7 @@ class StillSince(Check):
             return
         kept: dict[str, Any] = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
         for name, named in self.kinds.items():
-            kept[f"kind {name}"] = named.digests(texts_of(block.columns.get(name), rows, 80))
+            kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

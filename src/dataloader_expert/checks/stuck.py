@@ -91,9 +91,11 @@ class Stuck(Check):
                 continue
             if column.nulls is not None:
                 values = np.where(column.nulls[: block.samples], np.nan, values)
-            finite = values[np.isfinite(values)]
-            if len(finite):
-                self._reach(name, float(finite.min()), float(finite.max()))
+            least, most = values.min(), values.max()
+            if not (np.isfinite(least) and np.isfinite(most)) and (finite := values[np.isfinite(values)]).size:
+                least, most = finite.min(), finite.max()
+            if np.isfinite(least):
+                self._reach(name, float(least), float(most))
             for of, order, begins in orders:
                 if of != name:
                     self._look(block, (name, of), values, order, begins)
@@ -108,17 +110,21 @@ class Stuck(Check):
         if order is not None:
             values = values[order]
         change = np.concatenate([[True], values[1:] != values[:-1]])
-        pairs, changes = len(values) - 1, int(change.sum()) - 1
+        pairs, changes = len(values) - 1, int(np.count_nonzero(change)) - 1
         if begins is not None:
             pairs, changes = len(values) - int(begins.sum()), int((change & ~begins).sum())
             change |= begins
         self.pairs[key] = self.pairs.get(key, 0) + pairs
         self.changes[key] = self.changes.get(key, 0) + changes
+        if pairs - changes < LEAST - 1:
+            return  # too few equal neighbours for a run, as of most measurements
         starts = np.flatnonzero(change)
         lengths = np.diff(np.concatenate([starts, [len(values)]]))
         lengths[values[starts] == 0] = 0  # nothing happens often: no rain, no sale
-        inside = ~begins[1:] if begins is not None else np.ones(pairs, bool)
-        if changes and any(moved[inside].all() for moved in (values[1:] >= values[:-1], values[1:] <= values[:-1])):
+        if int(lengths.max()) < LEAST:
+            return
+        inside = slice(None) if begins is None else ~begins[1:]
+        if changes and ((values[1:] >= values[:-1])[inside].all() or (values[1:] <= values[:-1])[inside].all()):
             return  # rows that were sorted by it, where equal values meet
         at = int(lengths.argmax())
         first = int(starts[at])
