@@ -370,6 +370,7 @@ def looks(block: Block, name: str) -> Looks:
         small, there = np.zeros((len(values), 32, 32), np.float32), np.zeros(len(values), bool)
         middles: list[Any] = [None] * len(values)
         tints = np.full((len(values), 2), np.nan, np.float32)
+        coloured: dict[int, Any] = {}
         for i, value in enumerate(values):
             picture = value
             if hasattr(value, "getbands"):
@@ -380,7 +381,10 @@ def looks(block: Block, name: str) -> Looks:
             small[i], there[i] = thumb(value), True
             some = _sampled(picture)
             if some is not None:
-                tints[i] = tint(some, small[i])
+                coloured[i] = some
+        for at in range(0, len(coloured), TINTED):
+            rows = list(coloured)[at : at + TINTED]
+            tints[rows] = tints_of(np.stack([coloured[i] for i in rows]), small[rows])
         block.views.update(zip(keys, (small, there, middles, tints), strict=True))
     return Looks(*map(block.views.__getitem__, keys))
 
@@ -400,23 +404,34 @@ def _sampled(picture: Any) -> Any:
 
 COLOURED = 1.0
 """The least steps by which the pixels of a picture in colour differ from gray, on average."""
+TINTED = 16
+"""Pictures whose pixels stay in the cache together."""
 
 
-def tint(pixels: Any, gray: Any) -> Any:
-    """How much redder and bluer than gray a picture is, on average, of one with margins where it differs from these; NaN of one
-    without colour.
+def tints_of(pixels: Any, gray: Any) -> Any:
+    """How much redder and bluer than gray pictures are, on average, those with margins where they differ from these; NaN of one
+    without colour; float32 [n, 2].
 
     Args:
-        pixels: some of its pixels, float32 [32, 32, 3].
-        gray: the picture, float32 [32, 32].
+        pixels: some of their pixels, float32 [n, 32, 32, 3].
+        gray: the pictures, float32 [n, 32, 32].
     """
     import numpy as np
 
-    inner = np.abs(gray - gray[0, 0]) > MARGIN_DEPTH
-    bare = inner[0].any() and inner[-1].any() and inner[:, 0].any() and inner[:, -1].any()
-    inside = (pixels if bare or not inner.any() else pixels[inner]).reshape(-1, 3)
-    own = inside[:, ::2] - (inside @ np.array(LUMA, np.float32))[:, None]
-    return own.mean(0) if np.abs(own).mean() >= COLOURED else np.nan
+    inside = np.abs(gray - gray[:, :1, :1]) > MARGIN_DEPTH
+    edges = inside[:, 0], inside[:, -1], inside[:, :, 0], inside[:, :, -1]
+    bare = np.logical_and.reduce([edge.any(1) for edge in edges])
+    inside[bare | ~inside.any((1, 2))] = True
+    luma = pixels.reshape(-1, 3) @ np.array(LUMA, np.float32)
+    weights = inside.reshape(len(gray), 1, -1).astype(np.float32)
+    means, sizes = np.empty((len(gray), 2), np.float32), np.empty((len(gray), 2), np.float32)
+    for k, channel in enumerate((0, 2)):
+        own = (pixels[..., channel].reshape(-1) - luma).reshape(len(gray), -1, 1)
+        means[:, k] = (weights @ own)[:, 0, 0]
+        sizes[:, k] = (weights @ np.abs(own))[:, 0, 0]
+    means /= weights.sum(2)
+    sizes /= weights.sum(2)
+    return np.where(sizes.mean(1, keepdims=True) >= COLOURED, means, np.nan)
 
 
 def _middle(pixels: Any) -> Any:

@@ -40,6 +40,9 @@ class Run:
     """Whether it is all rows of the file, or of a part that was read at once."""
 
 
+IN_TIME, LOOK = 0.9, 4_096
+"""The least share of consecutive rows of a series that follow one another in time, and the rows that tell whether they do: where
+no two of these are of one series, no part of the data has a run of one."""
 Order = tuple[str, str]
 """A measured field, and the field whose values name series; empty: all rows are one."""
 
@@ -76,9 +79,10 @@ class Stuck(Check):
         for of in self.series:
             if of in block.columns:
                 whose = digests(block, [of])
-                order = np.argsort(whose, kind="stable")
-                begins = np.concatenate([[True], whose[order][1:] != whose[order][:-1]])
-                orders.append((of, order, begins))
+                if self._by_time(block, *by_series(whose[:LOOK])):  # few rows tell, and sorting all of them takes long
+                    order, begins = by_series(whose)
+                    if self._by_time(block, order, begins):
+                        orders.append((of, order, begins))
         for name in self.fields:
             column = block.columns.get(name)
             values = None if column is None else column.values[: block.samples]
@@ -99,6 +103,18 @@ class Stuck(Check):
             for of, order, begins in orders:
                 if of != name:
                     self._look(block, (name, of), values, order, begins)
+
+    def _by_time(self, block: Block, order: Any, begins: Any) -> bool:
+        """Whether most rows of each series follow one another in time, if that is known: else they are not consecutive."""
+        import numpy as np
+
+        column = block.columns.get(self.context.timed or "")
+        times = None if column is None else column.values
+        if not isinstance(times, np.ndarray) or times.ndim != 1:
+            return True
+        times, inside = times[order], ~begins[1:]
+        later, earlier = (times[1:] >= times[:-1])[inside], (times[1:] <= times[:-1])[inside]
+        return len(later) > 0 and bool(max(later.mean(), earlier.mean()) >= IN_TIME)
 
     def _reach(self, name: str, least: float, most: float) -> None:
         low, high = self.ends.get(name, (least, most))
@@ -174,6 +190,14 @@ class Stuck(Check):
                 [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}],
                 v["rows"],
             )
+
+
+def by_series(whose: Any) -> tuple[Any, Any]:
+    """The order of rows in which those of each series follow one another, and where in it a series begins, bool [n]."""
+    import numpy as np
+
+    order = np.argsort(whose, kind="stable")
+    return order, np.concatenate([[True], whose[order][1:] != whose[order][:-1]])
 
 
 CHECK = Stuck

@@ -73,15 +73,17 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
         low, _, high = reach[k]
         lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
         apart = bool(((high < lows) | (low > highs)).all())
+        if not apart or 2 * sizes[k] > len(numbers):
+            continue
         # each has its middle within the reach of all
         alike = lows.max() <= middles.min() and middles.max() <= highs.min()
-        own, rest = numbers[whose == k], numbers[whose != k]
-        far = abs(reach[k][1] - float(np.median(placed[whose != k]))) >= BEYOND * _width(placed[whose != k])
-        if not apart or not (alike or far) or 2 * sizes[k] > len(numbers):
+        rest = placed[whose != k]
+        others = float(np.median(rest))
+        if not alike and abs(reach[k][1] - others) < BEYOND * _width(rest):
             continue
-        how = _conversion(own, rest)
+        how = _conversion(numbers[whose == k], numbers[whose != k])
         if how is not None:
-            yield k, how, float(np.median(placed[whose == k])), float(np.median(placed[whose != k]))
+            yield k, how, float(reach[k][1]), others
 
 
 def _distance(one: Any, two: Any) -> float:
@@ -119,7 +121,7 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     if runs < FEWEST:
         return None
     whose = np.arange(n) * runs // n
-    middles = np.sort([np.median(placed[whose == k]) for k in range(runs)])
+    middles = np.sort([np.median(part) for part in np.split(placed, np.flatnonzero(np.diff(whose)) + 1)])
     widest = int(np.diff(middles).argmax())
     low, high = middles[widest], middles[widest + 1]
     above = placed > (math.sqrt(low) * math.sqrt(high) if low > 0 else (low + high) / 2)

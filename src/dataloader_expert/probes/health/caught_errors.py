@@ -35,6 +35,7 @@ USUAL_SHARE = 0.5
 class CaughtErrors(Probe):
     name: ClassVar[str] = "caught_errors"
     doing: ClassVar[str] = "looking for errors that the dataset hides"
+    torch: ClassVar[bool] = False  # it looks at references alone, and their host has imported it
     share: float = 0.05
     most_s: float = 1.0
 
