@@ -798,6 +798,18 @@ SILENT = {
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),
         "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
+        "rows of sensors that do not follow one another in time": Data(
+            {
+                "at": np.random.default_rng(5).permutation(np.repeat(HOURS, 4)),
+                "sensor": ["a", "b", "c", "d"] * 100,
+                "n": np.where(
+                    (np.arange(400) % 4 == 1) & (np.arange(400) > 200) & (np.arange(400) < 320),
+                    7,
+                    np.random.default_rng(6).integers(1, 10**6, 400),
+                ),
+            },
+            kinds={"at": "time"},
+        ),
     },
     "clusters": {"groups of samples": Data({"patient": [f"P{i // 4}" for i in range(400)], "x": NOISE})},
     "series": {

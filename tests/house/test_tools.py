@@ -28,6 +28,13 @@ def test_what_a_terminal_leaves_out_is_a_probe_of_its_tool() -> None:
     assert left_out
 
 
+@pytest.mark.parametrize("name", ["characterize_dataset", "check_quality"])
+def test_data_files_are_read_without_torch(name: str) -> None:
+    """Our promise: a check of a folder does not wait for an import that nothing in it needs."""
+    tool = all_tools()[name]
+    assert [probe.name for probe in tool.recipe(tool.request.model_validate({"source": "x"})) if probe.torch] == []
+
+
 @pytest.mark.journey
 def test_a_server_opens_without_what_its_tools_run() -> None:
     """Our promise: a client that starts the server pays for the protocol, not for probes, checks or loaders."""

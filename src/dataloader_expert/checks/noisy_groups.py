@@ -56,10 +56,7 @@ class NoisyGroups(Check):
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows) or self.labels.many:
             return
-        kept = {
-            f"group {name}": named.of(block.columns.get(name), rows)
-            for name, named in self.groups.items()
-        }
+        kept = {f"group {name}": named.of(block.columns.get(name), rows) for name, named in self.groups.items()}
         kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         kept["cells"] = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text or ""), rows)])
         self.drawn.keep(block, rows, kept | at_of(block, rows))

@@ -18,7 +18,6 @@ from dataloader_expert.checks.rows_kept import (
     numbers_of,
     places,
     split_of,
-    texts_of,
 )
 from dataloader_expert.checks.treatments import placeholder
 from dataloader_expert.checks.wording import FEW

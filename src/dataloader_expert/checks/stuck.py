@@ -108,7 +108,8 @@ class Stuck(Check):
         """Whether most rows of each series follow one another in time, if that is known: else they are not consecutive."""
         import numpy as np
 
-        column = block.columns.get(self.context.timed or "")
+        timed = self.context.timed
+        column = None if timed is None else block.columns.get(timed.field)
         times = None if column is None else column.values
         if not isinstance(times, np.ndarray) or times.ndim != 1:
             return True
