@@ -98,7 +98,8 @@ class AbsentByKind(Check):
             if (named is not None and named.many) or len(values) > MOST_KINDS:
                 continue
             called = [f"{v:.12g}" for v in values] if named is None else [named.texts.get(int(v), "") for v in values]
-            yield name, own == own if named is None else own != digest_of(""), whose, called
+            there = own == own if named is None else own != digest_of("")
+            yield name, there, whose, called
         for name in self.numbers:
             own = rows[f"kind {name}"]
             if not set_apart(own):

@@ -44,8 +44,7 @@ class Chance:
 
         if not self.names:
             return
-        rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
-        at = np.flatnonzero((block.unit.start + rows) % self.stride == 0)
+        at = np.flatnonzero(block.indices() % self.stride == 0)
         if len(at):
             some = block.take(at)
             self.parts.append(np.stack([self._codes(some, i) for i in range(len(self.names))], axis=1))

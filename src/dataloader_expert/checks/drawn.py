@@ -45,10 +45,7 @@ class Drawn:
     def _hashes(self, block: Block, rows: Any) -> Any:
         import numpy as np
 
-        of_unit = (
-            rows if block.rows is None else block.rows[rows]
-        )  # else a block's rows would be drawn by how it was taken
-        return mix(of_unit.astype(np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
+        return mix(block.indices(rows).astype(np.uint64) + np.uint64(0x9E37))  # by what a row is, not how it was taken
 
     def _prune(self) -> None:
         import numpy as np

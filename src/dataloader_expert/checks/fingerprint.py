@@ -557,8 +557,8 @@ def _vector(value: Any) -> Any:
     return np.zeros(1)
 
 
-def digests_of(names: list[str | None]) -> Any:
-    """Digests of names of splits, uint64 [n]."""
+def digests_of(names: Sequence[str | None]) -> Any:
+    """Digests of texts, such as names of splits, uint64 [n]."""
     import numpy as np
 
     return np.array([digest64(str(name).encode("utf-8", "surrogatepass")) for name in names], np.uint64)

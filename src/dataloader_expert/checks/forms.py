@@ -78,7 +78,7 @@ class Forms(Check):
             elif block.samples <= LOOK or _worth_it(column):
                 self._count(name, column, block)
             else:
-                self.counts[name][OTHER] += _texts(column)
+                self.counts[name][OTHER] += sum(isinstance(v, str) and not v.isspace() for v in column.values)
 
     def _count(self, name: str, column: Column, block: Block) -> None:
         found: dict[str, list[int]] = {}
@@ -245,14 +245,6 @@ def _cure(odd: int, commas: int) -> str:
         return others
     cure = "read what has a decimal comma with decimal=',', or write all numbers with a decimal point"
     return cure if commas == odd else f"{cure}; {others.replace('these values', 'the others')}"
-
-
-def _texts(column: Column) -> int:
-    """How many values are texts, and not blank."""
-    try:
-        return sum(n for value, n in column.counts().items() if isinstance(value, str) and not value.isspace())
-    except TypeError:  # lists among them
-        return sum(isinstance(value, str) and not value.isspace() for value in column.values)
 
 
 def _worth_it(column: Column) -> bool:

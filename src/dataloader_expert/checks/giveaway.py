@@ -179,7 +179,7 @@ class Giveaway(Check):
             column = block.columns.get(name)
             kept[f"{KEY} {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         if self.numbered:
-            kept[ORDER] = np.array([block.index(i) for i in rows.tolist()], np.float64)
+            kept[ORDER] = block.indices(rows).astype(np.float64)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:

@@ -42,8 +42,7 @@ class Keys(Check):
         names, codes = self.context.splits_of(block)
         salt = digests_of(names)[codes]  # each split may count its rows anew
         keys = np.stack([_present(block, name, salt) for name in self.fields], axis=1)
-        rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
-        self.parts.append((keys, block.unit.start + rows))
+        self.parts.append((keys, block.indices()))
         self.compared += block.samples
 
     def merge(self, other: Check) -> None:

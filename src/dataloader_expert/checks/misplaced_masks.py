@@ -84,7 +84,7 @@ class MisplacedMasks(Check):
             if not at:
                 continue
             gray = evened(looks(block, self.image).small) if gray is None else gray
-            masks, index = np.stack([small[i] for i in at]), np.array([block.index(i) for i in at])
+            masks, index = np.stack([small[i] for i in at]), block.indices(at)
             self.parts[name].append(
                 (index, fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS]))
             )

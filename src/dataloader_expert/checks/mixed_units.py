@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
-from dataloader_expert.checks.rows_kept import Named, at_of, digests_of, files_of, in_order, numbers_of
+from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
     GROUPS,
@@ -86,7 +86,7 @@ class MixedUnits(Check):
             kept[f"group {name}"] = self.called[name].of(block.columns.get(name), rows)
         kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
         for name in self.kinds:
-            kept[f"kind {name}"] = digests_of(block.columns.get(name), rows)
+            kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

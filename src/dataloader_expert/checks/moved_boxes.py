@@ -53,7 +53,7 @@ class MovedBoxes(Check):
             return
         self.placed.see(block)
         gray = evened(looks(block, picture).small)
-        self.parts.append((np.array([block.index(i) for i in range(len(gray))]), gray))
+        self.parts.append((block.indices(np.arange(len(gray))), gray))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedBoxes)

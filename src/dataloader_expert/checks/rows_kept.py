@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.fingerprint import digest64
+from dataloader_expert.checks.fingerprint import digest64, digests_of
 from dataloader_expert.checks.places import Places
 from dataloader_expert.facts import Json
 from dataloader_expert.sources.base import Block, Column
@@ -88,12 +88,10 @@ def numbered(texts: list[str]) -> tuple[list[str], Any]:
     return list(places), np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
 
 
-def digests_of(column: Column | None, rows: Any) -> Any:
+def digests_by_name(column: Column | None, rows: Any) -> Any:
     """A digest of each value as text, uint64 [rows]."""
-    import numpy as np
-
     texts, codes = distinct(column, rows, NAME)
-    return np.array([digest_of(text) for text in texts], np.uint64)[codes]
+    return digests_of(texts)[codes]
 
 
 class Named:
@@ -119,7 +117,7 @@ class Named:
         """One uint64 for each row, of the text that its code is the place of."""
         import numpy as np
 
-        known = np.array([digest_of(text) for text in texts], np.uint64)
+        known = digests_of(texts)
         used = np.unique(codes).tolist()  # a value that stands under a mark of absence is none
         self._note({int(known[k]): texts[k] for k in used})
         return known[codes]
@@ -157,8 +155,7 @@ def at_of(block: Block, rows: Any) -> dict[str, Any]:
     import numpy as np
 
     files, codes = files_of(block, rows)
-    of_unit = np.asarray(rows) if block.rows is None else block.rows[rows]
-    return {"sample": block.unit.start + of_unit.astype(np.int64), "file": np.array(files, object)[codes]}
+    return {"sample": block.indices(rows), "file": np.array(files, object)[codes]}
 
 
 def in_order(kept: dict[str, Any]) -> dict[str, Any]:

@@ -84,10 +84,9 @@ class Series(Check):
         if len(keys) < len(self.fields):
             return
         series = np.stack(keys, axis=1) if keys else np.zeros((block.samples, 0), np.uint64)
-        rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
         times = [_seconds(block.columns[name], block.samples) for name in parts]
         seconds = _of_calendar(times) if self.calendar else times[0]
-        self.parts.append((seconds, digests_of(names)[codes], series, block.unit.start + rows))
+        self.parts.append((seconds, digests_of(names)[codes], series, block.indices()))
         self.kept += block.samples
 
     def merge(self, other: Check) -> None:

@@ -42,7 +42,7 @@ class Run:
 
 IN_TIME, LOOK = 0.9, 4_096
 """The least share of consecutive rows of a series that follow one another in time, and the rows that tell whether they do: where
-no two of these are of one series, no part of the data has a run of one."""
+no two of these are of one series, a block has too few rows of each for a run."""
 Order = tuple[str, str]
 """A measured field, and the field whose values name series; empty: all rows are one."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import digests_of, numbers_of, split_of
+from dataloader_expert.checks.rows_kept import digests_by_name, numbers_of, split_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -52,7 +52,7 @@ class TargetMeans(Check):
             f"number {name}": numbers_of(block.columns.get(name), rows) for name in (*self.numbers, self.label or "")
         }
         for name in self.groups:
-            kept[f"group {name}"] = digests_of(block.columns.get(name), rows)
+            kept[f"group {name}"] = digests_by_name(block.columns.get(name), rows)
         splits, codes = split_of(self.context, block, rows)
         kept["train"] = np.array([split in ("", "train") for split in splits], bool)[codes]
         self.drawn.keep(block, rows, kept)

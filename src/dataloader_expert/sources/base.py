@@ -153,6 +153,14 @@ class Block:
         """The index in the data set of the block's sample ``i``."""
         return self.unit.start + (i if self.rows is None else int(self.rows[i]))
 
+    def indices(self, rows: Any = None) -> np.ndarray[Any, Any]:
+        """The indices in the data set of all of the block's samples, or of these; int64."""
+        import numpy as np
+
+        rows = np.arange(self.samples) if rows is None else np.asarray(rows)
+        of_unit: np.ndarray[Any, Any] = rows if self.rows is None else self.rows[rows]
+        return self.unit.start + of_unit.astype(np.int64)
+
     def file(self, i: int) -> str:
         """The file of the block's sample ``i``."""
         return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
