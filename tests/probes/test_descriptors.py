@@ -17,7 +17,7 @@ from tests.making import users
 LIMIT = 512
 
 
-def diagnosed(name: str) -> dict[str, Any]:
+def diagnosed(name: str, limit: int = LIMIT) -> dict[str, Any]:
     """By the command, in a process that may have few descriptors."""
     file = Path(users.__file__)
     asked = ["diagnose", f"{file}:{name}", "--root", str(file.parent), "--budget-s", "6", "--json"]
@@ -26,7 +26,7 @@ def diagnosed(name: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
     )
     assert done.stdout, done.stderr[-2000:]
     result: dict[str, Any] = json.loads(done.stdout)
@@ -42,6 +42,13 @@ def test_a_dataset_that_uses_up_the_descriptors_is_told_as_such() -> None:
     assert f"most often {users.__file__}" in found[0]["message"]
     assert found[0]["evidence"][0]["at"] == {"limit": LIMIT}
     assert found[0]["evidence"][0]["value"]["files"] > LIMIT / 2
+
+
+@pytest.mark.journey
+def test_how_many_stay_open_is_told_though_none_was_left_for_what_came_later() -> None:
+    """The search reads thousands of such quick samples, and nothing can be measured once the limit is reached."""
+    health = diagnosed("LeaksFiles", 2048)["health"]
+    assert 950 < health["open_files_per_1000"] < 1050
 
 
 @pytest.mark.journey

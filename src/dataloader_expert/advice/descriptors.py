@@ -9,10 +9,9 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.descriptors import USED_UP
+from dataloader_expert.probes.descriptors import OPEN_FILES, USED_UP
 from dataloader_expert.probes.health.shared_handles import CONNECTIONS, DATABASES, POSITIONS
 from dataloader_expert.probes.health.worker_resources import HELD, OPENS
-from dataloader_expert.probes.profile.stages import OPEN_FILES
 
 CLOSE = "close every file that __getitem__ opens; use a with statement"
 
@@ -31,7 +30,7 @@ def used_up(facts: Facts) -> Iterator[Finding]:
 def growing(facts: Facts) -> Iterator[Finding]:
     """B15: open files of the loading processes grow with the samples read, also after the first batches."""
     fact = facts.find(OPEN_FILES)
-    if fact is None:
+    if fact is None or facts.find(USED_UP) is not None:
         return
     settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
     if fact.value >= 20 and settled >= 8 and gained >= 4:

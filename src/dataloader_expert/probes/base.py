@@ -17,7 +17,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
+from dataloader_expert.probes.descriptors import USED_UP, Growth, left_open, used_up
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
@@ -75,6 +75,8 @@ class Bench:
     raised: list[tuple[int | None, str]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     """What checks have found so far: whose samples are then shown."""
+    growth: Growth | None = None
+    """Of open descriptors, over the samples read one by one before the search."""
     label_sets: Any = None
     """Of samples with several labels: how many each has, the codes of all one after another, and the label of each code."""
 
@@ -201,7 +203,7 @@ def run(
             unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
             if bench.source.format == "reference":
                 full = used_up(e) and bench.facts.find(USED_UP) is None
-                for fact in (*(loader_failed(e) if unsaid else ()), *(left_open() if full else ())):
+                for fact in (*(loader_failed(e) if unsaid else ()), *(left_open(bench.growth) if full else ())):
                     bench.facts.add(fact)
                     emit(_event(fact))
     if not measured:

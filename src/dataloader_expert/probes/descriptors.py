@@ -8,6 +8,7 @@ import os
 import resource
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dataloader_expert.facts import Evidence, Fact, Quantity
 
@@ -16,6 +17,7 @@ USED_UP = Quantity(
     "",
     "files open in this process when it ran out of descriptors, and the one opened most often",
 )
+OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MOST_ASKED = 1 << 16
 LEAST_SHARE = 0.5
 """Of the descriptor limit: if files hold less, something else took the rest, such as batches in shared memory."""
@@ -40,8 +42,27 @@ def files_held(most: int) -> Counter[str]:
     return found
 
 
-def left_open() -> Iterator[Fact]:
-    """The files that the user's code leaves open in this process, if they take most of its descriptors."""
+def open_now() -> int | None:
+    """Descriptors of this process, that of the listing included; None where they cannot be listed, for which one must be left."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Descriptors that were open in this process after reading ``samples`` and not before."""
+
+    files: int
+    samples: int
+
+
+def left_open(growth: Growth | None) -> Iterator[Fact]:
+    """The files that the user's code leaves open in this process, if they take most of its descriptors.
+
+    ``growth``: while the process still had some, as nothing can be measured afterwards.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     asked = min(limit, MOST_ASKED)
     files = files_held(asked)
@@ -49,3 +70,6 @@ def left_open() -> Iterator[Fact]:
         path, times = files.most_common(1)[0]
         value = {"files": files.total(), "path": path, "times": times}
         yield Fact(USED_UP, value, Evidence("counted", "probe descriptors", seen=asked), {"limit": limit})
+        if growth is not None and growth.samples:
+            counted = Evidence("counted", "probe descriptors", seen=growth.samples)
+            yield Fact(OPEN_FILES, round(growth.files / growth.samples * 1000, 3), counted, {"limit": limit})

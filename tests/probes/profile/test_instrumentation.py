@@ -14,13 +14,13 @@ from torch.utils.data._utils import fetch
 
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.clocks import Laps, QueueClock
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.profile.stage_classifier import Namer
 from dataloader_expert.probes.profile.stages import (
     MEMORY_GROWTH,
-    OPEN_FILES,
     Seen,
     first_dropped,
     health,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.descriptors import open_now
 from dataloader_expert.probes.health.object_census import OBJECTS, census
 from dataloader_expert.probes.health.shared_handles import Statements, shared, used
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
@@ -88,7 +89,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
 
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
     watch = Watch("unattributed", bench.at, maps=True, calls=True)
-    before, files = used(), [_files()]
+    before, files = used(), [open_now() or 0]
     batches = 0
     iterator: Any = None
     loader: Any = None
@@ -105,7 +106,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
                 for batch in iterator:
                     batches += 1
                     del batch
-                    files.append(_files())
+                    files.append(open_now() or 0)
                     if time.monotonic() > until:
                         break
     except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
@@ -152,13 +153,6 @@ def kept_per_batch(files: list[int]) -> float:
     if not third:
         return 0.0
     return (min(files[-third:]) - min(files[-2 * third : -third])) / third
-
-
-def _files() -> int:
-    try:
-        return len(os.listdir("/proc/self/fd"))
-    except OSError:
-        return 0
 
 
 def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:

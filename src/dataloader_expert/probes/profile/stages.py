@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
@@ -36,7 +37,6 @@ PULSES = Quantity(
     "s",
     "seconds that loading processes ran, of their threads on a CPU and waiting for one, of their collectors",
 )
-OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
 """Seconds between two stacks over all processes: user code is classified by them; for built-in sources they only name

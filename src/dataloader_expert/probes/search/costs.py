@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.descriptors import Growth, open_now
 from dataloader_expert.probes.profile.clocks import Laps, helping
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
@@ -45,11 +46,13 @@ def measured(served: Serving, bench: Bench) -> Measured:
     begun = time.monotonic()
     pairs: list[Pair] = []
     kept: list[Any] = []
+    read, files = 0, open_now()
     laps, process_s = Laps("rest"), time.process_time()
     laps.begin()
     for got in _batches(served, bench, size) if batched else _one_by_one(served, bench):
         laps.lap("rest")
         n = len(got) if batched and got else 1
+        read += n
         wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
         waits = max(0.0, wall - cpu - queue)
         helped = helping(waits, cpu, time.process_time() - process_s - cpu, served.cpus)
@@ -61,6 +64,9 @@ def measured(served: Serving, bench: Bench) -> Measured:
         process_s = time.process_time()
         laps.begin()
     bench.at(-1)
+    last = open_now()
+    if files is not None and last is not None:
+        bench.growth = Growth(last - files, read)
     sound = [one for one in kept if one is not None]
     collate_s = collating(served, sound[:size], size) if sound else 0.0
     return Measured(tuple(pairs[1:] or pairs or [(1e-6, 0.0)]), collate_s, not batched)

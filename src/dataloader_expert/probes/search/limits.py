@@ -6,6 +6,7 @@ import os
 
 from dataloader_expert.plan import LoaderPlan, in_flight
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.descriptors import open_now
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.search.thresholds import MEMORY_SHARE
 
@@ -55,7 +56,4 @@ def files_left() -> int:
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        return int(most) - len(os.listdir("/proc/self/fd"))
-    except OSError:
-        return int(most)
+    return int(most) - (open_now() or 0)

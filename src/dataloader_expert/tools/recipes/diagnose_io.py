@@ -20,6 +20,7 @@ from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
 from dataloader_expert.probes.experiments.packing import Packing
@@ -39,7 +40,7 @@ from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
+from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.search.loading import CURVE, ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.thresholds import MOST_WORKERS, PROOF_SHARE, most_workers
