@@ -180,7 +180,7 @@ def test_kept_blocks_are_counted_by_what_they_hold(tmp_path: Path, monkeypatch: 
         path = tmp_path / f"{at}.npz"
         np.savez_compressed(path, x=np.zeros((64, 128, 128), np.float32), y=np.zeros(64, np.int64))
         paths.append(path)
-    monkeypatch.setattr("dataloader_expert.loaders.samples.CACHE_BYTES", 9 << 20)
+    monkeypatch.setattr("dataloader_expert.sources.kept_blocks.CACHE_BYTES", 9 << 20)
     dataset = open_dataset(tmp_path)
     for i in range(0, len(dataset), max(1, len(dataset) // 64)):
         dataset[i]

@@ -30,9 +30,9 @@ from dataloader_expert.loaders import (
     load_reference,
     open_dataset,
 )
-from dataloader_expert.loaders.fetching import StreamError
 from dataloader_expert.loaders.layouts.hub_rows import HubRows
 from dataloader_expert.samplers import LengthBucketBatchSampler, ShuffleSampler
+from dataloader_expert.sources.fetching import StreamError
 
 NUMBERS = TensorDataset(torch.arange(20))
 

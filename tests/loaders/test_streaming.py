@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.loaders import StreamError, StreamingDataset
-from dataloader_expert.loaders.fetching import Patience, read_lines
+from dataloader_expert.sources.fetching import Patience, read_lines
 from tests.loaders.material import flat, made, three_workers
 
 LINES, FILES = 40, 4
@@ -245,7 +245,7 @@ def test_nobody_at_all_is_given_up(unused: str = "http://127.0.0.1:9/a.jsonl") -
 def test_waits_grow_and_servers_are_heard(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as long each time, at most 30 s; what a server asks for goes first."""
     waits: list[float] = []
-    monkeypatch.setattr("dataloader_expert.loaders.fetching.time", type("t", (), {"sleep": waits.append}))
+    monkeypatch.setattr("dataloader_expert.sources.fetching.time", type("t", (), {"sleep": waits.append}))
     with pytest.raises(StreamError, match="after 6 attempts"):
         list(read_lines("http://127.0.0.1:9/a", Patience(1, 5, 3)))
     assert waits == [3, 6, 12, 24, 30]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from dataloader_expert.loaders import fetching, streaming
+from dataloader_expert.loaders import streaming
 from dataloader_expert.loaders.trainers import profiling, stateful, steps
 from dataloader_expert.loaders.trainers.steps import TrainSteps, ValSteps
+from dataloader_expert.sources import fetching
 from tests.weaknesses.base import Change, Weakness, planted
 
 SYSTEM = "data utilities of the trainer"

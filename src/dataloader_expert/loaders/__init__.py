@@ -15,7 +15,6 @@ from dataloader_expert.loaders.collators.vision import VisionDataCollator
 from dataloader_expert.loaders.creating import create_loader, load_reference, open_dataset, set_epoch
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.fetching import StreamError
 from dataloader_expert.loaders.freeing import keep_freed_memory
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.layouts.embeddings import ModelEmbeddingDataset, build_model_embedding_loader
@@ -41,6 +40,7 @@ from dataloader_expert.loaders.trainers.steps import (
     get_val_dataloader_steps,
 )
 from dataloader_expert.loaders.validating import validate_first_batch
+from dataloader_expert.sources.fetching import StreamError
 
 __all__ = [
     "Batch",

@@ -17,7 +17,6 @@ from torch.utils.data import BatchSampler, IterableDataset, Sampler
 
 from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
-from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
 from dataloader_expert.loaders.sharding import ShardedStream
@@ -27,6 +26,7 @@ from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
 from dataloader_expert.samplers.base import EpochSampler
 from dataloader_expert.samplers.ranks import grouped
 from dataloader_expert.samplers.rules import given, one_of, whole
+from dataloader_expert.sources.code_inspection import may_draw
 
 logger = logging.getLogger(__name__)
 

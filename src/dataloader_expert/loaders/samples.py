@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol
 
@@ -14,17 +13,18 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
-from dataloader_expert.loaders.plain import as_text, nearest, resized
+from dataloader_expert.loaders.plain import resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of, position
 from dataloader_expert.sources.arrays import pixel_boxes
-from dataloader_expert.sources.base import Block, Column, Field, Source, bytes_of
+from dataloader_expert.sources.base import Block, Column, Field, Source
+from dataloader_expert.sources.kept_blocks import Blocks
 from dataloader_expert.sources.pictures import DEEP, GREY, as_grey, as_rgb, in_colour
+from dataloader_expert.sources.plain_files import as_text, nearest
 from dataloader_expert.sources.sounds import encoded
 
 logger = logging.getLogger(__name__)
 
-CACHE_BYTES = 256 << 20
 NOTHING: Any = object()
 """Stands for a sample that is left out."""
 
@@ -37,37 +37,6 @@ class Clock(Protocol):
 
     def sample(self, index: int) -> None:
         """Ends a sample; the time outside the stages was its conversion to tensors."""
-
-
-class Blocks:
-    """Decoded units of one source, up to 256 MiB; the least recently used are dropped first."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[Block, int]] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, at: int) -> Block | None:
-        if at not in self._kept:
-            return None
-        self._kept.move_to_end(at)
-        return self._kept[at][0]
-
-    def keep(self, at: int, block: Block) -> None:
-        """Keeps a block; one above the limit is kept alone."""
-        size = memory_of(block)
-        self._bytes += size - self._kept.pop(at, (block, 0))[1]
-        self._kept[at] = block, size
-        while self._bytes > CACHE_BYTES and len(self._kept) > 1:
-            self._bytes -= self._kept.popitem(last=False)[1][1]
-
-    def forget(self) -> None:
-        self._kept.clear()
-        self._bytes = 0
-
-
-def memory_of(block: Block) -> int:
-    """Bytes of a block's values, of long lists estimated from some."""
-    return sum(bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
 
 
 class SourceDataset(Dataset[Any]):

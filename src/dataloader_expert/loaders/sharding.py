@@ -11,10 +11,10 @@ from typing import Any
 import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
 
-from dataloader_expert.loaders.drawing import knows_rank, may_draw
 from dataloader_expert.loaders.seeding import FollowsEpoch, kept_states, mixed, put_back, set_states, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
+from dataloader_expert.sources.code_inspection import knows_rank, may_draw
 
 logger = logging.getLogger(__name__)
 

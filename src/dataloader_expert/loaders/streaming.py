@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from torch.utils.data import IterableDataset, get_worker_info
 
-from dataloader_expert.loaders.fetching import Patience, StreamError, read_lines
 from dataloader_expert.loaders.seeding import mixed
 from dataloader_expert.loaders.stream_state import StreamEpoch, StreamRanks
 from dataloader_expert.samplers.rules import at_least, one_of
+from dataloader_expert.sources.fetching import Patience, StreamError, read_lines
 
 Place: TypeAlias = tuple[int, int]
 """Number of a URL, and of an element in it."""
@@ -48,7 +48,7 @@ class StreamingDataset(IterableDataset[Any]):
         parse: a line (bytes, without its end) to a sample; None: by the name.
         shuffle: False: URLs and samples in stored order.
         seed: of both.
-        timeout, retries, wait: as of :class:`~dataloader_expert.loaders.fetching.Patience`.
+        timeout, retries, wait: as of :class:`~dataloader_expert.sources.fetching.Patience`.
         num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
         shard_by: ``"samples"``: ranks as above; ``"urls"``: whole URLs per rank if there are enough, which reads less,
             but ranks get equally many samples only if the URLs hold equally many.

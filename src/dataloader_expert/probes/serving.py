@@ -14,6 +14,7 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
 from dataloader_expert.probes.fetchers import first_in_workers
 from dataloader_expert.probes.first_use import first_use, spend
+from dataloader_expert.sources.kept_blocks import Blocks
 from dataloader_expert.sources.reference import Filled, Reference, emptied
 
 MAX_SIDE = 512
@@ -297,7 +298,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
 
     from dataloader_expert.checks.base import MISSING
     from dataloader_expert.loaders.collate import padding
-    from dataloader_expert.loaders.samples import Blocks, SourceDataset
+    from dataloader_expert.loaders.samples import SourceDataset
     from dataloader_expert.probes.data.scan import SCANNED
 
     size = image_size(bench)

@@ -16,6 +16,7 @@ from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.sources import plain_files
 from dataloader_expert.sources.annotations.record import Table
 from dataloader_expert.sources.arrays import has_boxes, pixel_boxes
 from dataloader_expert.sources.base import Source
@@ -94,7 +95,7 @@ def written(bench: Bench) -> str:
     def ours(*functions: Any) -> str:
         """Their source, which alone is adapted: literals of the data stay as they are."""
         text = sources_of(functions, reader) + "\n\n"
-        if plain.with_box not in functions:
+        if plain_files.with_box not in functions:
             text = text.replace("            line = with_box(line, *SIDES[place]) if place in SIDES else line\n", "")
         text = text.replace("def datasets_by_column(", "def datasets(").replace("Samples(files(", f"{kind}(files(")
         text = text if at_random else text.replace("in split(datasets())", "in datasets()")
@@ -148,14 +149,17 @@ def of_files(
     elif getattr(source, "annotated", ()):
         if any(field.name in held for field in getattr(source, "partners", ())):
             raise NotWritten("files that have both partners and annotations")
-        kind, beside = plain.Annotated, [plain.partners, plain.as_named, plain.names_of, plain.annotated]
+        kind, beside = (
+            plain.Annotated,
+            [plain_files.partners, plain_files.as_named, plain_files.names_of, plain_files.annotated],
+        )
         more, readers, table = tables_of(source)
         if "SIDES" in table:
-            beside.insert(0, plain.with_box)
+            beside.insert(0, plain_files.with_box)
         constants |= more
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(field.name in held for field in getattr(source, "partners", ())):
-        kind, beside = plain.Pairs, [plain.partners]
+        kind, beside = plain.Pairs, [plain_files.partners]
         readers, table = partners_of(source, held)
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(unit.samples > 1 for unit in source.units) or not file_each(source):
@@ -180,11 +184,11 @@ def of_files(
             raise NotWritten(f"splits that {by.field!a} names")
         constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
     if plain.texts in used:
-        used = {plain.as_text: None, **used}
+        used = {plain_files.as_text: None, **used}
     if used.keys() & {plain.times, plain.arrays}:
         used = {plain.numbers: None, **used}
     if plain.masks in used:
-        used = {plain.numbers: None, plain.nearest: None, **used}
+        used = {plain.numbers: None, plain_files.nearest: None, **used}
     boxes = {name for name in held if (field := source.field(name)) is not None and has_boxes(field)}
     pixels = boxes & pixel_boxes(source) if kind is plain.Annotated else boxes
     if kind is plain.Annotated:
@@ -193,7 +197,7 @@ def of_files(
     elif size is not None and boxes:
         raise NotWritten("boxes in images of several sizes")
     apart = {plain.Rows: [plain.joined], plain.Arrays: []}
-    own = [plain.files, *used, plain.column, *apart.get(kind, [plain.of_file]), *beside, kind]
+    own = [plain_files.files, *used, plain.column, *apart.get(kind, [plain.of_file]), *beside, kind]
     table += (
         "FIELDS = {\n"
         + "".join(f"    {name!a}: ({convert.__name__}, {how!a}),\n" for name, (convert, how) in held.items())
@@ -273,12 +277,10 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
 
 def names_alike(table: Table, files: list[str], folder: str, above: int) -> bool:
     """Whether the plain code finds the same rows of a table as were found here, without so many folders of its names."""
-    from dataloader_expert.loaders.plain import as_named, names_of
-
-    named = {as_named(value, above): path for value, path in table.paths.items()}
+    named = {plain_files.as_named(value, above): path for value, path in table.paths.items()}
     found = {}
     for file in files:
-        name = next((n for n in names_of(Path(file), Path(folder), table.by_stem) if n in named), None)
+        name = next((n for n in plain_files.names_of(Path(file), Path(folder), table.by_stem) if n in named), None)
         if name is not None:
             found[file] = named[name]
     return len(named) == len(table.paths) == len(found) and all(file == path for file, path in found.items())

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 NAMES = (
     frozenset(("random", "random_", "random_sample", "rand", "rand_like", "uniform", "uniform_", "triangular"))
     | {"randint", "randint_like", "randrange", "randperm", "getrandbits", "choice", "choices", "shuffle", "permutation"}
@@ -152,6 +150,8 @@ def _under(kind: type, names: set[str], owner: Any) -> Iterator[tuple[Any, Any]]
 
 def _gives(value: Any) -> bool:
     """Whether ``value`` is a module of random numbers, or a method of its global state: ``from random import sample``."""
+    import numpy as np
+
     state = getattr(value, "__self__", None)
     return value is random or value is np.random or state is random._inst or state is np.random.mtrand._rand
 

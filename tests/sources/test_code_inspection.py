@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
-from dataloader_expert.loaders.drawing import MOST, may_draw
 from dataloader_expert.loaders.layouts.hub_rows import HubRows
+from dataloader_expert.sources.code_inspection import MOST, may_draw
 from tests.loaders.material import Noisy, Numbers, library_tokenizer
 
 helpers = types.ModuleType("helpers")
