@@ -212,7 +212,7 @@ GROUP_OF = {
     **dict.fromkeys(
         ("parquet, a folder of files", "parquet, hive partitions", "arrow, file", "arrow, stream"), "table"
     ),
-    **dict.fromkeys(("csv", "tsv", "json", "jsonl"), "table"),
+    **dict.fromkeys(("csv", "tsv", "json", "jsonl", "jsonl, objects", "parquet, objects"), "table"),
     **dict.fromkeys(("jsonl, texts", "text"), "texts"),
 }
 

@@ -415,6 +415,35 @@ def jsonl_texts(folder: Path) -> Made:
     return named(folder, "jsonl", "text", 2, group="texts")
 
 
+def objects(split: str) -> list[dict[str, Any]]:
+    """Records whose measurements lie in an object within each, and one of them in an object within that."""
+    return [
+        {"of": {"weight": r["weight"], "more": {"town": r["town"]}}, "age": r["age"], "label": r["label"]}
+        for r in dicts(records(split))
+    ]
+
+
+OBJECTS_MISSING = {f"of.{name}": n for name, n in MISSING.items()}
+
+
+@tiny("jsonl, objects")
+def jsonl_objects(folder: Path) -> Made:
+    for split in SPLITS:
+        lines = "".join(json.dumps(r) + "\n" for r in objects(split))
+        (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+    return named(folder, "jsonl", "tabular", 2, missing=OBJECTS_MISSING, group="objects")
+
+
+@tiny("parquet, objects")
+def parquet_objects(folder: Path) -> Made:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for split in SPLITS:
+        pq.write_table(pa.Table.from_pylist(objects(split)), folder / f"{split}.parquet", row_group_size=9)
+    return named(folder, "parquet", "tabular", 2, missing=OBJECTS_MISSING, group="objects")
+
+
 @tiny("arrow, file")
 def arrow_file(folder: Path) -> Made:
     import pyarrow as pa

@@ -14,7 +14,7 @@ import torch
 
 from dataloader_expert.loaders import open_dataset
 
-RECORD: dict[str, Any] = {"n": 1, "box": [1, 2, 3, 4], "meta": {"a": 1}, "tags": ["x"], "nothing": None}
+RECORD: dict[str, Any] = {"n": 1, "box": [1, 2, 3, 4], "meta": {"a": [1, {}]}, "tags": ["x"], "nothing": None}
 
 
 def tar(path: Path, members: list[tuple[str, bytes]]) -> str:

@@ -37,6 +37,7 @@ CONSTANTS = (
     "CLASS_NAMES",
     "KEY_POINTS",
     "DEPTH",
+    "MEMBERS",
     "IDS",
     "HEADER",
     "WINDOW",
@@ -54,16 +55,19 @@ def _literal(value: Any) -> str:
     return f"{{{', '.join(f'{one!a}' for one in sorted(value))}}}" if in_order else f"{value!a}"
 
 
-def sources_of(parts: Iterable[Any], reader: Reader) -> str:
-    """The source of functions and classes; what they call ``read`` is the reader."""
+def sources_of(parts: Iterable[Any], reader: Reader, in_members: bool = False) -> str:
+    """The source of functions and classes; what they call ``read`` is the reader. ``in_members``: of rows whose objects are taken
+    apart."""
     body = "\n\n".join(inspect.getsource(one) for one in parts)
     body = re.sub(r"\bSample\b(?!\()", "dict[str, Any]", body)
+    if in_members:
+        body = re.sub(r"(?<![\w.])read\(path\)", "apart(read(path))", body)
     return re.sub(r"(?<![\w.])read\(", f"{reader.__name__}(", body)
 
 
 def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     """The constants that the source's plain reader looks up, and the functions that it calls."""
-    helpers = [
+    helpers: list[Any] = [
         one
         for one in (
             plain.opened,
@@ -76,6 +80,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         )
         if _uses(reader, one)
     ]
+    helpers += [plain.apart] if getattr(source, "members", ()) else []
     text = "".join(map(inspect.getsource, (reader, *helpers)))
     dialects = list(getattr(source, "dialects", {}).values())
     known: dict[str, Any] = {name: getattr(plain, name) for name in CONSTANTS}
@@ -87,6 +92,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
     known["KEY_POINTS"] = source.notes.key_points if isinstance(source, FileSamples) else 0
     known["OF_SEVERAL"] = tuple(sorted(getattr(source, "shared", ())))
+    known["MEMBERS"] = tuple(getattr(source, "members", ()))
     known["DEPTH"] = getattr(source, "depth", 0)
     if source.format == "token-bin":
         ((known["IDS"], known["HEADER"]),) = streams_of(source)

@@ -55,7 +55,7 @@ class Arrow(Table):
     """The columns to convert; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
-        self.only = frozenset(names)
+        self.only = frozenset(self.stored(names))
 
     dictionaries: dict[str, list[Message]]
 
@@ -128,7 +128,7 @@ class Arrow(Table):
             columns = columns_of(batch, unit.file, problems, unit.start)
         except (pa.ArrowException, OSError, ValueError, EOFError) as e:
             raise Unreadable("unreadable", f"record batch does not validate: {str(e)[:120]}", file=unit.file) from None
-        return Block(unit, columns, (), problems)
+        return self.made(Block(unit, columns, (), problems))
 
 
 SOURCE = Arrow

@@ -51,7 +51,9 @@ class Json(Table):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         records = records_of(raw, unit.file, problems)
-        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems)
+        return self.made(
+            Block(unit, columns_of_records(records, self.stored(f.name for f in self.fields)), (), problems)
+        )
 
 
 def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[str, Any]]:

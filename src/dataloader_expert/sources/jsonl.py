@@ -71,7 +71,8 @@ class Jsonl(Table):
         if not records:
             raise Unreadable("not-the-format", "no line is a JSON object", file=unit.file)
         kept = np.array(rows, np.int64) if len(rows) < unit.samples else None
-        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems, rows=kept)
+        columns = columns_of_records(records, self.stored(f.name for f in self.fields))
+        return self.made(Block(unit, columns, (), problems, rows=kept))
 
 
 class Parser:

@@ -125,7 +125,7 @@ class Parquet(Table):
     """The columns that are read; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
-        self.only = tuple(names)
+        self.only = tuple(self.stored(names))
 
     def read(self, unit: Unit) -> Spans:
         """The bytes of the row group's columns, those that lie side by side in one piece."""
@@ -171,7 +171,7 @@ class Parquet(Table):
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
         for key, value in keys.items():
             columns[key] = Column([value] * (unit.samples if rows is None else len(rows)))
-        return Block(unit, columns, (), problems, rows=rows)
+        return self.made(Block(unit, columns, (), problems, rows=rows))
 
 
 def _shared_texts(group: Any) -> tuple[list[str], int]:

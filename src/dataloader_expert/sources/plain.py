@@ -40,6 +40,8 @@ KEY_POINTS = 0
 """How many numbers of key points follow each box of YOLO."""
 IDS, HEADER, WINDOW = "<u2", 0, 1024
 """The dtype of the ids in files of tokens, the bytes before them, and how many make a sample."""
+MEMBERS: tuple[str, ...] = ()
+"""Fields that hold objects, whose members are values of their own."""
 DEPTH = 0
 """How deep in an HDF5 file the groups are that are a sample each; 0: none are."""
 PATHS: tuple[str, ...] = ()
@@ -188,6 +190,21 @@ def flat(records: list[Sample]) -> list[Sample]:
             return records
         inner = [{k: v for k, v in record.items() if k != key} | one for record in inner for one in record[key]]
     return inner if inner and all({"id", "question"} <= record.keys() for record in inner) else records
+
+
+def apart(rows: Iterator[Sample]) -> Iterator[Sample]:
+    """The rows, with the members of the objects in MEMBERS as values of their own, such as ``meta.source``."""
+
+    def within(held: Sample, name: str) -> Iterator[tuple[str, Any]]:
+        for key, value in held.items():
+            if isinstance(value, dict) and value:
+                yield from within(value, f"{name}.{key}")
+            else:
+                yield f"{name}.{key}", value
+
+    for row in rows:
+        objects = {name: row.pop(name, None) for name in MEMBERS}
+        yield row | dict(pair for name, held in objects.items() if held for pair in within(held, name))
 
 
 def read_coco(path: Path) -> Iterator[Sample]:

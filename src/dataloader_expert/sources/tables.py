@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import PREDICTED, label_by_name
+from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, words
 from dataloader_expert.sources.times import is_time
@@ -304,6 +305,19 @@ class Table(Source):
 
     nullable = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.members: Members = {}
+        """Of fields that hold objects, those of their members that take their place."""
+
+    def made(self, block: Block) -> Block:
+        """A decoded block, with members in place of objects."""
+        return with_members(block, self.members) if self.members else block
+
+    def stored(self, names: Iterable[str]) -> list[str]:
+        """The columns that these fields are stored in."""
+        return stored_names(names, self.members)
+
     def describe(self) -> None:
         """Fields from the first readable block's values; label and modality from the first ``GUESSED_FROM`` rows.
 
@@ -328,6 +342,10 @@ class Table(Source):
                 break
         if not blocks:
             raise first or Unreadable("empty-file", "no samples")
+        self.members = members_of(blocks)
+        if self.members:
+            blocks = [self.made(block) for block in blocks]
+            self.fields = tuple(field_of(name, column) for name, column in blocks[0].columns.items())
         self.fields = tuple(_with_values(f, blocks) for f in self.fields)
         looked_at = [*blocks, *self._apart(seen)] if not dear else blocks
         named = any(unit.split is not None for unit in self.units)

@@ -136,7 +136,12 @@ def written(bench: Bench) -> str:
     parts = [repeated.Seen, repeated.files, repeated.split_of, repeated.form_of, repeated.parts_of, repeated.seen]
     tests = [test for tests in repeated.TESTS.values() for test in tests]
     head = HEAD + f'DATA = os.environ.get("DATA", {str(whole)!a})\nMOST = int(os.environ.get("MOST", "0"))\n'
-    return head + literals(named) + "\n\n" + sources_of((*readers, *parts, repeated.look, *tests), reader)
+    return (
+        head
+        + literals(named)
+        + "\n\n"
+        + sources_of((*readers, *parts, repeated.look, *tests), reader, "MEMBERS" in named)
+    )
 
 
 def _run(code: str, seconds: float, most: int | None) -> list[str] | None:

@@ -20,6 +20,7 @@ from dataloader_expert.sources import plain_files
 from dataloader_expert.sources.annotations.record import Table
 from dataloader_expert.sources.arrays import has_boxes, pixel_boxes
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.members import stored_names
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.sources.plain import ANNOTATIONS, READERS, read_dataset
 
@@ -94,7 +95,7 @@ def written(bench: Bench) -> str:
 
     def ours(*functions: Any) -> str:
         """Their source, which alone is adapted: literals of the data stay as they are."""
-        text = sources_of(functions, reader) + "\n\n"
+        text = sources_of(functions, reader, bool(getattr(source, "members", ()))) + "\n\n"
         if plain_files.with_box not in functions:
             text = text.replace("            line = with_box(line, *SIDES[place]) if place in SIDES else line\n", "")
         text = text.replace("def datasets_by_column(", "def datasets(").replace("Samples(files(", f"{kind}(files(")
@@ -167,7 +168,8 @@ def of_files(
         if HELD * source.bytes > IN_MEMORY * bench.limit_bytes:
             raise NotWritten(f"rows from {source.bytes / 1e9:.2g} GB of files, which it would hold in memory")
     if "COLUMNS" in constants:
-        constants["COLUMNS"] = [name for name in held if not (named and name == source.label)]
+        columns = [name for name in held if not (named and name == source.label)]
+        constants["COLUMNS"] = stored_names(columns, getattr(source, "members", {}))
     constants |= {"ROOT": str(listing.base.absolute()), "SPLITS": places}
     constants["SUFFIXES"] = {os.path.splitext(unit.file)[1].lower() for unit in source.units}
     used = dict.fromkeys(convert for convert, _ in held.values())
