@@ -12,7 +12,8 @@ from dataloader_expert.sources.files import SIDE_FILES, Listing
 from dataloader_expert.sources.layout import splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
 from dataloader_expert.sources.plain import flat
-from dataloader_expert.sources.tables import Table, columns_of_records
+from dataloader_expert.sources.records import columns_of_records
+from dataloader_expert.sources.tables import Table
 
 
 class Json(Table):

@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.records import columns_of_records
 from dataloader_expert.sources.turns import is_turn
 
 Members = Mapping[str, Sequence[str]]
@@ -53,8 +54,6 @@ def flattened(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]
 
 def with_members(block: Block, members: Members) -> Block:
     """The block with the members in place of these fields; what is no such object, or has other keys, is among its problems."""
-    from dataloader_expert.sources.tables import columns_of_records
-
     columns: dict[str, Column] = {}
     problems = list(block.problems)
     for name, column in block.columns.items():
