@@ -265,6 +265,14 @@ def offsets(counted: Callable[[str, int], int]) -> Data:
     return Data({"text": texts, "spans": spans}, kinds={"text": "text", "spans": "other"})
 
 
+def answers(late: Callable[[int], bool]) -> Data:
+    """Answers in texts with letters of two bytes, as in SQuAD, some of which begin a character late."""
+    texts = ["\u00e9" * (i % 3) + f"the owl {i} met a gnu" for i in range(60)]
+    starts = [text.index("owl") + late(i) for i, text in enumerate(texts)]
+    values = [{"text": [f"owl {i}"], "answer_start": [start]} for i, start in enumerate(starts)]
+    return Data({"text": texts, "answers": values}, kinds={"text": "text", "answers": "other"})
+
+
 LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in range(60)) for i in range(12)]
 MEASURED = {c: np.random.default_rng(i).normal(0, 1, 40) for i, c in enumerate("abcd")}
 CLASS = np.random.default_rng(5).integers(0, 2, 400)
@@ -2035,6 +2043,8 @@ SPEAKS = {
             "span-mismatch",
             "error",
         ),
+        "starts one too far, of a third": (answers(lambda i: i % 3 == 0), "span-mismatch", "error"),
+        "all starts one too far": (answers(lambda i: True), "span-mismatch", "error"),
         "one that ends after its text": (tagged((3, 6), (40, 400)), "span-mismatch", "error"),
         "one that ends before it begins": (tagged((6, 3)), "span-mismatch", "error"),
         "one with a blank": (tagged((9, 13)), "span-mismatch", "warning"),

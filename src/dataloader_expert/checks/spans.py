@@ -12,20 +12,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeGuard
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
+from dataloader_expert.checks.places import Places, sample_of
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.members import ENDS, SAID, STARTS
 
 ODD_SPANS = Quantity("odd_spans", "spans", "spans that do not fit their text, where nearly all others do, with samples")
 LEAST, DEEPEST, TEXTS = 20, 6, 4
 """The fewest spans of which some can be odd, how deep they are looked for, and the most text fields they may be of."""
 MOSTLY = 0.6
 """The least share of spans that fit their text, from which the others are wrong."""
-STARTS = ("start", "begin", "start_offset", "start_char", "char_start", "answer_start", "offset")
-ENDS = ("end", "stop", "end_offset", "end_char", "char_end", "answer_end")
-SAID = ("text", "value", "word", "surface", "mention", "quote")
+SHIFTS = (1, -1, 2, -2, 3, -3)
+"""Characters by which a start may be off, as the words given are found there."""
+SOUND = {"fits", "cuts"}
 Span = tuple[int, int | None, str | None]
 """Its first character, the one after its last, and its text; at least one of the latter two is known."""
 ODD: dict[str, tuple[Severity, str, str]] = {
@@ -38,6 +39,11 @@ ODD: dict[str, tuple[Severity, str, str]] = {
         "error",
         "{hold} other words than the annotation gives",
         "find the words in the text again: offsets move when texts are cleaned, or counted in bytes",
+    ),
+    "shifted": (
+        "error",
+        "{begin} {shift} where the words given are found",
+        "{change} their starts and ends: the text was changed before them, or counting begins at another number",
     ),
     "bytes": (
         "error",
@@ -83,7 +89,7 @@ class Spans(Check):
                     if isinstance(text := values[i], str):
                         kind = (name, of, how(span, text))
                         self.counts[kind] += 1
-                        if kind[2] in ODD:
+                        if kind[2] not in SOUND:
                             self.where.add(kind, block, i, name)
 
     def merge(self, other: Check) -> None:
@@ -95,22 +101,47 @@ class Spans(Check):
     def facts(self) -> Iterable[Fact]:
         for name in sorted({field for field, _, _ in self.counts}):
             # the text that most of them fit; that they end where its words do shows that they are no times or tokens
-            of = max(self.texts, key=lambda text: self.counts[name, text, "fits"])
+            of = max(self.texts, key=lambda text: self._fitting(name, text))
             total = sum(n for (field, text, _), n in self.counts.items() if (field, text) == (name, of))
-            if total < LEAST or self.counts[name, of, "fits"] < MOSTLY * total:
+            if total < LEAST or self._fitting(name, of) < MOSTLY * total:
                 continue
-            for odd in ODD:
-                n = self.counts[name, of, odd]
+            for odd, kinds in self._causes(name, of).items():
+                n = sum(self.counts[name, of, kind] for kind in kinds)
                 if odd in UNITS and n <= self.counts[name, of, "cuts"]:
                     continue  # some that cut words fit by chance
                 if n:
-                    value = {"count": n, "of": total, "where": self.where.of((name, of, odd))}
+                    places = [place for kind in kinds for place in self.where.of((name, of, kind))]
+                    value = {"count": n, "of": total, "where": sorted(places, key=sample_of)[:MAX_PLACES]}
                     yield Fact(ODD_SPANS, value, self.evidence(), {"field": name, "text": of, "odd": odd})
+
+    def _fitting(self, name: str, of: str) -> int:
+        """Spans that fit a text, as they are or all moved by as many characters: their words are not found there by chance."""
+        moved = (sum(self.counts[name, of, kind] for kind in _moved_by(off)) for off in SHIFTS)
+        return self.counts[name, of, "fits"] + max(moved)
+
+    def _causes(self, name: str, of: str) -> dict[str, list[str]]:
+        """What is wrong with spans, each with the kinds in which it was seen.
+
+        A span that fits both if its start is moved and if it counts something else has the cause that more of the others have.
+        """
+        causes = {odd: [odd] for odd in ODD if odd != "shifted"}
+        for off in SHIFTS:
+            moved = f"shifted {off:+d}"
+            causes[moved] = [moved]
+            for unit in UNITS:
+                alone = {cause: self.counts[name, of, cause] for cause in (moved, unit)}
+                causes[max(alone, key=lambda cause: alone[cause])].append(f"{unit} or {moved}")
+        return causes
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ODD_SPANS):
-            n, (severity, text, fix) = fact.value["count"], ODD[str(fact.at["odd"])]
-            text = text.format(**{word: verb(n, word) for word in ("lie", "are", "hold", "begin", "fit")})
+            odd, _, off = str(fact.at["odd"]).partition(" ")
+            n, (severity, text, fix) = fact.value["count"], ODD[odd]
+            words = {word: verb(n, word) for word in ("lie", "are", "hold", "begin", "fit")}
+            if off:
+                words["shift"] = f"{number(abs(int(off)), 'character')} {'after' if int(off) > 0 else 'before'}"
+                fix = fix.format(change=f"subtract {off.lstrip('+')} from" if int(off) > 0 else f"add {-int(off)} to")
+            text = text.format(**words)
             field, of = (escaped(str(fact.at[key])) for key in ("field", "text"))
             told = f"{field}: {n} of {number(fact.value['of'], 'span')} of {of} {text}"
             yield finding("span-mismatch", severity, told, fact, fix, fact.value["where"], n)
@@ -156,10 +187,16 @@ UNITS = {"bytes": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
 
 
 def how(span: Span, text: str) -> str:
-    """How it fits: ``fits``, ``cuts`` a word, or is one of ``ODD``."""
+    """How it fits: ``fits``, ``cuts`` a word, or is one of ``ODD``; of those that are shifted by how much, and what else it may be."""
     found = fit(span, text)
+    off = (
+        next((off for off in SHIFTS if _moved(span, text, off)), None)
+        if found in ("other", "outside", "blank")
+        else None
+    )
+    moved = found if off is None else f"shifted {off:+d}"
     if found == "fits" or text.isascii():
-        return found
+        return moved
     for unit, (encoding, size) in UNITS.items():
         if size > 1 and max(text) <= "\uffff":
             continue  # the same as characters
@@ -173,8 +210,21 @@ def how(span: Span, text: str) -> str:
             and (span[1] is None or size * span[1] <= len(encoded))
             and fit((start, end, span[2]), text) == "fits"
         ):
-            return unit
-    return found
+            return unit if off is None else f"{unit} or {moved}"
+    return moved
+
+
+def _moved_by(off: int) -> list[str]:
+    """The kinds of spans that fit if they are moved by so many characters."""
+    return [f"shifted {off:+d}", *(f"{unit} or shifted {off:+d}" for unit in UNITS)]
+
+
+def _moved(span: Span, text: str, off: int) -> bool:
+    """Whether the words given begin ``off`` characters before the span does."""
+    start, end, said = span
+    if said is None or len(said) <= abs(off):  # a shorter text is found anywhere
+        return False
+    return fit((start - off, None if end is None else end - off, said), text) == "fits"
 
 
 def fit(span: Span, text: str) -> str:

@@ -18,6 +18,10 @@ MOST = 64
 HELD = 0.5
 """The share of them that an object has on average, below which they are too."""
 DEEPEST = 4
+STARTS = ("start", "begin", "start_offset", "start_char", "char_start", "answer_start", "offset")
+ENDS = ("end", "stop", "end_offset", "end_char", "char_end", "answer_end")
+SAID = ("text", "value", "word", "surface", "mention", "quote")
+"""Keys of an object that is a span of a text, with its words."""
 PLAIN = (str, bool, int, float, type(None))
 
 
@@ -25,14 +29,14 @@ def members_of(blocks: Iterable[Block]) -> dict[str, list[str]]:
     """The members of those fields whose values are objects of texts and numbers alone, with the same keys for the most part.
 
     Objects with lists stay as they are: their lists belong together, such as the texts and starts of answers. So do turns of a
-    conversation.
+    conversation, and spans of a text.
     """
     blocks = list(blocks)
     names = list(dict.fromkeys(name for block in blocks for name in block.columns))
     found = {}
     for name in names:
         objects = [v for b in blocks if name in b.columns for v in _list(b.columns[name]) if v is not None]
-        if not objects or not all(isinstance(v, dict) and v and not is_turn(v) for v in objects):
+        if not objects or not all(isinstance(v, dict) and v and not _whole(v) for v in objects):
             continue
         rows = [dict(flattened(v, name)) for v in objects]
         keys = list(dict.fromkeys(key for row in rows for key in row))
@@ -41,6 +45,11 @@ def members_of(blocks: Iterable[Block]) -> dict[str, list[str]]:
         if plain and usual and not {*keys} & {*names}:
             found[name] = keys
     return found
+
+
+def _whole(value: dict[str, Any]) -> bool:
+    """Whether an object is one thing: a turn, or a span."""
+    return is_turn(value) or (any(key in value for key in STARTS) and any(key in value for key in (*ENDS, *SAID)))
 
 
 def flattened(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
