@@ -518,6 +518,10 @@ SILENT = {
     },
     "near_rows": {
         "distinct rows": Data(dict(MEASURED)),
+        "positions in a city": Data(
+            {"lat": 52.5 + NOISE / 50, "lon": 13.4 + NOISE[::-1] / 50, "speed": np.abs(NOISE).round(1)},
+            context={"offsets": {"lat": 3, "lon": 3}},
+        ),
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },
     "giveaway": {

@@ -109,6 +109,8 @@ class Context:
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
     pivots: dict[str, float] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Of fields whose values lie close together far from 0, such as latitudes in a city, how many leading digits all have."""
     features: dict[str, Feature] = field(default_factory=dict)
     """Those fields that are components of others; see ``with_features``."""
 

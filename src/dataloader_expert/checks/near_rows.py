@@ -1,4 +1,4 @@
-"""Rows whose floats are equal to three significant digits."""
+"""Rows whose floats are equal to three significant digits, after the leading ones that the values of a field have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
-RULE = "equal to three significant digits"
+RULE, BEYOND = "equal to three significant digits", ", not counting leading digits that all values of a field share"
 LEAST_FIELDS = 3
 """Rows with fewer numbers may agree by chance."""
 
@@ -45,13 +45,13 @@ class NearRows(Check):
             column = block.columns.get(name)
             if column is None:
                 continue
-            values = column.values
+            values, more = column.values, 10.0 ** self.context.offsets.get(name, 0)
             if isinstance(values, np.ndarray):
-                values = _round(values)
+                values = _round(values, more)
             elif column.stacked is not None:
-                values = list(_round(column.stacked))
+                values = list(_round(column.stacked, more))
             else:
-                values = [_round(v) if isinstance(v, np.ndarray) else v for v in values]
+                values = [_round(v, more) if isinstance(v, np.ndarray) else v for v in values]
             columns[name] = Column(values, column.nulls)
         exact = content_digests(block, self.kept.exact) if self.kept.exact else None
         return digests(Block(block.unit, block.columns | columns), self.kept.measured, exact)
@@ -82,8 +82,9 @@ class NearRows(Check):
             for size in sizes[several].tolist():
                 groups.append(range(at, at + size))
                 at += size
+        rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
         missed = "near copies of rows that differ by more than rounding"
-        yield near_fact(self.kept, Rows.joined(found), "rows", groups, RULE, self.evidence(), missed)
+        yield near_fact(self.kept, Rows.joined(found), "rows", groups, rule, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)
@@ -99,20 +100,20 @@ def _size(shape: tuple[int | None, ...]) -> int:
     return size
 
 
-def _round(values: Any) -> Any:
-    """Rounded to three significant digits."""
+def _round(values: Any, more: float = 1.0) -> Any:
+    """Rounded to three significant digits; to ``more``, a power of ten, times that."""
     import numpy as np
 
     if values.size > ROWS:  # temporaries of this size stay in the CPU cache
         flat, out = values.reshape(-1), np.empty(values.size)
         for at in range(0, flat.size, ROWS):
-            out[at : at + ROWS] = _round(flat[at : at + ROWS])
+            out[at : at + ROWS] = _round(flat[at : at + ROWS], more)
         return out.reshape(values.shape)
     values = np.ascontiguousarray(values, np.float64)
     binary = (values.view(np.int64) >> 52) & 2047
     tens, factors, divisors = _powers()
     which = 2 * binary + (np.abs(values) >= tens.take(binary))
-    factor, divisor = factors.take(which), divisors.take(which)
+    factor, divisor = factors.take(which) * more, divisors.take(which)
     with np.errstate(invalid="ignore", over="ignore"):
         return np.rint(values * factor / divisor) * divisor / factor + 0.0
 

@@ -43,7 +43,10 @@ class Seen:
         self.context = context
         self.names = content_fields(context)
         kinds = {f.name: f for f in context.fields}
-        self.measured = [n for n in self.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time")]
+        timed = None if context.timed is None else context.timed.field
+        self.measured = [
+            n for n in self.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time") and n != timed
+        ]
         """Fields of floats: whole numbers and texts that differ are different."""
         self.exact = [n for n in self.names if n not in self.measured]
         self.splits: list[str | None] = list(context.splits)

@@ -212,7 +212,7 @@ class Scan(Probe):
         if source.roles is None:
             source.roles = find_roles(blocks, source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
-        context.pivots = _pivots(blocks[0], context) if blocks else {}
+        context.pivots, context.offsets = _pivots(blocks[0], context) if blocks else ({}, {})
         if source.nullable:  # a table
             listing, whole = getattr(source, "listing", None), bench.ref.split is None
             context.references = find_references(listing, blocks, source.fields, source.label, whole)
@@ -400,7 +400,7 @@ class Scan(Probe):
 
             if not is_plain(source.loader):
                 context.handled = f"the loader's own {sampler_name(source.loader)}"
-        context.pivots = _pivots(merged, context)
+        context.pivots, context.offsets = _pivots(merged, context)
         checks = new_checks(context)
         for block in waiting:
             for check in checks.values():
@@ -496,14 +496,17 @@ def first_blocks(source: Source) -> list[Block]:
     return blocks
 
 
-def _pivots(block: Block, context: Context) -> dict[str, float]:
+def _pivots(block: Block, context: Context) -> tuple[dict[str, float], dict[str, int]]:
     return pivots_from(with_features(block, context.with_features().features))
 
 
-def pivots_from(block: Block) -> dict[str, float]:
+def pivots_from(block: Block) -> tuple[dict[str, float], dict[str, int]]:
+    """The median of each field of numbers, from some of its values; and how many leading digits the middle half of these have in
+    common, where there are any."""
     import numpy as np
 
-    found = {}
+    found: dict[str, float] = {}
+    offsets: dict[str, int] = {}
     for name, column in block.columns.items():
         values = column.values
         if not isinstance(values, np.ndarray):
@@ -514,8 +517,11 @@ def pivots_from(block: Block) -> dict[str, float]:
         flat = values.reshape(-1)[:1024].astype(np.float64)
         flat = flat[np.isfinite(flat)]
         if flat.size:
-            found[name] = float(np.median(flat))
-    return found
+            low, middle, high = np.quantile(flat, (0.25, 0.5, 0.75)).tolist()
+            found[name] = middle
+            alike = math.floor(math.log10(2 * abs(middle) / (high - low))) if middle and high > low else 0
+            offsets |= {name: alike} if alike > 0 else {}
+    return found, offsets
 
 
 def check_evidence(count: int, raised: dict[int, str], source: Source) -> Any:
