@@ -14,6 +14,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
@@ -330,12 +331,14 @@ class Classes(Check):
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
-    occur once, or those at the ends are rarer than those between. A field that is named after classes, or after whom samples are
+    occur once, or those at the ends are rarer than those between, or the name says so. A field that is named after classes, or after whom samples are
     from, has classes."""
     if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
         return False
     if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
         return False
+    if words(name)[-1:] and words(name)[-1] in PREDICTED:
+        return True
     values = sorted(counts)
     tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)
     thin = [sum(counts[v] for v in end) <= THIN * mean * tenth for end in (values[:tenth], values[-tenth:])]

@@ -24,6 +24,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.layout import split_in_name
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
@@ -494,6 +495,12 @@ def _contrasts(values: Any) -> Iterator[int]:
         yield int((pixels[..., 0] - pixels[..., 2]).sum())
 
 
+def _names_split(fact: Fact) -> bool:
+    """Whether a field says in every sample of a split which one it is, as a table beside folders of that name does."""
+    split = fact.at["split"]
+    return len(fact.value) == 1 and all(split in (value, split_in_name(value)) for value in fact.value)
+
+
 def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterable[tuple[str, Finding]]:
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(SPLIT_STATISTICS)):
         kind = next((f.kind for f in context.fields if f.name == name), "")
@@ -518,7 +525,7 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
                 text = f"its mean is {a['mean']:.4g} in {one.at['split']} and {b['mean']:.4g} in {two.at['split']}, {abs(shift):.2f} standard deviations apart"
                 yield name, _drifts(name, text, one, two)
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(CATEGORIES)):
-        if name in aside:
+        if name in aside or all(_names_split(fact) for fact in facts.all(CATEGORIES, field=name)):
             continue
         for one, two in _pairs(facts.all(CATEGORIES, field=name)):
             distance, sure = compared(one.value, two.value)

@@ -297,8 +297,8 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             [place for pair in v["conflicting"] for place in pair],
             versions["samples"],
         )
-    elif v["extra"]:
-        frames = v["frames"] and not v["cross_split"]
+    frames = v["frames"] and not v["cross_split"]
+    if v["extra"] and not versions:
         text = f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another"
         yield finding(
             "near-duplicates",
@@ -327,7 +327,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if v["conflicts"] and sure and not versions:
         yield finding(
             "label-conflict",
-            "warning",
+            "info" if frames else "warning",  # what a clip shows begins and ends within it
             f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label",
             near,
             "inspect them and decide on one label",

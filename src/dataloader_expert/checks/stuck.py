@@ -15,12 +15,16 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.layout import GOODS
+from dataloader_expert.sources.roles import ROW_WORDS, words
 
 RUNS = Quantity(
     "equal_runs",
     "rows",
     "the longest run of equal values of a field in consecutive rows, or in those of one series, and where it begins",
 )
+NAMING = GOODS | ROW_WORDS
+"""Last words in the names of numbers that are no measurements but name something, such as an article."""
 LEAST = 20
 """The fewest equal rows in a run."""
 LONG = 100
@@ -57,7 +61,11 @@ class Stuck(Check):
             context.label,
             *(r.field for r in (context.grouped, context.timed, *context.roles.keys) if r is not None),
         }
-        self.fields = [f.name for f in context.fields if f.kind == "number" and not f.shape and f.name not in aside]
+        self.fields = [
+            f.name
+            for f in context.fields
+            if f.kind == "number" and not f.shape and f.name not in aside and not {*words(f.name)[-1:]} & NAMING
+        ]
         self.series = context.series_fields if context.timed is not None else []
         self.longest: dict[Order, Run] = {}
         self.pairs: dict[Order, int] = {}

@@ -250,8 +250,93 @@ OUTCOMES = (
     "dx",
 )
 """What became of a row: known only afterwards, so more likely the label than a ``class`` beside it."""
-WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit", "rating", "ratings")
-PREDICTED = {"price", "salary", "charges", "revenue", "sales", "demand", "consumption", "yield"}
+WEAK_LABELS = (
+    *(
+        *OUTCOMES,
+        "class",
+        "classes",
+        "sentiment",
+        "polarity",
+        "toxic",
+        "toxicity",
+        "emotion",
+        "stance",
+        "intent",
+        "digit",
+    ),
+    *("rating", "ratings", "stars", "star_rating"),
+)
+BEFELL = (
+    {
+        "died",
+        "dead",
+        "death",
+        "deceased",
+        "mortality",
+        "survival",
+        "survived",
+        "relapse",
+        "relapsed",
+        "recurrence",
+        "infected",
+    }
+    | {
+        "fraud",
+        "fraudulent",
+        "spam",
+        "churn",
+        "churned",
+        "anomaly",
+        "anomalous",
+        "attack",
+        "malicious",
+        "malware",
+        "phishing",
+    }
+    | {
+        "failure",
+        "failed",
+        "defect",
+        "defective",
+        "faulty",
+        "default",
+        "defaulted",
+        "lesion",
+        "tumor",
+        "tumour",
+        "disease",
+    }
+    | {
+        "readmitted",
+        "readmission",
+        "hospitalized",
+        "conversion",
+        "converted",
+        "clicked",
+        "purchased",
+        "bought",
+        "subscribed",
+    }
+    | {"toxic", "hateful", "offensive", "approved", "responded", "cancelled", "canceled", "won"}
+)
+"""Words in the names of columns with two values that say what became of a row."""
+STATES = {
+    "active",
+    "positive",
+    "success",
+    "successful",
+    "returned",
+    "accepted",
+    "admitted",
+    "fail",
+    "win",
+    "click",
+    "abnormal",
+}
+"""The same, if the column is the last one: beside others it may be a feature."""
+PARTS = {"year", "quarter", "month", "week", "weekday", "day", "hour", "minute", "date", "time"}
+GOODS = {"sku", "product", "item", "article", "goods"}
+PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}
 """Last words of the names of amounts that are predicted from the columns before them."""
 
 

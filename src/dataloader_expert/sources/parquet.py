@@ -169,9 +169,9 @@ class Parquet(Table):
             text = str(e)
             code = "checksum-mismatch" if "CRC" in text or "checksum" in text else "unreadable"
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
-        for key, value in keys.items():
-            columns[key] = Column([value] * (unit.samples if rows is None else len(rows)))
-        return self.made(Block(unit, columns, (), problems, rows=rows))
+        n = unit.samples if rows is None else len(rows)
+        within = {key: Column([value] * n) for key, value in keys.items()}  # first, as the last column may be the label
+        return self.made(Block(unit, within | columns | within, (), problems, rows=rows))
 
 
 def _shared_texts(group: Any) -> tuple[list[str], int]:

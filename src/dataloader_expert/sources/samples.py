@@ -190,6 +190,8 @@ class FileSamples(Source):
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
             self.label, how = self._only_category()
+        if self.label is not None and PLACED in how and any(f.kind == "mask" for f in self.partners):
+            self.label, how = None, "no field is named like a label, and images have masks; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
         table = next((t.path for t in found.joined if self.label in t.fields), found.tables[0])

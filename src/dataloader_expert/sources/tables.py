@@ -13,11 +13,12 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
-from dataloader_expert.sources.layout import PREDICTED, label_by_name
+from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, words
+from dataloader_expert.sources.text_pairs import pair_of
 from dataloader_expert.sources.times import is_time
 from dataloader_expert.sources.turns import is_turn
 
@@ -35,6 +36,8 @@ PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 TITLE = 12
 """Words of a text, in the median, up to which it is a name, a title or an address."""
+REPEATED = 3
+"""Rows of a thing from which on it comes again and again."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
 RAREST = 0.005
@@ -495,7 +498,8 @@ def find_label(
     names = [n for n in first.columns if n != split]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
-    strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
+    named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
+    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first)])
     if len(withheld) == 1 and (strong is None or ";" in how):
         [only] = withheld
         if only in scalar and not _is_quantity(_values(blocks, only)):
@@ -506,8 +510,17 @@ def find_label(
         return None, f"several columns are in the training split only: {listed(sorted(withheld))}; pass label="
     if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
         return names[-1], "chosen by its name, as the last column; pass label= if it is another"
+    befell = _outcome(scalar, names, blocks) if strong is None else None
+    if befell is not None:
+        return befell, "chosen by its name; pass label= if it is another"
+    texts = {n: {*words(n)} for n in names if found[n].dtype == "str"}
+    others = {n: {*words(n)} for n in names if found[n].kind == "other"}
+    pair = pair_of(texts, others)
+    if pair is not None:
+        return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
     bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
-    places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
+    lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
+    places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or "float" in found[name].dtype:
@@ -530,3 +543,27 @@ def find_label(
             why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how
+
+
+def _outcome(scalar: list[str], names: list[str], blocks: list[Block]) -> str | None:
+    """The one column of two values whose name says what became of a row; None if there is none, or several."""
+    found = []
+    for name in scalar:
+        of = {*words(name)}
+        if of & BEFELL or (of & STATES and name == names[-1]):
+            values = {v for v in _values(blocks, name) if v is not None and v == v}
+            found += [name] if len(values) == 2 else []
+    return found[0] if len(found) == 1 else None
+
+
+def _is_attribute(name: str, names: list[str], block: Block) -> bool:
+    """Whether a category is that of goods, each of which has one: an attribute of what is sold, in a table of sales."""
+    if not name.lower().startswith("category"):
+        return False
+    of = block.columns[name].values
+    for other in (other for other in names if {*words(other)} & GOODS and other != name):
+        pairs = Counter(zip(block.columns[other].values, of, strict=False))
+        several = len({value for value, _ in pairs}) * REPEATED <= sum(pairs.values())
+        if several and len({value for value, _ in pairs}) == len(pairs):
+            return True
+    return False

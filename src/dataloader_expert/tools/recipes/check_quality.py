@@ -9,6 +9,7 @@ from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import DUPLICATES, NEAR
+from dataloader_expert.checks.pictures import SIZES
 from dataloader_expert.checks.references import REFERENCES
 from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
@@ -306,7 +307,9 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     alike = (
         f"one dtype and rank per field, but {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
     )
-    shapes = box("shapes_consistent", SHAPELY, alike)
+    sizes = facts.value(SIZES, {"distinct": 1})["distinct"]
+    # images of several sizes are brought to one form by the code that loads them, grey ones among them
+    shapes = box("shapes_consistent", SHAPELY - {"mode-drift"} if sizes > 1 else SHAPELY, alike)
     numbers = box("no_nan_or_inf", {"nan", "inf"}, "no numeric field has NaN or infinite values")
     ratio = facts.find(TRAIN_IMBALANCE) or facts.find(IMBALANCE)
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""

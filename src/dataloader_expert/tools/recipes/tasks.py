@@ -7,30 +7,20 @@ from typing import Any
 
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.roles import ROW_WORDS, words
+from dataloader_expert.sources.text_pairs import named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
 SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sentence", "utterance", "normalized"}
 """Words in the names of what a recording or an image says."""
-PREFERRED, REFUSED = {"chosen", "accepted", "preferred", "winner"}, {"rejected", "dispreferred", "loser"}
-POSITIVE, NEGATIVE = {"positive", "positives", "pos"}, {"negative", "negatives", "neg"}
 SHOWN = {"caption", "captions", "description", "descriptions", "alt"}
 """Words in the names of what an image shows."""
 TAGS = {"tags", "tag", "ner", "pos", "chunk", "bio", "iob"}
+TOLD = {
+    "preference tuning": "{} are answers of which one is preferred",
+    "contrastive learning": "by the names of {}",
+}
+"""What is said of tasks that names tell whatever else there is."""
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
-FROM_TO: tuple[tuple[str, set[str], set[str]], ...] = (
-    ("question answering", {"question", "questions", "query"}, {"answer", "answers"}),
-    ("summarization", {"document", "article", "text", "dialogue"}, {"summary", "highlights", "abstract"}),
-    ("instruction tuning", {"instruction", "instructions", "prompt", "input"}, {"output", "response", "completion"}),
-    ("translation", {"source", "src"}, {"target", "tgt", "translation"}),
-)
-"""Tasks by a word in the name of the text that is given, and one in that of the text that is wanted."""
-LANGUAGES = {
-    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi",
-    "fr", "ga", "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "km", "kn", "ko", "ky", "lo",
-    "lt", "lv", "mk", "ml", "mn", "mr", "ms", "my", "nb", "ne", "nl", "nn", "no", "pa", "pl", "ps", "pt", "ro", "ru", "si",
-    "sk", "sl", "so", "sq", "sr", "sv", "sw", "ta", "te", "th", "tl", "tr", "uk", "ur", "uz", "vi", "xh", "yo", "zh", "zu",
-}  # fmt: skip
-"""Codes of ISO 639-1 that are usual in parallel texts."""
 
 
 def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
@@ -44,13 +34,13 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
         return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
-    if "audio" in kinds and (said := _named(texts, SAID)):
+    if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
-    if "image" in kinds and (both := _from_to(texts, "question answering")):
-        return Task(name="visual question answering", how=f"each image has {_quoted(*both)}")
-    if "image" in kinds and (shown := _named(texts, SHOWN)):
+    if "image" in kinds and (both := pair_of(texts, others)) and both[0] == "question answering":
+        return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
+    if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
-    if "image" in kinds and (said := _named(texts, SAID)):
+    if "image" in kinds and (said := named_so(texts, SAID)):
         return Task(name="image to text", how=f"each image has a text in {_quoted(said)}")
     if modality in ("text", "tokens"):
         return _of_texts(texts, others)
@@ -58,36 +48,18 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
 
 
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
-    every = {**texts, **others}
-    better, worse = _named(every, PREFERRED), _named(every, REFUSED)
-    if better and worse:
-        return Task(name="preference tuning", how=f"{_quoted(better, worse)} are answers of which one is preferred")
-    near, far = _named(every, POSITIVE), _named(every, NEGATIVE)
-    if near and far:
-        return Task(name="contrastive learning", how=f"by the names of {_quoted(near, far)}")
-    if tags := _named(others, TAGS):
+    known = pair_of(texts, others)
+    if known is not None and known[0] in TOLD:
+        task, fields = known
+        return Task(name=task, how=TOLD[task].format(_quoted(*fields)))
+    if tags := named_so(others, TAGS):
         return Task(name="token classification", how=f"each token has a tag in {_quoted(tags)}")
-    if talks := _named(others, TALKS):
+    if talks := named_so(others, TALKS):
         return Task(name="instruction tuning", how=f"conversations in {_quoted(talks)}")
-    tongues = [name for name, of in texts.items() if of and of <= LANGUAGES]
-    if len(tongues) > 1:
-        return Task(name="translation", how=f"{_quoted(*tongues[:2])} hold the same texts in several languages")
-    for task, _, _ in FROM_TO:
-        if both := _from_to(texts, task):
-            return Task(name=task, how=f"by the names of {_quoted(*both)}")
+    if known is not None:
+        task, fields = known
+        return Task(name=task, how=f"by the names of {_quoted(*fields)}")
     return Task(name="language modelling", how="texts without a label")
-
-
-def _from_to(texts: dict[str, set[str]], task: str) -> tuple[str, str] | None:
-    """The fields of a task's given and wanted text."""
-    given, wanted = next((given, wanted) for name, given, wanted in FROM_TO if name == task)
-    one, other = _named(texts, given), _named(texts, wanted)
-    return (one, other) if one and other and one != other else None
-
-
-def _named(fields: dict[str, set[str]], names: set[str]) -> str:
-    """The first field with such a word in its name; empty where there is none."""
-    return next((name for name, of in fields.items() if of & names), "")
 
 
 def _quoted(*names: str) -> str:
