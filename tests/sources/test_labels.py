@@ -50,6 +50,46 @@ TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
         [[number(), number(), number()] for _ in range(300)],
         None,
     ),
+    "what became of a row, rather than a place": (
+        ["died_30d", "area", "ward"],
+        [[DRAW.randrange(2), number(), DRAW.choice("xyz")] for _ in range(300)],
+        "died_30d",
+    ),
+    "what became of a row, by a state in the last column": (
+        ["area", "active"],
+        [[number(), DRAW.randrange(2)] for _ in range(300)],
+        "active",
+    ),
+    "a guess by its place, where several columns say what became of a row": (
+        ["failure_heat", "failure_power", "tool"],
+        [[DRAW.randrange(2), DRAW.randrange(2), DRAW.choice("xyz")] for _ in range(300)],
+        "tool",
+    ),
+    "no number that only has such a name": (
+        ["failure_rate", "area"],
+        [[number(), number()] for _ in range(300)],
+        None,
+    ),
+    "no category of goods that are sold again and again": (
+        ["sku", "category", "units_sold"],
+        [[i % 40, "abc"[i % 40 % 3], DRAW.randrange(90)] for i in range(400)],
+        "units_sold",
+    ),
+    "a category of goods that are listed once": (
+        ["sku", "weight", "category"],
+        [[i, number(), "abc"[i % 3]] for i in range(400)],
+        "category",
+    ),
+    "none of two answers of which one is preferred": (
+        ["chosen", "rejected", "score"],
+        [[f"answer {i} is long enough", f"answer {-i} is worse than that", DRAW.randrange(5)] for i in range(300)],
+        None,
+    ),
+    "the column before parts of a date, as a guess": (
+        ["area", "quality", "year", "month"],
+        [[number(), DRAW.randrange(3), 2023, DRAW.randrange(1, 13)] for _ in range(300)],
+        "quality",
+    ),
     "a weak name rather than a place": (
         ["area", "diagnosis", "ward"],
         [[number(), DRAW.choice("ab"), DRAW.choice("xyz")] for _ in range(300)],

@@ -266,76 +266,22 @@ WEAK_LABELS = (
     ),
     *("rating", "ratings", "stars", "star_rating"),
 )
-BEFELL = (
-    {
-        "died",
-        "dead",
-        "death",
-        "deceased",
-        "mortality",
-        "survival",
-        "survived",
-        "relapse",
-        "relapsed",
-        "recurrence",
-        "infected",
-    }
-    | {
-        "fraud",
-        "fraudulent",
-        "spam",
-        "churn",
-        "churned",
-        "anomaly",
-        "anomalous",
-        "attack",
-        "malicious",
-        "malware",
-        "phishing",
-    }
-    | {
-        "failure",
-        "failed",
-        "defect",
-        "defective",
-        "faulty",
-        "default",
-        "defaulted",
-        "lesion",
-        "tumor",
-        "tumour",
-        "disease",
-    }
-    | {
-        "readmitted",
-        "readmission",
-        "hospitalized",
-        "conversion",
-        "converted",
-        "clicked",
-        "purchased",
-        "bought",
-        "subscribed",
-    }
-    | {"toxic", "hateful", "offensive", "approved", "responded", "cancelled", "canceled", "won"}
-)
+BEFELL = {
+    "died", "dead", "death", "deceased", "mortality", "survival", "survived", "relapse", "relapsed", "recurrence", "infected",
+    "disease", "tumor", "tumour", "readmitted", "readmission", "hospitalized", "failure", "failed", "defect", "defective",
+    "faulty", "anomaly", "anomalous", "attack", "malicious", "malware", "phishing", "fraud", "fraudulent", "spam", "toxic",
+    "hateful", "offensive", "default", "defaulted", "churn", "churned", "cancelled", "canceled", "conversion", "converted",
+    "clicked", "purchased", "bought", "subscribed", "approved", "responded", "won",
+}  # fmt: skip
 """Words in the names of columns with two values that say what became of a row."""
 STATES = {
-    "active",
-    "positive",
-    "success",
-    "successful",
-    "returned",
-    "accepted",
-    "admitted",
-    "fail",
-    "win",
-    "click",
-    "abnormal",
-}
+    "active", "positive", "success", "successful", "returned", "accepted", "admitted", "fail", "win", "click", "abnormal",
+}  # fmt: skip
 """The same, if the column is the last one: beside others it may be a feature."""
 PARTS = {"year", "quarter", "month", "week", "weekday", "day", "hour", "minute", "date", "time"}
+"""Last words in the names of parts of a date, which are no labels."""
 GOODS = {"sku", "product", "item", "article", "goods"}
+"""Words in the names of columns that say which thing is sold."""
 PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}
 """Last words of the names of amounts that are predicted from the columns before them."""
 
