@@ -18,7 +18,8 @@ SEVERAL, MOST = 3, 0.5
 REACH = 0.1
 """The part of a box beyond the image from which it says anything: annotators miss the edge by less."""
 TURNED = 10
-"""How many times as many images must be explained as would be if they were turned upside down."""
+"""How many times as many images must be explained as would be if they were turned upside down, unless so many are explained that
+chance does not make the difference."""
 CHANCE = 1e-6
 """How unlikely it must be that boxes lie outside, and have such sizes, by chance."""
 FAR, NEVER = 4.0, 20.0
@@ -141,12 +142,18 @@ def _agreed(boxes: Boxes, usual: Any, share: float) -> tuple[Reading, Any] | Non
         told = fits & clear
         liker = np.bincount(at, _liker(boxes, reading, usual), len(images))[told].sum()
         if (
-            told.sum() >= max(SEVERAL, 1 + (clear & ~fits & ~large).sum(), TURNED * (turned & clear).sum())
+            told.sum() >= max(SEVERAL, 1 + (clear & ~fits & ~large).sum())
+            and _more(int(told.sum()), int((turned & clear).sum()))
             and liker - _tail(int(more[told].sum()), int(others[told].sum()), share) >= -math.log(CHANCE)
             and (best is None or told.sum() > best[0])
         ):
             best = int(told.sum()), reading, images[told]
     return best[1:] if best is not None else None
+
+
+def _more(told: int, turned: int) -> bool:
+    """Whether a reading explains more images than as many that are turned upside down, where it explains some by chance."""
+    return told >= TURNED * turned or _tail(told, told + turned, 0.5) <= math.log(CHANCE)
 
 
 def _fits(boxes: Boxes, reading: Reading, usual: Any, at: Any) -> Any:
