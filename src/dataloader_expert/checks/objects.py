@@ -27,6 +27,8 @@ RESPELT = Quantity(
 )
 SHAPED, SPREAD = 15, 0.15
 """The fewest boxes of a class that tell its shape, and the least standard deviation, in logarithms of aspect and area, that is assumed."""
+CHANCE = 1e-6
+"""How unlikely it must be that the first class does not occur in a split."""
 DUE = 10
 """Objects of a class that a split should have by its share of all, from which it is no chance that it has none."""
 SEVERE = 10.0
@@ -52,6 +54,8 @@ class ObjectClasses(Check):
         self.shapes: dict[tuple[str | None, int], Any] = {}
         """By split and class: the number of boxes, and the sums of log aspect and log area and of their squares."""
         self.undeclared: Counter[int] = Counter()
+        self.next: Counter[str | None] = Counter()
+        """Objects of each split with the first number that is not declared."""
         self.repeated = 0
         self.where = Places()
 
@@ -82,6 +86,7 @@ class ObjectClasses(Check):
             for one in set(own) & names.keys():
                 self.where.add(one, block, i, self.objects.field)
             if wrong:
+                self.next[split] += wrong.count(len(names))
                 self.undeclared.update(wrong[:MAX_PLACES])
                 self.where.add("undeclared", block, i, self.objects.field)
             box = array_of(boxes[i]) if i < len(boxes) and boxes[i] is not None else None
@@ -116,6 +121,7 @@ class ObjectClasses(Check):
         for key, sums in other.shapes.items():
             self._sum(key, sums)
         self.undeclared.update(other.undeclared)
+        self.next.update(other.next)
         self.repeated += other.repeated
         self.where.merge(other.where)
 
@@ -139,8 +145,22 @@ class ObjectClasses(Check):
             found = {"counts": {name: counted[name] for name in same}, "where": where[:MAX_PLACES]}
             yield Fact(RESPELT, found, evidence, {"class": right})
         undeclared = {str(k): n for k, n in sorted(self.undeclared.items())}
-        yield Fact(UNDECLARED, {"counts": undeclared, "where": self.where.of("undeclared")}, evidence)
+        told = {"counts": undeclared, "where": self.where.of("undeclared"), "from_one": self._from_one()}
+        yield Fact(UNDECLARED, told, evidence)
         yield Fact(REPEATED, {"count": self.repeated, "where": self.where.of("repeated")}, evidence)
+
+    def _from_one(self) -> list[str | None]:
+        """The splits whose classes are numbered from one, those declared from zero: the last number is one too high, and the first
+        does not occur, though it would by its share in the others."""
+        classes, found = len(self.objects.names), []
+        if not classes or set(self.objects.names) != set(range(classes)):
+            return []
+        for split, counts in self.counts.items():
+            others = sum((c for s, c in self.counts.items() if s != split), Counter[int]())
+            share = others[0] / others.total() if others else 1 / classes
+            if not counts[0] and self.next[split] and (1 - share) ** (counts.total() + self.next[split]) < CHANCE:
+                found.append(split)
+        return found
 
     def _of(self, split: str | None) -> dict[int, Any]:
         """The sums of a split by class, of those with boxes enough."""
@@ -165,12 +185,19 @@ class ObjectClasses(Check):
         if undeclared is not None and undeclared.value["counts"]:
             odd = undeclared.value["counts"]
             n = sum(odd.values())
+            text = f"{number(n, 'object')} in {field} {verb(n, 'have')} a class that is not declared: {', '.join(list(odd)[:5])}"
+            fix = f"the data set declares {number(len(self.objects.names), 'class')}; fix the label or the list"
+            from_one = [split for split in undeclared.value["from_one"] if split is not None]
+            if undeclared.value["from_one"]:
+                of = f" of {', '.join(map(escaped, from_one))}" if from_one else ""
+                text += f", as the classes{of} are numbered from 1: none is 0"
+                fix = f"subtract 1 from the classes{of}"
             yield finding(
                 "label-out-of-range",
                 "error",
-                f"{number(n, 'object')} in {field} {verb(n, 'have')} a class that is not declared: {', '.join(list(odd)[:5])}",
+                text,
                 undeclared,
-                f"the data set declares {number(len(self.objects.names), 'class')}; fix the label or the list",
+                fix,
                 undeclared.value["where"],
                 n,
             )
