@@ -128,10 +128,14 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:
         even = np.ones(len(columns[0]), bool)
+        first: list[str | None] = []
         for values in columns:
             rows = np.flatnonzero(even)
             if isinstance(values, np.ndarray):
                 even[rows] = constant(values[rows])
+            elif phrase and values and isinstance(values[0], list):  # tokens, the first, and their tags
+                first = first or [_joined(value) for value in values]
+                even[rows] = [short(first[i], phrase) for i in rows.tolist()]
             else:
                 even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
         block.views[key] = even
@@ -155,6 +159,11 @@ def constant(values: Any, least: int = 2) -> Any:
 def short(value: Any, phrase: int) -> bool:
     """Whether it is a text of no more than so many characters, if there are any."""
     return isinstance(value, str) and len(value.strip()) <= phrase > 0
+
+
+def _joined(tokens: Any) -> str | None:
+    """The tokens of a sentence as its text; None of what is none."""
+    return " ".join(tokens) if isinstance(tokens, list) and all(isinstance(t, str) for t in tokens) else None
 
 
 def _even(value: Any, phrase: int) -> bool:

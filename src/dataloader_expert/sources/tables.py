@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ TALKS = 64
 """Values of a field that show whether it holds conversations."""
 PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
+SHORTEST, FEWEST, UNLIKELY = 10, 5, 12.0
+"""The part of texts that is short, one in so many; the fewest of these that come again; and how improbable that must be by chance, as
+the negative logarithm."""
 TITLE = 12
 """Words of a text, in the median, up to which it is a name, a title or an address."""
 REPEATED = 3
@@ -446,9 +450,29 @@ def phrase_length(rows: list[tuple[Any, ...]], sure: bool = True) -> int:
     counts = Counter(row for row in plain if row[0])
     often = sorted(len(row[0]) for row, n in counts.items() if n >= OFTEN)
     if len(often) < PHRASES:
-        return 0
+        return _short_ones(counts)
     longest, usual = 2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2]
     return min(longest, usual - 1) if sure or longest < usual else 0
+
+
+def _short_ones(counts: Mapping[tuple[str, ...], int]) -> int:
+    """Up to which length texts recur by nature, where few do often: among the shortest tenth come again so many that chance, which
+    takes copies from all lengths alike, does not make it; 0 if there are not."""
+    lengths = sorted(len(row[0]) for row in counts)
+    again = sorted(len(row[0]) for row, n in counts.items() if n > 1)
+    limit = lengths[len(lengths) // SHORTEST] if lengths else 0
+    among = [length for length in again if length <= limit]
+    share = sum(length <= limit for length in lengths) / max(1, len(lengths))
+    return among[-1] if len(among) >= FEWEST and _unlikely(len(among), len(again), share) else 0
+
+
+def _unlikely(least: int, n: int, share: float) -> bool:
+    """Whether so many of ``n`` are no chance, if each is with this probability (Chernoff's bound of the binomial tail)."""
+    part = least / n
+    if part <= share:
+        return False
+    rest = (1 - part) * math.log((1 - part) / (1 - share)) if part < 1 else 0.0
+    return n * (part * math.log(part / share) + rest) > UNLIKELY
 
 
 def _records(rows: list[tuple[Any, ...]], blocks: list[Block], others: list[Field]) -> list[tuple[Any, ...]]:

@@ -131,11 +131,12 @@ class Lines(Table):
         if not source.tagged:
             source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
             source.label, source.label_how = None, "lines of text have no label"
-            some: list[str] = []
-            for unit in source.units[:LOOKED_AT]:
-                with contextlib.suppress(Unreadable):  # the scan reports it
-                    some += source.peek(unit).columns[source.names[0]].values
-            source.phrase = phrase_length([(text,) for text in some])
+        some: list[str] = []
+        for unit in source.units[:LOOKED_AT]:
+            with contextlib.suppress(Unreadable):  # the scan reports it
+                found = source.peek(unit).columns[source.names[0]].values
+                some += [" ".join(tokens) for tokens in found] if source.tagged else found
+        source.phrase = phrase_length([(text,) for text in some])
         source.modality = "text"
         what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (
