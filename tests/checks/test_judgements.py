@@ -912,6 +912,15 @@ SILENT = {
             kinds={"text": "text", "parts": "other"},
         ),
     },
+    "unfilled": {
+        "texts that speak of placeholders, each in its own words": Data(
+            {"text": [*READINGS, *(f"What is {{{{x{i}}}}} in a template?" for i in range(5))]}, kinds={"text": "text"}
+        ),
+        "prompts that are templates": Data(
+            {"text": [f"{word} {{text}} in a few words." for word in ("Say", "Sum up", "Translate", "Judge") * 9]},
+            kinds={"text": "text"},
+        ),
+    },
     "cut_texts": {
         "texts without a full stop": Data(
             {"text": [*READINGS, "The meter was down", "It was taken", "It was written"]}, kinds={"text": "text"}
@@ -2071,6 +2080,13 @@ SPEAKS = {
             ),
             "span-mismatch",
             "error",
+        ),
+    },
+    "unfilled": {
+        "a template that was not filled in": (
+            Data({"text": [*READINGS, *["Answer the question: {question}"] * 3]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
         ),
     },
     "cut_texts": {
