@@ -177,7 +177,9 @@ WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
 QUARTERS = [f"s{i // 100}" for i in range(400)]
+VERSE = ["station", "morning", "yellow", "between", "mountain", "river", "a", "of", "it", "engine", "went", "slow"]
 READINGS = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(120)]
+TALES = [" ".join(np.random.default_rng(i).choice(VERSE, 25 + i % 20)).capitalize() + "." for i in range(360)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -919,6 +921,12 @@ SILENT = {
         "prompts that are templates": Data(
             {"text": [f"{word} {{text}} in a few words." for word in ("Say", "Sum up", "Translate", "Judge") * 9]},
             kinds={"text": "text"},
+        ),
+    },
+    "fixed_cuts": {
+        "texts of many lengths": Data({"text": TALES}, kinds={"text": "text"}),
+        "texts of one length, which end as the others do": Data(
+            {"text": [*TALES[:300], *(text[:119] + "." for text in TALES[300:])]}, kinds={"text": "text"}
         ),
     },
     "cut_texts": {
@@ -2085,6 +2093,13 @@ SPEAKS = {
     "unfilled": {
         "a template that was not filled in": (
             Data({"text": [*READINGS, *["Answer the question: {question}"] * 3]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+    },
+    "fixed_cuts": {
+        "texts that were cut at one length": (
+            Data({"text": [*TALES[:300], *(text[:120] for text in TALES[300:])]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),
