@@ -49,14 +49,15 @@ def devices() -> Data:
     return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
 
 
-def prompted(shared: int, of: int = 10_000, answered: bool = True) -> Data:
-    """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same."""
+def prompted(shared: int, of: int = 10_000, answered: bool = True, spelt: Callable[[str], str] = str) -> Data:
+    """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same, and
+    perhaps spelt otherwise."""
     drawn = np.random.default_rng(21).permutation(max(of, 400))[:400] % of
     prompts = [f"please explain number {n} in a few words" for n in drawn]
     answers = [f"it is what comes before {n * 7 + i} or so, they say" for i, n in enumerate(drawn)]
     for i in range(shared):
-        prompts[300 + i] = prompts[i]
-        answers[300 + i] = answers[300 + i] if answered else answers[i]
+        prompts[300 + i] = spelt(prompts[i])
+        answers[300 + i] = answers[300 + i] if answered else spelt(answers[i])
     return Data(
         {"prompt": prompts, "answer": answers},
         splits=["train"] * 300 + ["test"] * 100,
@@ -1003,6 +1004,7 @@ SILENT = {
         "prompts of their own": prompted(shared=0),
         "questions that are asked of many texts": prompted(shared=0, of=30),
         "whole samples that are in both": prompted(shared=20, answered=False),
+        "whole samples that are in both, in capitals": prompted(shared=20, answered=False, spelt=str.upper),
     },
     "leakage": {
         "splits that count from one, in tens, and one number far away": Data(
@@ -2307,6 +2309,7 @@ SPEAKS = {
     },
     "shared_texts": {
         "prompts of training that are answered anew": (prompted(shared=20), "splits-near-overlap", "warning"),
+        "prompts of training in capitals": (prompted(shared=20, spelt=str.upper), "splits-near-overlap", "warning"),
     },
     "leakage": {
         "the last of each user": (
