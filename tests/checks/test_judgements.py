@@ -86,6 +86,14 @@ def held(values: Any, n: int) -> Any:
     return made
 
 
+def coded(code: Callable[[bool, int], str]) -> Data:
+    """Events, of which one in twelve has the other label, with a code made of whether it has it and of a number."""
+    drawn = np.random.default_rng(33).integers(0, 10_000, 900).tolist()
+    rare = [i % 12 == 0 for i in range(900)]
+    codes = [code(r, k) for r, k in zip(rare, drawn, strict=True)]
+    return Data({"code": codes, "label": np.array(rare).astype(int)}, "label", kinds={"code": "category"})
+
+
 def without_blue() -> Any:
     red, green, blue = picture(3).split()
     return Image.merge("RGB", (red, green, blue.point(lambda _: 0)))
@@ -929,6 +937,10 @@ SILENT = {
         "texts of one length, which end as the others do": Data(
             {"text": [*TALES[:300], *(text[:119] + "." for text in TALES[300:])]}, kinds={"text": "text"}
         ),
+    },
+    "code_parts": {
+        "codes that know nothing": coded(lambda rare, k: f"E{k % 9}{k % 83}"),
+        "one code of a class": coded(lambda rare, k: "E91" if rare else f"E1{k % 83}"),
     },
     "cut_texts": {
         "texts without a full stop": Data(
@@ -2103,6 +2115,13 @@ SPEAKS = {
         "texts that were cut at one length": (
             Data({"text": [*TALES[:300], *(text[:120] for text in TALES[300:])]}, kinds={"text": "text"}),
             "suspicious-text",
+            "warning",
+        ),
+    },
+    "code_parts": {
+        "codes of which those of one class begin alike": (
+            coded(lambda rare, k: f"E9{k % 50}" if rare else f"E{1 + k % 8}{k % 50}"),
+            "label-leaked-by-field",
             "warning",
         ),
     },

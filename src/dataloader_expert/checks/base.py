@@ -425,6 +425,11 @@ BY_KIND = Quantity(
 CHANGED_UNITS = Quantity(
     "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
 )
+GIVEAWAY = Quantity(
+    "label_known_by",
+    "",
+    "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
+)
 CUT_AT = Quantity(
     "texts_cut_at",
     "samples",
