@@ -94,6 +94,13 @@ def coded(code: Callable[[bool, int], str]) -> Data:
     return Data({"code": codes, "label": np.array(rare).astype(int)}, "label", kinds={"code": "category"})
 
 
+def sited(code: Callable[[str, str], str]) -> Data:
+    """Diagnoses at three sites, each a code made of the usual one and the site."""
+    drawn = np.random.default_rng(34).integers(0, 24, 300).tolist()
+    codes = [code(f"{'EIJ'[k % 3]}{10 + k}.{k % 9}", "ABC"[i % 3]) for i, k in enumerate(drawn)]
+    return Data({"site": ["A", "B", "C"] * 100, "code": codes}, kinds={"site": "category", "code": "category"})
+
+
 def without_blue() -> Any:
     red, green, blue = picture(3).split()
     return Image.merge("RGB", (red, green, blue.point(lambda _: 0)))
@@ -941,6 +948,13 @@ SILENT = {
     "code_parts": {
         "codes that know nothing": coded(lambda rare, k: f"E{k % 9}{k % 83}"),
         "one code of a class": coded(lambda rare, k: "E91" if rare else f"E1{k % 83}"),
+    },
+    "notations": {
+        "codes in one way": sited(lambda code, site: code),
+        "codes in both ways at each site": sited(
+            lambda code, site: code.replace(".", "") if code[-1] in "135" else code
+        ),
+        "other codes of another site": sited(lambda code, site: f"X{code[1:]}" if site == "B" else code),
     },
     "cut_texts": {
         "texts without a full stop": Data(
@@ -2122,6 +2136,13 @@ SPEAKS = {
         "codes of which those of one class begin alike": (
             coded(lambda rare, k: f"E9{k % 50}" if rare else f"E{1 + k % 8}{k % 50}"),
             "label-leaked-by-field",
+            "warning",
+        ),
+    },
+    "notations": {
+        "a site that writes codes without their dots": (
+            sited(lambda code, site: code.replace(".", "") if site == "B" else code),
+            "label-twins",
             "warning",
         ),
     },
