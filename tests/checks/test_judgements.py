@@ -196,6 +196,7 @@ QUARTERS = [f"s{i // 100}" for i in range(400)]
 VERSE = ["station", "morning", "yellow", "between", "mountain", "river", "a", "of", "it", "engine", "went", "slow"]
 READINGS = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(120)]
 TALES = [" ".join(np.random.default_rng(i).choice(VERSE, 25 + i % 20)).capitalize() + "." for i in range(360)]
+BASES = ["".join(np.random.default_rng(i).choice(["A", "C", "G", "T"], 40)) for i in range(200)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -955,6 +956,11 @@ SILENT = {
             lambda code, site: code.replace(".", "") if code[-1] in "135" else code
         ),
         "other codes of another site": sited(lambda code, site: f"X{code[1:]}" if site == "B" else code),
+    },
+    "odd_strings": {
+        "sequences of four letters, one of them with a fifth": Data({"x": [*BASES, BASES[0] + "N"]}),
+        "codes": Data({"x": [f"{'ABC'[i % 3]}{i % 40}" for i in range(200)]}),
+        "words among which a date may be": Data({"x": ["river", "engine", "1-Mar", "a", "of", "2-Sep"] * 30}),
     },
     "cut_texts": {
         "texts without a full stop": Data(
@@ -2143,6 +2149,23 @@ SPEAKS = {
         "a site that writes codes without their dots": (
             sited(lambda code, site: code.replace(".", "") if site == "B" else code),
             "label-twins",
+            "warning",
+        ),
+    },
+    "odd_strings": {
+        "sequences of one letter that others do not have": (
+            Data({"x": [*BASES, "N" * 40, "N" * 40]}),
+            "suspicious-text",
+            "warning",
+        ),
+        "brackets that are not closed": (
+            Data({"x": [*(f"C{i}(OH)2[{i}]" for i in range(200)), "C3(OH", "C4)2"]}),
+            "suspicious-text",
+            "warning",
+        ),
+        "codes that became dates": (
+            Data({"x": [*(f"GENE{i % 40}" for i in range(200)), "1-Mar", "2-Sep"]}),
+            "suspicious-text",
             "warning",
         ),
     },
