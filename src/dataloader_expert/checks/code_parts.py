@@ -85,10 +85,7 @@ class CodeParts(Check):
             codes = np.array([len(text) <= LONGEST and CODE.fullmatch(text) is not None for text in texts], bool)
             kept[f"code {name}"], kept[f"whole {name}"] = codes[at], digests_of(texts)[at]
             for part, here in PARTS.items():
-                said = [text[here] for text in texts]
-                kept[f"{part} {name}"] = self.examples[name, part].coded(said, at)
-                if self.examples[name, part].many:
-                    kept[f"{part} {name}"] = digests_of(said)[at]
+                kept[f"{part} {name}"] = self.examples[name, part].coded([text[here] for text in texts], at)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:

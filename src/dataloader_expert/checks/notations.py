@@ -96,8 +96,8 @@ class Notations(Check):
         groups = {name: f"group of {name}" for name, named in self.groups.items() if not named.many}
         groups |= {SPLIT: f"group {SPLIT}"} if self.context.several_splits else {}
         for name in self.codes:
-            texts, codes = self.texts[name].texts, kept[f"bare {name}"] != digests_of([""])[0]
-            if self.texts[name].many or codes.mean() < MOSTLY:
+            named, codes = self.texts[name], kept[f"bare {name}"] != digests_of([""])[0]
+            if codes.mean() < MOSTLY:
                 continue
             known = np.flatnonzero(codes)
             bare, way = kept[f"bare {name}"][known], kept[f"way {name}"][known]
@@ -106,8 +106,8 @@ class Notations(Check):
             for _, by, two in [min(found.values(), key=lambda one: one[:2])] if found else []:
                 odd = np.zeros(len(codes), bool)
                 odd[known[two.odd]] = True
-                pair = [texts[int(kept[f"whole {name}"][known[i]])] for i in two.example]
-                if len(texts) <= SEVERAL and pair[0].upper() == pair[1].upper():
+                pair = [named.texts.get(int(kept[f"whole {name}"][known[i]]), "...") for i in two.example]
+                if not named.many and len(named.texts) <= SEVERAL and pair[0].upper() == pair[1].upper():
                     continue
                 said = self._said(by, two.groups)
                 value = {"count": int(odd.sum()), "of": int(codes.sum()), "codes": two.families, "pair": pair}
