@@ -49,14 +49,15 @@ def devices() -> Data:
     return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
 
 
-def prompted(shared: int, of: int = 10_000, answered: bool = True) -> Data:
-    """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same."""
+def prompted(shared: int, of: int = 10_000, answered: bool = True, spelt: Callable[[str], str] = str) -> Data:
+    """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same, and
+    perhaps spelt otherwise."""
     drawn = np.random.default_rng(21).permutation(max(of, 400))[:400] % of
     prompts = [f"please explain number {n} in a few words" for n in drawn]
     answers = [f"it is what comes before {n * 7 + i} or so, they say" for i, n in enumerate(drawn)]
     for i in range(shared):
-        prompts[300 + i] = prompts[i]
-        answers[300 + i] = answers[300 + i] if answered else answers[i]
+        prompts[300 + i] = spelt(prompts[i])
+        answers[300 + i] = answers[300 + i] if answered else spelt(answers[i])
     return Data(
         {"prompt": prompts, "answer": answers},
         splits=["train"] * 300 + ["test"] * 100,
@@ -83,6 +84,21 @@ def held(values: Any, n: int) -> Any:
     made = values.copy()
     made[200 : 200 + n] = made[200]
     return made
+
+
+def coded(code: Callable[[bool, int], str]) -> Data:
+    """Events, of which one in twelve has the other label, with a code made of whether it has it and of a number."""
+    drawn = np.random.default_rng(33).integers(0, 10_000, 900).tolist()
+    rare = [i % 12 == 0 for i in range(900)]
+    codes = [code(r, k) for r, k in zip(rare, drawn, strict=True)]
+    return Data({"code": codes, "label": np.array(rare).astype(int)}, "label", kinds={"code": "category"})
+
+
+def sited(code: Callable[[str, str], str]) -> Data:
+    """Diagnoses at three sites, each a code made of the usual one and the site."""
+    drawn = np.random.default_rng(34).integers(0, 24, 300).tolist()
+    codes = [code(f"{'EIJ'[k % 3]}{10 + k}.{k % 9}", "ABC"[i % 3]) for i, k in enumerate(drawn)]
+    return Data({"site": ["A", "B", "C"] * 100, "code": codes}, kinds={"site": "category", "code": "category"})
 
 
 def without_blue() -> Any:
@@ -177,7 +193,10 @@ WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
 QUARTERS = [f"s{i // 100}" for i in range(400)]
+VERSE = ["station", "morning", "yellow", "between", "mountain", "river", "a", "of", "it", "engine", "went", "slow"]
 READINGS = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(120)]
+TALES = [" ".join(np.random.default_rng(i).choice(VERSE, 25 + i % 20)).capitalize() + "." for i in range(360)]
+BASES = ["".join(np.random.default_rng(i).choice(["A", "C", "G", "T"], 40)) for i in range(200)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
 
@@ -924,6 +943,37 @@ SILENT = {
             kinds={"text": "text", "parts": "other"},
         ),
     },
+    "unfilled": {
+        "texts that speak of placeholders, each in its own words": Data(
+            {"text": [*READINGS, *(f"What is {{{{x{i}}}}} in a template?" for i in range(5))]}, kinds={"text": "text"}
+        ),
+        "prompts that are templates": Data(
+            {"text": [f"{word} {{text}} in a few words." for word in ("Say", "Sum up", "Translate", "Judge") * 9]},
+            kinds={"text": "text"},
+        ),
+    },
+    "fixed_cuts": {
+        "texts of many lengths": Data({"text": TALES}, kinds={"text": "text"}),
+        "texts of one length, which end as the others do": Data(
+            {"text": [*TALES[:300], *(text[:119] + "." for text in TALES[300:])]}, kinds={"text": "text"}
+        ),
+    },
+    "code_parts": {
+        "codes that know nothing": coded(lambda rare, k: f"E{k % 9}{k % 83}"),
+        "one code of a class": coded(lambda rare, k: "E91" if rare else f"E1{k % 83}"),
+    },
+    "notations": {
+        "codes in one way": sited(lambda code, site: code),
+        "codes in both ways at each site": sited(
+            lambda code, site: code.replace(".", "") if code[-1] in "135" else code
+        ),
+        "other codes of another site": sited(lambda code, site: f"X{code[1:]}" if site == "B" else code),
+    },
+    "odd_strings": {
+        "sequences of four letters, one of them with a fifth": Data({"x": [*BASES, BASES[0] + "N"]}),
+        "codes": Data({"x": [f"{'ABC'[i % 3]}{i % 40}" for i in range(200)]}),
+        "words among which a date may be": Data({"x": ["river", "engine", "1-Mar", "a", "of", "2-Sep"] * 30}),
+    },
     "cut_texts": {
         "texts without a full stop": Data(
             {"text": [*READINGS, "The meter was down", "It was taken", "It was written"]}, kinds={"text": "text"}
@@ -998,6 +1048,7 @@ SILENT = {
         "prompts of their own": prompted(shared=0),
         "questions that are asked of many texts": prompted(shared=0, of=30),
         "whole samples that are in both": prompted(shared=20, answered=False),
+        "whole samples that are in both, in capitals": prompted(shared=20, answered=False, spelt=str.upper),
     },
     "leakage": {
         "splits that count from one, in tens, and one number far away": Data(
@@ -2087,6 +2138,51 @@ SPEAKS = {
             "error",
         ),
     },
+    "unfilled": {
+        "a template that was not filled in": (
+            Data({"text": [*READINGS, *["Answer the question: {question}"] * 3]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+    },
+    "fixed_cuts": {
+        "texts that were cut at one length": (
+            Data({"text": [*TALES[:300], *(text[:120] for text in TALES[300:])]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+    },
+    "code_parts": {
+        "codes of which those of one class begin alike": (
+            coded(lambda rare, k: f"E9{k % 50}" if rare else f"E{1 + k % 8}{k % 50}"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+    },
+    "notations": {
+        "a site that writes codes without their dots": (
+            sited(lambda code, site: code.replace(".", "") if site == "B" else code),
+            "label-twins",
+            "warning",
+        ),
+    },
+    "odd_strings": {
+        "sequences of one letter that others do not have": (
+            Data({"x": [*BASES, "N" * 40, "N" * 40]}),
+            "suspicious-text",
+            "warning",
+        ),
+        "brackets that are not closed": (
+            Data({"x": [*(f"C{i}(OH)2[{i}]" for i in range(200)), "C3(OH", "C4)2"]}),
+            "suspicious-text",
+            "warning",
+        ),
+        "codes that became dates": (
+            Data({"x": [*(f"GENE{i % 40}" for i in range(200)), "1-Mar", "2-Sep"]}),
+            "suspicious-text",
+            "warning",
+        ),
+    },
     "cut_texts": {
         "texts that end within a word": (
             Data(
@@ -2290,6 +2386,7 @@ SPEAKS = {
     },
     "shared_texts": {
         "prompts of training that are answered anew": (prompted(shared=20), "splits-near-overlap", "warning"),
+        "prompts of training in capitals": (prompted(shared=20, spelt=str.upper), "splits-near-overlap", "warning"),
     },
     "leakage": {
         "the last of each user": (

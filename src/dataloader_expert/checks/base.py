@@ -427,6 +427,16 @@ BY_KIND = Quantity(
 CHANGED_UNITS = Quantity(
     "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
 )
+GIVEAWAY = Quantity(
+    "label_known_by",
+    "",
+    "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
+)
+CUT_AT = Quantity(
+    "texts_cut_at",
+    "samples",
+    "texts of one length that end within a sentence, unlike the others, and which length it is",
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CUT_AT, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -97,6 +97,8 @@ class CutTexts(Check):
             n, broken = v["count"], v["broken"]
             if broken < FEWEST or 2 * broken < n:
                 continue
+            if any(2 * cut.value["count"] >= n for cut in facts.all(CUT_AT, field=fact.at["field"])):
+                continue  # told with the length at which they were cut
             text = f"{name}: {n:,} of {number(v['of'], 'text')} {verb(n, 'end')} without the full stop or the like that the others have, "
             text += f"{broken:,} of them within a word ({', '.join(map(escaped, v['ends']))})"
             fix = "they were cut off: fetch them in full from their source, or drop them"

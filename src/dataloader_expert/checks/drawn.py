@@ -25,7 +25,10 @@ class Drawn:
         import numpy as np
 
         hashes = self._hashes(block, np.arange(block.samples))
-        return np.arange(len(hashes)) if self.limit is None else np.flatnonzero(hashes <= np.uint64(self.limit))
+        rows = np.arange(len(hashes)) if self.limit is None else np.flatnonzero(hashes <= np.uint64(self.limit))
+        if len(rows) > self.most:  # of a large block, too, no more are kept in the end
+            rows = np.sort(rows[np.argpartition(hashes[rows], self.most - 1)[: self.most]])
+        return rows
 
     def keep(self, block: Block, rows: Any, values: dict[str, Any]) -> None:
         self.parts.append((self._hashes(block, rows), values))

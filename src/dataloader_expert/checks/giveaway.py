@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.encodings import encoding_of
 from dataloader_expert.checks.fingerprint import digest64, mix
@@ -23,11 +23,6 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import words
 
-GIVEAWAY = Quantity(
-    "label_known_by",
-    "",
-    "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
-)
 ONE_SIDED = Quantity(
     "one_sided", "", "the class of nearly all samples in which a field is present, other than zero, or missing"
 )

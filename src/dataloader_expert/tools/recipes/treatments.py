@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import SPLITS, STATISTICS
+from dataloader_expert.checks.base import GIVEAWAY, SPLITS, STATISTICS
 from dataloader_expert.checks.duplicates import DISTINCT
-from dataloader_expert.checks.giveaway import GIVEAWAY, KNOWN
+from dataloader_expert.checks.giveaway import KNOWN
 from dataloader_expert.checks.leakage import GROUPS, TIMES, few_strays
 from dataloader_expert.checks.pairs import DUPLICATES
 from dataloader_expert.checks.treatments import AS_MISSING

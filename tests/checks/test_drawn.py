@@ -1,0 +1,28 @@
+"""Rows that are drawn: the same however the data come in blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.sources.base import Block, Column, Unit
+
+
+def drawn(sizes: list[int]) -> tuple[list[int], int]:
+    """The values that are kept of blocks of these sizes, and how many rows of any block were looked at."""
+    kept, start, most = Drawn(50), 0, 0
+    for k, size in enumerate(sizes):
+        block = Block(Unit(k, f"part{k}", start, size, 0, None), {"x": Column(np.arange(start, start + size))})
+        rows = kept.rows(block)
+        kept.keep(block, rows, {"x": block.columns["x"].values[rows]})
+        start, most = start + size, max(most, len(rows))
+    return kept.all()[1]["x"].tolist(), most
+
+
+@pytest.mark.parametrize("sizes", [[1000], [10, 990], [500, 500], [40] * 25, [999, 1]])
+def test_the_same_rows_are_drawn_of_blocks_of_any_size(sizes: list[int]) -> None:
+    found, looked_at = drawn(sizes)
+    assert found == drawn([100] * 10)[0]
+    assert len(found) == 50
+    assert looked_at <= 50
