@@ -470,6 +470,9 @@ SILENT = {
     "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
     "statistics": {
         "numbers without holes": Data({"x": NOISE}),
+        "nines of a long tail": Data({"x": np.r_[np.exp(2 * NOISE + 3), np.full(5, 999.0), np.full(5, 99.0)]}),
+        "debts and gains among which -999 is one": Data({"x": np.r_[NOISE**3 * 400, np.full(4, -999.0)]}),
+        "counts up to 99": Data({"x": np.r_[np.arange(400) % 90, np.full(9, 99)].astype(float)}),
         "a label that is constant in one class": tabled(["a"] * 12),
         "texts of one length that differ": Data({"x": ["aa", "bb"] * 6}),
         "a rate that all sounds share": sounds(sound(), sound()),
@@ -1057,6 +1060,11 @@ SPEAKS = {
         "a price that some purchases lack": (priced(lost=9), "missing-values", "warning"),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
+            "missing-values",
+            "warning",
+        ),
+        "two numbers that stand for none, beside a wrong unit": (
+            Data({"x": np.r_[np.abs(NOISE) + 20, np.full(9, -999.0), np.full(8, 9999.0), 101325.0]}),
             "missing-values",
             "warning",
         ),

@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.core import core_of
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.rows_kept import (
     Named,
@@ -19,7 +20,7 @@ from dataloader_expert.checks.rows_kept import (
     places,
     split_of,
 )
-from dataloader_expert.checks.treatments import placeholder
+from dataloader_expert.checks.treatments import placeholders
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -84,8 +85,12 @@ class Relations(Check):
         aside = {r.field for r in (roles.split, *roles.keys) if r is not None}
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
+        self.ordered = [f.name for f in plain if f.kind == "number" or (f.name == context.label and f.dtype != "str")][
+            :MOST
+        ]
+        """Those and the label, if it is a number: points from one to seven are classes too."""
         self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
-        self.kept = list(dict.fromkeys([*self.numbers, *self.whole]))
+        self.kept = list(dict.fromkeys([*self.numbers, *self.ordered, *self.whole]))
         self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
         """Fields that hold times, or texts that may be times."""
         texts = [f.name for f in plain if f.dtype == "str"]
@@ -96,7 +101,7 @@ class Relations(Check):
         self.drawn = Drawn(min(KEPT, CELLS // width))
 
     def applies(self) -> bool:
-        return len(self.times) > 1 or (bool(self.numbers) and (len(self.numbers) > 1 or bool(self.groups)))
+        return len(self.times) > 1 or (bool(self.ordered) and (len(self.ordered) > 1 or bool(self.groups)))
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -132,7 +137,7 @@ class Relations(Check):
     def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
         import numpy as np
 
-        for a, b in (*combinations(self.numbers, 2), *combinations(self.times, 2)):
+        for a, b in (*combinations(self.ordered, 2), *combinations(self.times, 2)):
             x, y = rows[f"number {a}"], rows[f"number {b}"]
             there = np.isfinite(x) & np.isfinite(y)
             differ = there & (x != y)
@@ -316,12 +321,11 @@ class Relations(Check):
 
 
 def known(values: Any) -> Any:
-    """Numbers without the one that stands for missing ones, which is NaN."""
+    """Numbers without those that stand for missing ones, which are NaN."""
     import numpy as np
 
-    levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    stands_for_none = placeholder(levels, counts) if len(levels) else None
-    return values if stands_for_none is None else np.where(values == stands_for_none, np.nan, values)
+    marks = placeholders(*np.unique(values[np.isfinite(values)], return_counts=True))
+    return np.where(np.isin(values, marks), np.nan, values) if marks else values
 
 
 def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
@@ -331,7 +335,9 @@ def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
 
     if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
         return False
-    (x0, x1), (y0, y1) = (np.quantile(v[others], [OUTSIDE, 1 - OUTSIDE]) for v in (x, y))
+    # other foreign values, such as places at (0, 0), are in the range of neither
+    bulks = [v[(v >= low) & (v <= high)] for v in (x[others], y[others]) for low, high in (core_of(v),)]
+    (x0, x1), (y0, y1) = (np.quantile(bulk, [OUTSIDE, 1 - OUTSIDE]) for bulk in bulks)
 
     def share(values: Any, low: float, high: float) -> float:
         room = ROOM * (high - low)
