@@ -12,7 +12,7 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks import relations, test_moved_boxes
+from tests.checks import relations, test_default_values, test_moved_boxes
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import laid, mirrored, pairs
 
@@ -447,6 +447,7 @@ SILENT = {
         "labels of any row in a stretch": classed(150, by=0, scrambled=True),
         "a few rows": classed(196),
     },
+    "default_values": test_default_values.SILENT,
     "mixed_units": {
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
         "a stretch that no conversion explains": stretched(lambda x: 1.3 * x + 3),
@@ -1026,6 +1027,7 @@ SILENT = {
 }
 SPEAKS = {
     **relations.SPEAKS,
+    "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "mixed_units": {
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
         "degrees Fahrenheit for some days": (stretched(lambda x: x * 1.8 + 32, NOISE + 10), "scale-drift", "warning"),
