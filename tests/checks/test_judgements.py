@@ -12,7 +12,7 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks import relations, test_default_values, test_exchanged_days, test_moved_boxes
+from tests.checks import relations, test_default_values, test_exchanged_days, test_moved_boxes, test_shifted_numbers
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import laid, mirrored, pairs
 
@@ -448,6 +448,7 @@ SILENT = {
         "a few rows": classed(196),
     },
     "default_values": test_default_values.SILENT,
+    "shifted_numbers": test_shifted_numbers.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
@@ -1029,6 +1030,7 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "mixed_units": {
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
