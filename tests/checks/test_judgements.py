@@ -12,7 +12,14 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks import relations, test_default_values, test_exchanged_days, test_moved_boxes, test_shifted_numbers
+from tests.checks import (
+    relations,
+    test_default_values,
+    test_exchanged_days,
+    test_moved_boxes,
+    test_rescaled,
+    test_shifted_numbers,
+)
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import laid, mirrored, pairs
 
@@ -451,6 +458,7 @@ SILENT = {
     "shifted_numbers": test_shifted_numbers.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
+        **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
         "a stretch that no conversion explains": stretched(lambda x: 1.3 * x + 3),
         "a class of large things, of which the rows are sorted": stretched(
@@ -1033,6 +1041,7 @@ SPEAKS = {
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "mixed_units": {
+        **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
         "degrees Fahrenheit for some days": (stretched(lambda x: x * 1.8 + 32, NOISE + 10), "scale-drift", "warning"),
         "numbers of both signs": (stretched(lambda x: x * 1000, NOISE.copy()), "scale-drift", "warning"),
