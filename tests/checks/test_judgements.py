@@ -16,6 +16,7 @@ from tests.checks import (
     relations,
     test_default_values,
     test_exchanged_days,
+    test_exchanged_numbers,
     test_extents,
     test_moved_boxes,
     test_rescaled,
@@ -456,6 +457,7 @@ SILENT = {
         "a few rows": classed(196),
     },
     "default_values": test_default_values.SILENT,
+    "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1042,6 +1044,9 @@ SPEAKS = {
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
+    "exchanged_numbers": {
+        name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
+    },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},

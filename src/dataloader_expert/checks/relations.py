@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.core import core_of
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.ranges import exchanged
 from dataloader_expert.checks.rows_kept import (
     Named,
     at_of,
@@ -57,9 +57,6 @@ the other rows."""
 ALWAYS, SELDOM = 0.99, 0.5
 COMMON, MOVED = 10, 0.5
 """The fewest names in two splits, and the share that has another number from which they were numbered anew."""
-FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
-"""The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
-least of these rows; and by how much of itself a range is widened."""
 AS_FAR = 0.25
 """The least share of the other rows in which two times lie closer together than they do in the exchanged ones, in the median: what
 only now and then comes before what it mostly follows is close to it."""
@@ -151,7 +148,7 @@ class Relations(Check):
             if not n or total - n < USUAL * total:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            swapped = _exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            swapped = exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
             meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
             if swapped or (meant and (told is not None or n * FEW <= total)):
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
@@ -326,25 +323,6 @@ def known(values: Any) -> Any:
 
     marks = placeholders(*np.unique(values[np.isfinite(values)], return_counts=True))
     return np.where(np.isin(values, marks), np.nan, values) if marks else values
-
-
-def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
-    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
-    votes for and against, have no ranges of their own."""
-    import numpy as np
-
-    if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
-        return False
-    # other foreign values, such as places at (0, 0), are in the range of neither
-    bulks = [v[(v >= low) & (v <= high)] for v in (x[others], y[others]) for low, high in (core_of(v),)]
-    (x0, x1), (y0, y1) = (np.quantile(bulk, [OUTSIDE, 1 - OUTSIDE]) for bulk in bulks)
-
-    def share(values: Any, low: float, high: float) -> float:
-        room = ROOM * (high - low)
-        return float(((values >= low - room) & (values <= high + room)).mean())
-
-    apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART
-    return apart and share(x[odd], y0, y1) >= THERE and share(y[odd], x0, x1) >= THERE
 
 
 def _mirrored(apart: Any, odd: Any, others: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import numbers_of
-from dataloader_expert.checks.stretches import highest
+from dataloader_expert.checks.stretches import decay, highest
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -214,26 +214,10 @@ def shifted(x: Any, y: Any, tried: float = 0.0) -> Shift | None:
             or sign * own > SELDOM * usual
         ):
             continue
-        luck = math.log(len(gain)) + tried - _decay(gain[rest]) * float(gain[begin:end].sum())
+        luck = math.log(len(gain)) + tried - decay(gain[rest]) * float(gain[begin:end].sum())
         if luck < math.log(CHANCE) and (best is None or luck < best.luck):
             best = Shift(luck, begin + 1, end, by, there, own, elsewhere)
     return best
-
-
-def _decay(gain: Any) -> float:
-    """The largest t up to 1 with which the mean of exp(t gain) is at most 1; 0 if there is none."""
-    import numpy as np
-
-    low, high = 0.0, 1.0
-    if float(gain.mean()) >= 0:
-        return 0.0
-    with np.errstate(over="ignore"):
-        if float(np.exp(gain).mean()) <= 1:
-            return 1.0
-        for _ in range(20):
-            t = (low + high) / 2
-            low, high = (t, high) if float(np.exp(t * gain).mean()) <= 1 else (low, t)
-    return low
 
 
 CHECK = ShiftedNumbers
