@@ -63,7 +63,7 @@ class ExchangedNumbers(Check):
         self.pairs = [pair for pair in combinations(self.fields, 2) if not turned(*pair)]
         split = None if roles.split is None else roles.split.field
         named = [f for f in context.fields if not f.shape and f.name not in self.fields]
-        kinds = [f.name for f in named if f.kind in ("category", "text", "boolean") or f.name in (context.label, split)]
+        kinds = [f.name for f in named if f.kind in ("category", "boolean") or f.name in (context.label, split)]
         self.kinds = {name: Named(GROUPS) for name in kinds}
         self.drawn = Drawn(max(1, min(KEPT, CELLS // (len(self.fields) + len(self.kinds) + 1))))
 
