@@ -61,6 +61,12 @@ SILENT = {
     "two prices that cross": people(np.zeros(N, bool), CROSSING, CROSSING[::-1].copy(), ("a", "b")),
     "two series": people(np.zeros(N, bool), walk(3), walk(4), ("a", "b")),
     "a stretch of another kind": people(kind=["child" if odd else "adult" for odd in STRETCH]),
+    "counts that change in the course of years": people(
+        np.zeros(N, bool),
+        rng.gamma(0.4, np.linspace(30, 3, N)).round(),
+        rng.gamma(0.4, np.linspace(3, 30, N)).round(),
+        ("triples", "home_runs"),
+    ),
     "sorted rows": people(STRETCH, np.sort(HEIGHT), WEIGHT[np.argsort(HEIGHT)]),
     "prices without a discount for a while": people(np.zeros(N, bool), HEIGHT, SALE, ("price", "sale_price")),
     "flags": people(one=SITE, other=1 - SITE // 2, names=("a", "b")),

@@ -35,6 +35,8 @@ BINS, FEWEST, LEAST, VALUES = 16, 300, 20, 10
 AS_MUCH, CHANCE = 0.6, 1e-9
 """By how much rows of a stretch are likelier exchanged, on average, as a share of how much others are as they are; and how unlikely so large
 a sum must be by chance, in all pairs together."""
+STEADY = 0.5
+"""By how much the rows of each part of the others are likelier as they are, at least, as a share of how much all of these are."""
 DEVIATIONS = 4.0
 """Standard errors of a correlation with rows that lie a part of the stretch away, beyond which rows resemble those around them."""
 EQUAL, SELDOM, UNLIKE, LIKE = 0.95, 0.02, 0.3, 0.15
@@ -167,9 +169,12 @@ def exchanged_stretch(x: Any, y: Any, pairs: int) -> Stretch | None:
     usual = -float(by_others[~inside].mean())
     if usual <= 0 or float(by_others[inside].mean()) < AS_MUCH * usual or luck >= math.log(CHANCE):
         return None
+    # what changes from one part of the rows to the next may change back
+    parts = np.array_split(by_others[~inside], max(2, (~inside).sum() // max(LEAST, (end - first) // 2)))
+    drifts = max(float(part.mean()) for part in parts) > -STEADY * usual
     lag = max(2, (end - first) // 4)
     alike = any(_correlated(v[~inside], lag) for v in (a, b))
-    return None if alike else Stretch(first, end - 1, luck)
+    return None if alike or drifts else Stretch(first, end - 1, luck)
 
 
 def _gain(a: Any, b: Any, rows: Any, k: int) -> Any:
