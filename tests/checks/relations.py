@@ -257,6 +257,9 @@ SILENT: dict[str, dict[str, Data]] = {
         "counts that are often both 0": two(
             np.where(np.arange(N) % 15 == 0, 6, 0), np.where(np.arange(N) % 3 > 0, 5 + np.arange(N) % 4, 0)
         ),
+        "parts that are in use, far from those that are not": two(
+            np.where(np.arange(N) % 20 == 3, 0, 5 + 5 * UP), np.where(np.arange(N) % 20 == 3, 0, 500 + 100 * DOWN)
+        ),
         "numbers that are the same in both splits": two(UP, UP, splits=LATER),
         "numbers that are never the same": two(UP, DOWN, splits=LATER),
         "places in ranges of their own": two(40 + 20 * UP, 5 + 10 * UP, ("lat", "lon")),
@@ -389,6 +392,27 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
             ),
             "order-reversed",
             "error",
+        ),
+        "numbers exchanged in a few rows, beside rows without either": (
+            two(
+                np.where(np.arange(N) % 30 == 7, 0, np.where(np.arange(N) % 20 == 2, 15 + 10 * UP, 47 + 5 * UP)),
+                np.where(np.arange(N) % 30 == 7, 0, np.where(np.arange(N) % 20 == 2, 47 + 5 * UP, 15 + 10 * UP)),
+                ("lat", "lon"),
+            ),
+            "order-reversed",
+            "error",
+        ),
+        "points of one annotator the other way round, of which one is the label": (
+            Data(
+                {
+                    "annotator": SITES,
+                    "score_chosen": np.where(np.arange(N) % 6 == 2, 1 + np.arange(N) % 3, 4 + np.arange(N) % 4),
+                    "score_rejected": np.where(np.arange(N) % 6 == 2, 4 + np.arange(N) % 4, 1 + np.arange(N) % 3),
+                },
+                "score_rejected",
+            ),
+            "order-reversed",
+            "warning",
         ),
         "codes permuted in one split": (
             Data(

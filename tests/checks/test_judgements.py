@@ -12,7 +12,16 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
-from tests.checks import relations, test_moved_boxes
+from tests.checks import (
+    relations,
+    test_default_values,
+    test_exchanged_days,
+    test_exchanged_numbers,
+    test_extents,
+    test_moved_boxes,
+    test_rescaled,
+    test_shifted_numbers,
+)
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import laid, mirrored, pairs
 
@@ -474,7 +483,13 @@ SILENT = {
         "labels of any row in a stretch": classed(150, by=0, scrambled=True),
         "a few rows": classed(196),
     },
+    "default_values": test_default_values.SILENT,
+    "exchanged_numbers": test_exchanged_numbers.SILENT,
+    "extents": test_extents.SILENT,
+    "shifted_numbers": test_shifted_numbers.SILENT,
+    "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
+        **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
         "a stretch that no conversion explains": stretched(lambda x: 1.3 * x + 3),
         "a class of large things, of which the rows are sorted": stretched(
@@ -497,6 +512,9 @@ SILENT = {
     "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
     "statistics": {
         "numbers without holes": Data({"x": NOISE}),
+        "nines of a long tail": Data({"x": np.r_[np.exp(2 * NOISE + 3), np.full(5, 999.0), np.full(5, 99.0)]}),
+        "debts and gains among which -999 is one": Data({"x": np.r_[NOISE**3 * 400, np.full(4, -999.0)]}),
+        "counts up to 99": Data({"x": np.r_[np.arange(400) % 90, np.full(9, 99)].astype(float)}),
         "a label that is constant in one class": tabled(["a"] * 12),
         "texts of one length that differ": Data({"x": ["aa", "bb"] * 6}),
         "a rate that all sounds share": sounds(sound(), sound()),
@@ -1086,7 +1104,15 @@ SILENT = {
 }
 SPEAKS = {
     **relations.SPEAKS,
+    "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
+    "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
+    "exchanged_numbers": {
+        name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
+    },
+    "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "mixed_units": {
+        **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
         "degrees Fahrenheit for some days": (stretched(lambda x: x * 1.8 + 32, NOISE + 10), "scale-drift", "warning"),
         "numbers of both signs": (stretched(lambda x: x * 1000, NOISE.copy()), "scale-drift", "warning"),
@@ -1120,6 +1146,11 @@ SPEAKS = {
         "a price that some purchases lack": (priced(lost=9), "missing-values", "warning"),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),
+            "missing-values",
+            "warning",
+        ),
+        "two numbers that stand for none, beside a wrong unit": (
+            Data({"x": np.r_[np.abs(NOISE) + 20, np.full(9, -999.0), np.full(8, 9999.0), 101325.0]}),
             "missing-values",
             "warning",
         ),

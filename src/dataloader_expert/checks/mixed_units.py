@@ -1,7 +1,8 @@
 """Numbers in another unit in the rows of one site, device or file, or from one row to another: degrees Fahrenheit among Celsius.
 
 The rows in which a field has one value, or those of one file, are such a group if hardly any of their numbers lies where those of the
-other rows do, and nearly all would after a usual conversion. The other rows must agree among themselves: where each kind of thing
+other rows do, and nearly all would after a usual conversion; or, where numbers spread too far for that, if their median tells the factor
+(see ``rescaled``). The other rows must agree among themselves: where each kind of thing
 has a size of its own, these are no units. A stretch of rows is judged likewise, of all rows and of those of one group: a device that
 was set to another unit one day.
 """
@@ -15,6 +16,7 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
 from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
@@ -38,12 +40,15 @@ KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
 RECORDED_BY = GROUP_WORDS | {
     "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
-    "batch", "shop", "store", "center", "centre", "instrument", "vendor", "location", "unit", "file", "shard", "year", "month",
+    "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
+    "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
 }  # fmt: skip
 """Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
+MEASURES_COMPARED = 16
+"""The most other numbers of which it is asked whether they explain why a group differs."""
 FILE = "the file"
 """Stands for the field whose values are the names of files."""
 
@@ -116,26 +121,41 @@ class MixedUnits(Check):
             numbers = rows[key]
             there = np.abs(numbers) <= LARGEST
             here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
+            others = [f"number {other}" for other in self.numbers if other != name][:MEASURES_COMPARED]
+            measures = [rows[other][there] for other in others]
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
-            found = self._of(name, numbers[there], here) or [
+            found = self._of(name, numbers[there], here, measures) or [
                 *self._from_row_on(name, numbers[there], rows["sample"][there], rows["file"][there], here, kinds)
             ]
             told |= {of} if found else set()
             yield from found
 
-    def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
+    def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]], measures: list[Any]) -> list[Fact]:
         """The groups of the first field some of whose groups are in another unit."""
         for group, (texts, whose) in groups.items():
-            found = odd_groups(numbers, whose, len(texts)) if len(texts) >= GROUPS else ()
+            if len(texts) < GROUPS:
+                continue
+            kinds = [(codes, _is_place(other)) for other, (_, codes) in groups.items() if other != group]
+            apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
+            by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
+            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if _is_place(group) or g.sure} | apart
             facts = [
                 Fact(
                     UNITS,
-                    {"of": texts[k], "rows": int((whose == k).sum()), "how": how, "median": own, "others": others},
+                    {
+                        "of": texts[k],
+                        "rows": int((whose == k).sum()),
+                        "how": how,
+                        "median": own,
+                        "others": others,
+                        "sure": k in by_median and by_median[k].sure and by_median[k].how == how,
+                        "by_nature": not fits_name(how, words(name)) or of_another_kind(numbers, whose == k, kinds),
+                    },
                     self.evidence("sampled", len(numbers)),
                     {"field": name, "group": group, "of": k},
                 )
-                for k, how, own, others in found
+                for k, (how, own, others) in sorted(found.items())
             ]
             if facts:
                 return facts
@@ -183,8 +203,10 @@ class MixedUnits(Check):
             where, site = _in_group(fact), _is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)
-            # kinds of things may have sizes of their own, and some conversion fits by chance
-            yield found if site else replace(found, severity="info")
+            # Kinds of things may have sizes of their own, and some conversion fits by chance: one in whose unit the field is measured, met
+            # to within the error of precise medians while all other kinds agree, does not.
+            likely = fact.value["sure"] or (site and not fact.value["by_nature"])
+            yield found if likely else replace(found, severity="info")
         for fact in facts.all(CHANGED_UNITS):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")

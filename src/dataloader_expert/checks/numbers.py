@@ -12,7 +12,7 @@ from typing import Any
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.frequent import most_common
 from dataloader_expert.checks.quantiles import bucket_value, buckets, quantile
-from dataloader_expert.checks.treatments import treatment
+from dataloader_expert.checks.treatments import marks_of, treatment
 
 CAP = 1 << 22
 PIECE = 1 << 15
@@ -239,7 +239,7 @@ class Numbers:
         histogram = {"histogram": binned(levels, weights, (named["p1"], named["p99"]))} if bins else {}
         outliers = self._outliers(levels, weights, named)
         treated_as = treatment(levels, weights, outliers) if treated else None
-        mark = treated_as["arguments"].get("value") if treated_as is not None else None
+        marks = marks_of(treated_as)
         return histogram | {
             "mean": self.pivot + m1,
             "std": math.sqrt(m2),
@@ -254,7 +254,7 @@ class Numbers:
             "inf": self.inf_up + self.inf_down,
             "outliers": outliers,
             "treatment": treated_as,
-            "marked": sorted({s for v, s in (*self.lowest, *self.highest) if v == mark}),
+            "marked": sorted({s for v, s in (*self.lowest, *self.highest) if v in marks}),
             "piled": piled(levels, weights),
             "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
             "values": None if self.bucketed or max(-self.low, self.high) > EXACT else most_common(levels, weights),

@@ -10,6 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.ranges import exchanged
 from dataloader_expert.checks.rows_kept import (
     Named,
     at_of,
@@ -19,7 +20,7 @@ from dataloader_expert.checks.rows_kept import (
     places,
     split_of,
 )
-from dataloader_expert.checks.treatments import placeholder
+from dataloader_expert.checks.treatments import placeholders
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -56,9 +57,6 @@ the other rows."""
 ALWAYS, SELDOM = 0.99, 0.5
 COMMON, MOVED = 10, 0.5
 """The fewest names in two splits, and the share that has another number from which they were numbered anew."""
-FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
-"""The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
-least of these rows; and by how much of itself a range is widened."""
 AS_FAR = 0.25
 """The least share of the other rows in which two times lie closer together than they do in the exchanged ones, in the median: what
 only now and then comes before what it mostly follows is close to it."""
@@ -84,8 +82,12 @@ class Relations(Check):
         aside = {r.field for r in (roles.split, *roles.keys) if r is not None}
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
+        self.ordered = [f.name for f in plain if f.kind == "number" or (f.name == context.label and f.dtype != "str")][
+            :MOST
+        ]
+        """Those and the label, if it is a number: points from one to seven are classes too."""
         self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
-        self.kept = list(dict.fromkeys([*self.numbers, *self.whole]))
+        self.kept = list(dict.fromkeys([*self.numbers, *self.ordered, *self.whole]))
         self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
         """Fields that hold times, or texts that may be times."""
         texts = [f.name for f in plain if f.dtype == "str"]
@@ -96,7 +98,7 @@ class Relations(Check):
         self.drawn = Drawn(min(KEPT, CELLS // width))
 
     def applies(self) -> bool:
-        return len(self.times) > 1 or (bool(self.numbers) and (len(self.numbers) > 1 or bool(self.groups)))
+        return len(self.times) > 1 or (bool(self.ordered) and (len(self.ordered) > 1 or bool(self.groups)))
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -132,7 +134,7 @@ class Relations(Check):
     def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
         import numpy as np
 
-        for a, b in (*combinations(self.numbers, 2), *combinations(self.times, 2)):
+        for a, b in (*combinations(self.ordered, 2), *combinations(self.times, 2)):
             x, y = rows[f"number {a}"], rows[f"number {b}"]
             there = np.isfinite(x) & np.isfinite(y)
             differ = there & (x != y)
@@ -146,7 +148,7 @@ class Relations(Check):
             if not n or total - n < USUAL * total:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            swapped = _exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            swapped = exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
             meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
             if swapped or (meant and (told is not None or n * FEW <= total)):
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
@@ -316,29 +318,11 @@ class Relations(Check):
 
 
 def known(values: Any) -> Any:
-    """Numbers without the one that stands for missing ones, which is NaN."""
+    """Numbers without those that stand for missing ones, which are NaN."""
     import numpy as np
 
-    levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    stands_for_none = placeholder(levels, counts) if len(levels) else None
-    return values if stands_for_none is None else np.where(values == stands_for_none, np.nan, values)
-
-
-def _exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
-    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
-    votes for and against, have no ranges of their own."""
-    import numpy as np
-
-    if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
-        return False
-    (x0, x1), (y0, y1) = (np.quantile(v[others], [OUTSIDE, 1 - OUTSIDE]) for v in (x, y))
-
-    def share(values: Any, low: float, high: float) -> float:
-        room = ROOM * (high - low)
-        return float(((values >= low - room) & (values <= high + room)).mean())
-
-    apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART
-    return apart and share(x[odd], y0, y1) >= THERE and share(y[odd], x0, x1) >= THERE
+    marks = placeholders(*np.unique(values[np.isfinite(values)], return_counts=True))
+    return np.where(np.isin(values, marks), np.nan, values) if marks else values
 
 
 def _mirrored(apart: Any, odd: Any, others: Any) -> bool:

@@ -24,7 +24,7 @@ from dataloader_expert.checks.base import (
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
-from dataloader_expert.checks.treatments import AS_MISSING
+from dataloader_expert.checks.treatments import AS_MISSING, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -545,20 +545,16 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             or [{"field": name}],
             outliers["count"],
         )
-    held = (
-        (s["treatment"] or {}).get("arguments", {}).get("value")
-        if (s["treatment"] or {}).get("do") == AS_MISSING
-        else None
-    )
+    held = marks_of(s["treatment"])
     marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
-    if held in SENTINELS and not text:
-        n = s["treatment"]["changed"]
+    if held and not text and all(mark in SENTINELS for mark in held):
+        n, shown = s["treatment"]["changed"], " or ".join(f"{mark:g}" for mark in held)
         yield finding(
             "missing-values",
             "warning",
-            f"{name} is {held:g} in {n:,} of {s['n']:,} samples, far from all others: by custom that stands for a missing value",
+            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: by custom that stands for a missing value",
             fact,
-            f"read {held:g} as missing in every split; else it moves the mean, and a model takes it for a measurement",
+            f"read {shown} as missing in every split; else it moves the mean, and a model takes it for a measurement",
             marked,
             n,
         )
@@ -567,7 +563,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         yield finding(
             "outliers",
             "info",
-            f"{name}: {changed} of {s['n']} values are {s['treatment']['arguments']['value']:g}, far from all others",
+            f"{name}: {changed} of {s['n']} values are {' or '.join(f'{mark:g}' for mark in held)}, far from all others",
             fact,
             _cure(s["treatment"]),
             marked,
@@ -607,7 +603,8 @@ def _cure(treatment: dict[str, Any] | None) -> str:
         return f"inspect them; if they are errors, clip to {given['low']:.4g} … {given['high']:.4g}: {effect}"
     if treatment["do"] == "log1p":
         return f"take log(1 + x): {effect}"
-    return f"inspect {given['value']:g}, which occurs {treatment['changed']} times; if it means missing, treat it as missing: {effect}"
+    shown = " and ".join(f"{mark:g}" for mark in marks_of(treatment))
+    return f"inspect {shown}, which occurs {treatment['changed']} times; if it means missing, treat it as missing: {effect}"
 
 
 CHECK = Statistics

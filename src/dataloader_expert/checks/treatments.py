@@ -13,6 +13,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dataloader_expert.checks.core import core
 from dataloader_expert.checks.quantiles import quantile
 from dataloader_expert.facts import Json
 
@@ -28,6 +29,8 @@ OTHERS = 3
 """The fewest other distinct values."""
 FURTHER = 10
 """Times the range of the others that positive nines lie apart."""
+LOOKED_AT = 32
+"""Distinct values at either end among which placeholders are looked for."""
 AS_MISSING = "treat as missing"
 ENDS = {*(float(s * 2**b - (s > 0)) for b in (15, 31, 63) for s in (-1, 1)), 65535.0, 4294967295.0}
 """The least and the largest values of integer types."""
@@ -56,14 +59,15 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
     """
     import numpy as np
 
-    mark = placeholder(levels, weights)
-    if mark is not None:
-        kept = levels != mark
+    marks = placeholders(levels, weights)
+    if marks:
+        kept = ~np.isin(levels, marks)
         after = effect(levels[kept], weights[kept], None)
         before = effect(levels, weights, None)
         if before is not None and after is not None:
-            changed = int(weights[~kept][0])
-            return {"do": AS_MISSING, "arguments": {"value": mark}, "changed": changed, **_told(before, after)}
+            changed = int(weights[~kept].sum())
+            named: dict[str, Json] = {"value" if not i else f"value_{i + 1}": mark for i, mark in enumerate(marks)}
+            return {"do": AS_MISSING, "arguments": named, "changed": changed, **_told(before, after)}
     low, high = (outliers or {}).get("low"), (outliers or {}).get("high")
     if not isinstance(low, float) or not isinstance(high, float):
         return None
@@ -90,16 +94,35 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
     return None
 
 
-def placeholder(levels: Any, weights: Any) -> float | None:
-    """The lowest or highest value if it is customary for missing ones, repeated, and at least as far from the others as
-    these are from one another: ``FURTHER`` times as far if it is positive, as prices end in nines."""
-    for end, others in ((levels[0], levels[1:]), (levels[-1], levels[:-1])):
-        if len(others) < OTHERS or weights[levels == end][0] < REPEATED or not customary(float(end)):
-            continue
-        apart = FURTHER if end > 0 and end not in ENDS else 1
-        if min(abs(end - others[0]), abs(end - others[-1])) >= apart * (others[-1] - others[0]):
-            return float(end)
-    return None
+def placeholders(levels: Any, weights: Any) -> list[float]:
+    """The values that are customary for missing ones, repeated, and at least as far from the bulk of the others as these are from one
+    another: ``FURTHER`` times as far if positive, as prices end in nines. Several of them, and other foreign values, hide none."""
+    import numpy as np
+
+    ends = {*range(min(LOOKED_AT, len(levels))), *range(max(0, len(levels) - LOOKED_AT), len(levels))}
+    marks = [k for k in sorted(ends) if customary(float(levels[k]))]
+    if not marks:
+        return []
+    others, weigh = np.delete(levels, marks), np.delete(weights, marks)
+    if len(others) < OTHERS:
+        return []
+    low, high = core(others, weigh)
+    if np.count_nonzero((others >= low) & (others <= high)) < OTHERS:  # nearly all are one value
+        low, high = float(others[0]), float(others[-1])
+    found = []
+    for k in marks:
+        mark = float(levels[k])
+        apart = (FURTHER if mark > 0 and mark not in ENDS else 1) * (high - low)
+        clear = float(np.abs(others - mark).min()) >= high - low  # of a long tail there would be some near it
+        if weights[k] >= REPEATED and clear and max(low - mark, mark - high) >= apart:
+            found.append(mark)
+    return found
+
+
+def marks_of(treated: dict[str, Any] | None) -> list[float]:
+    """The values that a proposed treatment takes for missing ones."""
+    given = treated["arguments"] if treated is not None and treated["do"] == AS_MISSING else {}
+    return [mark for name, mark in given.items() if name.startswith("value")]
 
 
 def customary(value: float) -> bool:

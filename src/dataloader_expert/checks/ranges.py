@@ -1,0 +1,32 @@
+"""Two numbers that each have a range of their own, and rows in which each lies in the other's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.checks.core import core_of
+
+LEAST, VALUES, OUTSIDE = 30, 10, 0.005
+"""The fewest rows that tell ranges, the fewest distinct values of each number, and the share of rows that is left out at either end."""
+FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
+"""The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
+least of these rows; and by how much of itself a range is widened."""
+
+
+def exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
+    """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
+    votes for and against, have no ranges of their own."""
+    import numpy as np
+
+    if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
+        return False
+    # other foreign values, such as places at (0, 0), are in the range of neither
+    bulks = [v[(v >= low) & (v <= high)] for v in (x[others], y[others]) for low, high in (core_of(v),)]
+    (x0, x1), (y0, y1) = (np.quantile(bulk, [OUTSIDE, 1 - OUTSIDE]) for bulk in bulks)
+
+    def share(values: Any, low: float, high: float) -> float:
+        room = ROOM * (high - low)
+        return float(((values >= low - room) & (values <= high + room)).mean())
+
+    apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART
+    return apart and share(x[odd], y0, y1) >= THERE and share(y[odd], x0, x1) >= THERE

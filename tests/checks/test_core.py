@@ -1,0 +1,37 @@
+"""The bulk of values, and the marks beyond it, whatever else lies far away."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.checks.core import core_of
+from dataloader_expert.checks.treatments import placeholders
+
+SEEDS = st.integers(0, 1 << 32)
+
+
+@given(SEEDS, st.integers(0, 4))
+def test_foreign_clusters_do_not_widen_the_bulk(seed: int, clusters: int) -> None:
+    """Our promise: it is the same with far clusters of up to a twelfth of the values at either end as without."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(50, 3, 2000)
+    far = [np.full(int(rng.integers(1, 80)), 50 + rng.choice([-1, 1]) * rng.uniform(100, 1e6)) for _ in range(clusters)]
+    low, high = core_of(np.concatenate([values, *far]))
+    assert (low, high) == core_of(values)
+
+
+@given(SEEDS)
+def test_a_tail_without_gaps_belongs_to_the_bulk(seed: int) -> None:
+    """Our promise: skewed values are no foreign ones."""
+    values = np.random.default_rng(seed).exponential(1, 3000)
+    assert core_of(values) == (values.min(), values.max())
+
+
+@given(SEEDS, st.permutations([-999.0, 9999.0, -9999.0, 99999.0]), st.integers(1, 4))
+def test_several_marks_are_found_together(seed: int, marks: list[float], n: int) -> None:
+    """Our promise: no mark hides another, nor does a wrong value."""
+    rng = np.random.default_rng(seed)
+    values = np.concatenate([rng.normal(50, 3, 2000), *(np.full(5, mark) for mark in marks[:n]), [123456.0]])
+    assert placeholders(*np.unique(values, return_counts=True)) == sorted(marks[:n])
