@@ -58,6 +58,21 @@ def devices() -> Data:
     return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
 
 
+def sequences(shared: int, of: int | None = None, length: int = 40, unknown: bool = False, timed: bool = False) -> Data:
+    """Sequences, each with a measurement; the last ``shared`` of the test split are some of training. ``of``: there are so many, all of
+    which come again and again; ``unknown``: those shared are one letter throughout."""
+    draw = np.random.default_rng(4)
+    made = ["".join(row) for row in draw.choice([*"ACGT"], (400, length))]
+    if timed:
+        made = [f"2024-03-{1 + i % 28:02} {i // 28:02}:00:00.000" for i in range(400)]
+    if of is not None:
+        made = [made[i % of] for i in range(400)]
+    if unknown:
+        made[:20] = ["N" * length] * 20
+    made[400 - shared :] = made[:shared]
+    return Data({"sequence": made, "x": draw.normal(0, 1, 400)}, splits=["train"] * 300 + ["test"] * 100)
+
+
 def prompted(shared: int, of: int = 10_000, answered: bool = True, spelt: Callable[[str], str] = str) -> Data:
     """Prompts and answers, 300 for training and 100 for testing, of which some share a prompt, with another answer or the same, and
     perhaps spelt otherwise."""
@@ -1067,6 +1082,11 @@ SILENT = {
         "questions that are asked of many texts": prompted(shared=0, of=30),
         "whole samples that are in both": prompted(shared=20, answered=False),
         "whole samples that are in both, in capitals": prompted(shared=20, answered=False, spelt=str.upper),
+        "sequences of their own": sequences(shared=0),
+        "sequences that are measured again and again": sequences(shared=20, of=30),
+        "sequences of which nothing is known": sequences(shared=20, unknown=True),
+        "short codes": sequences(shared=20, length=8),
+        "times at which several sensors were read": sequences(shared=20, timed=True),
     },
     "leakage": {
         "splits that count from one, in tens, and one number far away": Data(
@@ -2417,6 +2437,7 @@ SPEAKS = {
     },
     "shared_texts": {
         "prompts of training that are answered anew": (prompted(shared=20), "splits-near-overlap", "warning"),
+        "sequences of training that are measured anew": (sequences(shared=20), "splits-near-overlap", "warning"),
         "prompts of training in capitals": (prompted(shared=20, spelt=str.upper), "splits-near-overlap", "warning"),
     },
     "leakage": {

@@ -1,5 +1,6 @@
 """Texts of one field that are in two splits though their samples differ: prompts of the training split that are answered anew in the test,
-in the same words or with other capitals, spaces and punctuation.
+in the same words or with other capitals, spaces and punctuation; and long strings without being texts, such as sequences and molecules,
+measured anew.
 
 Some texts recur by nature, such as the general questions of a reading test. How often, the training split itself tells: as often as one of
 its texts is in another of its samples. What recurs in another split far more often was split apart.
@@ -19,6 +20,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.times import is_time
 
 SHARED = Quantity(
     "shared_texts",
@@ -47,8 +49,12 @@ class SharedTexts(Check):
         group = None if context.grouped is None else context.grouped.field
         texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name != context.label]
         whole = len(self.content) > 1 and all(name in texts or name in context.conversations for name in self.content)
-        self.texts = [name for name in texts if name in self.content and name != group][:FIELDS] if whole else []
-        self.others = [name for name in self.content if name not in self.texts]
+        texts = [name for name in texts if name in self.content and name != group] if whole else []
+        aside = {group, context.label, None if context.timed is None else context.timed.field}
+        self.codes = {f.name for f in context.fields if f.kind == "category" and f.dtype == "str" and not f.shape}
+        self.codes &= {*self.content} - aside
+        self.texts = [*texts, *sorted(self.codes)][:FIELDS]
+        self.others = [name for name in self.content if name not in self.texts or name in self.codes]
         self.kept: dict[str, list[Any]] = {}
         """By split, digests, uint64 [n, 2 + 2 fields]: of each sample's content, as it is and in plain words; of each text likewise, zero
         for a short one."""
@@ -73,12 +79,16 @@ class SharedTexts(Check):
         texts = []
         for name in self.texts:
             values = part.columns[name].values[:n] if name in part.columns else [None] * n
-            own = digests(part, [name])
-            words = map(_plain, values)
-            plain = np.array([digest64(said) if said else 0 for said in words], np.uint64)
-            plain = np.where(plain == 0, own, plain)
-            whole = mix(whole ^ plain)
-            long = np.array([isinstance(v, str) and len(v.strip()) >= CHARACTERS for v in values], bool)
+            long = np.array([_tells(v) for v in values], bool)
+            own = digests(part, [name]) if name not in self.codes or long.any() else np.zeros(n, np.uint64)
+            plain = own
+            if name in self.codes:
+                long &= not (isinstance(values[0], str) and is_time(values[0]))
+            else:
+                words = map(_plain, values)
+                plain = np.array([digest64(said) if said else 0 for said in words], np.uint64)
+                plain = np.where(plain == 0, own, plain)
+                whole = mix(whole ^ plain)
             texts += [np.where(long, own, np.uint64(0)), np.where(long, plain, np.uint64(0))]
         return np.stack([content_digests(part, self.content), whole, *texts], 1)
 
@@ -159,6 +169,11 @@ def _among(values: Any, known: Any) -> Any:
 
 def _with_text(rows: Any) -> Any:
     return rows[rows[:, 2] != 0]
+
+
+def _tells(value: Any) -> bool:
+    """Whether a text is long enough to make a sample what it is, and no character repeated, which stands for nothing known."""
+    return isinstance(value, str) and len(value.strip()) >= CHARACTERS and value.count(value[-1]) < len(value)
 
 
 def _plain(text: Any) -> bytes:
