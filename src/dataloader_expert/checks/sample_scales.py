@@ -3,6 +3,7 @@ such as point clouds in millimetres among ones in metres."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,9 +21,11 @@ ODD_SCALES = Quantity(
 )
 KINDS = {"embedding", "array", "sequence"}
 MOST = 2_000_000
-"""Samples whose sizes are kept, at 16 bytes each."""
+"""Samples whose sizes are kept, at 32 bytes each."""
 UNIT, OF_UNIT, OFF = 1e-3, 0.6, 0.02
 """How near to one a length is of a unit vector, the least share of such vectors, and how far from one the others are."""
+ALIKE = 0.8
+"""How near to each other spreads are that are the same."""
 STEADY, APART, HALF = 4.0, 20.0, 0.4
 """How many times as large as the median the sizes of most samples may be, how many times it is another scale, and the largest share
 of samples that can be odd."""
@@ -65,13 +68,16 @@ class SampleScales(Check):
                 if not ((flat == 0) | (flat == 1)).all():
                     self.scaled.add(name)
                 square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
+                total = flat.sum(1)
             else:
                 rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
                 if not all(((r == 0) | (r == 1)).all() for r in rows):
                     self.scaled.add(name)
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
-            sizes = np.sqrt(np.stack([square, square / count], 1))
+                total = np.array([r.sum() for r in rows])
+            spread = np.maximum(square / count - (total / count) ** 2, 0)
+            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread)], 1)
             self.parts.setdefault(name, []).append((block.unit.start, sizes))
 
     def merge(self, other: Check) -> None:
@@ -95,6 +101,7 @@ class SampleScales(Check):
             index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
             where = self.files.places(index[odd].tolist(), name)
             value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": where}
+            value["offset"] = None if unit else _offset(sizes[odd, 2:], sizes[~odd, 2:])
             yield Fact(ODD_SCALES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -104,12 +111,28 @@ class SampleScales(Check):
             if v["unit"]:
                 text = f"{name} of {n:,} of {of} {verb(n, 'have')} a length of {v['times']:.3g} in the median, those of the others of one"
                 fix = "normalise them like the others, or find out which model made them: a dot product with them is no cosine"
+            elif v["offset"] is not None:
+                text = f"the values of {name} in {n:,} of {of} are about {v['offset']:,.8g} more than in the others, and vary as much"
+                fix = "they are counted from another origin: subtract what lies between"
             else:
                 text = (
                     f"the values of {name} in {n:,} of {of} are about {v['times']:,.3g} times as large as in the others"
                 )
                 fix = "find out their unit, and bring all to one"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], n)
+
+
+def _offset(odd: Any, others: Any) -> float | None:
+    """What lies between the means of samples that vary as much as the others, which are far less far apart; None: it is a scale."""
+    import numpy as np
+
+    (mean, spread), (usual, steady) = np.median(odd, 0), np.median(others, 0)
+    alike = steady > 0 and ALIKE * steady <= spread <= steady / ALIKE
+    apart, wide = float(mean - usual), max(float(others[:, 0].std()), float(odd[:, 0].std()))
+    if not alike or abs(apart) < APART * max(steady, wide):
+        return None
+    error = wide / math.sqrt(min(len(odd), len(others)))
+    return round(apart, -math.ceil(math.log10(error))) if error > 0 else apart
 
 
 def _is_array(value: Any) -> bool:

@@ -1,0 +1,34 @@
+"""Samples that are counted from another origin than the others, which is no other scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.checks.looking import Data, judged
+
+DAYS = 2_400_000.5
+
+
+def times(seed: int, change: float = 0.0, factor: float = 1.0) -> Data:
+    """The times of 50 observations of each of 200 stars, those of the last 40 changed."""
+    rng = np.random.default_rng(seed)
+    made = 58_000 + np.sort(rng.uniform(0, 300, (200, 50)))
+    made[160:] = made[160:] * factor + change
+    return Data({"time": made}, kinds={"time": "array"})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_another_origin_is_told_with_what_lies_between(seed: int) -> None:
+    message = judged("sample_scales", times(seed, DAYS))["scale-drift"].message
+    assert "vary as much" in message
+    told = float(message.split(" about ")[1].split(" more")[0].replace(",", ""))
+    assert abs(told - DAYS) < 20
+
+
+def test_another_scale_is_told_as_such() -> None:
+    assert "1e+03 times as large" in judged("sample_scales", times(5, factor=1000))["scale-drift"].message
+
+
+def test_one_origin_says_nothing() -> None:
+    assert judged("sample_scales", times(6)) == {}
