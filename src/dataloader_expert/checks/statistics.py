@@ -11,6 +11,7 @@ from typing import Any, cast
 from dataloader_expert.checks.base import (
     BY_KIND,
     CALENDAR,
+    CUT_AT,
     HISTOGRAM,
     LABELS_BLANK,
     MISSING,
@@ -502,7 +503,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             [{"field": name}],
         )
     cut = facts.find(PILED, field=name)
-    if cut is not None and kind == "text":
+    if cut is not None and kind == "text" and facts.find(CUT_AT, field=name) is None:  # which says how they end as well
         n, longest = cut.value["count"], int(cut.value["value"])
         yield finding(
             "suspicious-text",
