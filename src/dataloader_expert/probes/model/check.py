@@ -81,9 +81,10 @@ class ModelCheck(Probe):
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
+        chosen = bench.ref.columns is not None
         own = bench.source.format in ("reference", "input")
         pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
-        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n)
+        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n, chosen)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dataloader_expert.errors import listed
 from dataloader_expert.probes.model.calling import (
     Ran,
     called,
@@ -36,10 +37,12 @@ from dataloader_expert.probes.model.mends import (
 from dataloader_expert.probes.model.targets import of_loss, suits
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
+    COLUMNS,
     DERIVED,
     TARGET,
     TARGETS,
     Way,
+    accessors,
     parameters,
     target_first,
     ways,
@@ -51,6 +54,8 @@ CUT = re.compile(r"\{x\}\[:, :\d+\]")
 """A mend that leaves out what is beyond a length."""
 SCALE = "value-range-mismatch"
 DEPTH = 3
+FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
+"""Attributes by which layers say how many features they take."""
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
 SEARCH_S = 4.0
@@ -90,26 +95,35 @@ def judged(
     seconds: float = SEARCH_S,
     pictures: frozenset[str] = frozenset(),
     n: int = 0,
+    chosen: bool = False,
 ) -> Verdict:
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
     ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
-    no other, as the result tells the user to; ``n``: the samples, where they are known.
+    no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
+    whether the user named the fields to use.
     """
-    trial = _Trial(model, batch, label, said or {}, time.monotonic() + seconds, n)
+    trial = _Trial(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen)
     trial.prepare(pictures)
     return trial.in_training(trial.verdict())
 
 
 class _Trial:
     def __init__(
-        self, model: Any, batch: Any, label: str | None, said: Mapping[str, Any], until: float, n: int = 0
+        self,
+        model: Any,
+        batch: Any,
+        label: str | None,
+        said: Mapping[str, Any],
+        until: float,
+        n: int = 0,
+        chosen: bool = False,
     ) -> None:
         self.model, self.batch, self.said, self.until = model, batch, said, until
         self.few, self.n = few_of(batch, n)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
-        self.ways = ways(model, self.few, label)
+        self.ways = ways(model, self.few, label, chosen)
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
@@ -245,6 +259,8 @@ class _Trial:
             return self.beyond_classes(text)
         if elsewhere := self.elsewhere():
             return (elsewhere,)
+        if columns := self.other_columns():
+            return (columns,)
         if layer := self.refusing_layer():
             return (layer,)
         if not isinstance(self.few, Mapping) or ("NoneType" not in text and "specify" not in text):
@@ -276,6 +292,32 @@ class _Trial:
             "has no values: it is on the meta device" if device == "meta" else f"is on {device}, and the batch is not"
         )
         return Misfit("model-raises", "the model", f"its {name} {what}", cured=False)
+
+    def other_columns(self) -> Misfit | None:
+        """For a table whose columns, as one tensor, are more or fewer than the first layer takes."""
+        from torch import nn
+
+        way = next((way for way in self.ways if way.columns), None)
+        if way is None:
+            return None
+        kinds = (nn.Linear, nn.RNNBase, nn.LayerNorm, nn.BatchNorm1d)
+        got, error = given_to(self.model, way, self.few, *kinds)
+        fed = evaluated(way.arguments[0][1], self.few)
+        if error is None or len(got) != 1 or not got[0][1] or got[0][1][0].shape != fed.shape:
+            return None
+        layer = got[0][0]
+        takes = next(getattr(layer, a) for a in FEATURES if hasattr(layer, a))
+        takes = takes[-1] if isinstance(takes, tuple) else takes
+        if takes == fed.shape[1]:
+            return None
+        where = {n: e for n, e in accessors(self.few).items() if e != way.target and not n.endswith("_lengths")}
+        also = [n for n, e in where.items() if n not in way.columns and hasattr(evaluated(e, self.few), "ndim")]
+        text = f"the batch has {fed.shape[1]} numeric columns besides the label ({listed(way.columns)})"
+        text += f", and {listed(also)}, named like a target" if also else ""
+        text += f"; the model takes {takes}"
+        if takes <= len(way.columns) + len(also):
+            text += f": choose the {takes} that it is made for"
+        return Misfit("shape-mismatch", COLUMNS, text, cured=False)
 
     def refusing_layer(self) -> Misfit | None:
         """The layer that gets another number of features than it was made for."""
@@ -364,6 +406,8 @@ class _Trial:
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
+                if inner.columns or (x.ndim == 1 and any(way.columns for way in self.ways)):
+                    taken.add("shape")  # no column of a table is the input alone
                 table = self.refused_ids(inner, mended) if "out of range" in said else None
                 for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
                     if mend.step not in taken:
