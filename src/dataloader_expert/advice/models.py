@@ -41,6 +41,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         who = "the loss" if target else "the model"
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
+        severity = "warning" if misfit.get("runs") else severity
         fix = (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]

@@ -172,7 +172,13 @@ def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
         "fed": fed,
         "error": None if verdict.accepted else verdict.error,
         "misfits": [
-            {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says, "cured": m.cured}
+            {
+                "code": m.code,
+                "field": "the target" if m.field == TARGET else m.field,
+                "says": m.says,
+                "cured": m.cured,
+                "runs": m.runs,
+            }
             for m in verdict.misfits
         ],
         "call": code,

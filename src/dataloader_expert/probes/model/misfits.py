@@ -34,6 +34,7 @@ from dataloader_expert.probes.model.mends import (
     mends,
     wants,
 )
+from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.targets import of_loss, suits
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
@@ -54,6 +55,8 @@ CUT = re.compile(r"\{x\}\[:, :\d+\]")
 """A mend that leaves out what is beyond a length."""
 SCALE = "value-range-mismatch"
 DEPTH = 3
+TIMES = 4
+"""A whole batch takes longer than the calls with which padding is looked at, by this factor at most."""
 FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
 """Attributes by which layers say how many features they take."""
 MOST_ORDERED = 3
@@ -83,7 +86,7 @@ class Verdict:
         return (
             self.way is not None
             and not self.refused
-            and all(m.field == TARGET or m.code == SCALE for m in self.misfits)
+            and all(m.field == TARGET or m.code == SCALE or m.runs for m in self.misfits)
         )
 
 
@@ -160,7 +163,8 @@ class _Trial:
                 for batch in (self.few, self.batch):
                     error = ran(self.model, way, batch, training=True).error
                     if error is None:
-                        return replace(verdict, way=way)
+                        kept = tuple(m for m in verdict.misfits if way is verdict.way or not m.runs)
+                        return replace(verdict, way=way, misfits=kept)
                     said.append(error)
                     if self.batch is self.few:
                         break
@@ -507,11 +511,19 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         way, error = self.target_cut(way, used), None
-        for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
+        for look in (
+            self.all_ids,
+            self.time_first,
+            self.values,
+            self.finite,
+            self.broadcast,
+            self.target,
+            self.padding,
+        ):
             way, more, said = look(way)
             misfits += more
             error = error or said
-        told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
+        told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE and not m.runs), None)
         return Verdict(way, tuple(misfits), error or told, samples=self.all)
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
@@ -541,6 +553,14 @@ class _Trial:
         """What cross-entropy, or a loss of one number a sample, would say to the target."""
         done = self.run(way, whole=True)
         return (way, [], None) if done.error is not None else of_loss(way, done.out, self.batch)
+
+    def padding(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """A mask that the model takes, and padding that changes its output without one."""
+        done = self.run(way, whole=True)
+        if done.error is not None or not self.n or time.monotonic() + TIMES * done.seconds > self.until:
+            return way, [], None
+        found = unmasked(self.model, way, self.batch)
+        return (way, [], None) if found is None else (found[0], [found[1]], None)
 
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """Runs the whole batch: the ids of some samples may lie beyond the table."""

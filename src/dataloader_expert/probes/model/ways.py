@@ -242,6 +242,11 @@ DERIVED = {
     "lengths": "torch.full(first.shape[:1], first.shape[1], device=first.device)",
 }
 """Arguments that follow from the shape of the ``first`` input."""
+OF_LENGTHS = {
+    "attention_mask": "(torch.arange(first.shape[1], device=first.device) < {lengths}[:, None]).long()",
+    "lengths": "{lengths}",
+}
+"""Those that follow from its lengths, where the batch has them."""
 
 
 def renamed(
@@ -262,11 +267,12 @@ def renamed(
     spare += [n for n in tensors if n.endswith("_lengths") and n not in spare and any("length" in p for p in missing)]
     if needed[0] not in tensors and not spare:
         return []
-    first = where[needed[0] if needed[0] in tensors else spare[0]]
+    name = needed[0] if needed[0] in tensors else spare[0]
+    first, lengths = where[name], where.get(f"{name}_lengths")
     derivable = [p for p in missing if p in DERIVED]
     subsets = [d for n in range(len(derivable) + 1) for d in itertools.combinations(derivable, n)]
     return [
-        _renamed(needed, tensors, where, target, first, derived, free)
+        _renamed(needed, tensors, where, target, first, lengths, derived, free)
         for derived in subsets  # fields that are there come before what is made up
         for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
     ]
@@ -282,6 +288,7 @@ def _renamed(
     where: Mapping[str, str],
     target: str | None,
     first: str,
+    lengths: str | None,
     derived: tuple[str, ...],
     free: tuple[str, ...],
 ) -> Way:
@@ -292,9 +299,12 @@ def _renamed(
             arguments.append((p, where[p]))
             names.append(p)
         elif p in derived:
-            arguments.append((p, DERIVED[p].replace("first.", f"{first}.")))
+            of_padded = p in OF_LENGTHS and lengths is not None  # not all of it is there
+            made = OF_LENGTHS[p].replace("{lengths}", str(lengths)) if of_padded else DERIVED[p]
+            arguments.append((p, made.replace("first.", f"{first}.")))
             names.append(p)
-            told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the shape"))
+            source = "lengths" if of_padded else "shape"
+            told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the {source}"))
         else:
             name = next(fields)
             arguments.append((p, where[name]))
