@@ -41,6 +41,7 @@ class ModelCheck(Probe):
 
     name: ClassVar[str] = "model"
     doing: ClassVar[str] = "feeding a batch to the model"
+    of_model: ClassVar[bool] = True
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None
