@@ -158,6 +158,9 @@ class ForecastLine(Model):
     by_law: Figure = Field(
         description="upper bound by mean costs; the simulated throughput adds queueing, order and uneven samples"
     )
+    asked: dict[str, Any] = Field(default_factory=dict, description="the hardware that it is of")
+    per_process: bool = Field(False, description="whether rates are of one of several processes, not of all together")
+    note: str | None = Field(None, description="what it takes for granted")
     by_workers: list[WorkersLine] = Field(description="the same by number of workers, in samples/s")
 
 
