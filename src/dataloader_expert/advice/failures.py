@@ -108,6 +108,11 @@ def raising(facts: Facts) -> Iterator[Finding]:
     fix = "repair or skip these samples: a DataLoader stops at the first one"
     if v["length"] is not None:
         fix = f"have __len__ return {v['length']:,}: only the last samples are not there"
+    elif v.get("beyond") is not None:
+        last, first = v["beyond"]
+        text = f"__len__ is too large: all {v['count']:,} indices tried from {first:,} on raise, and none up to {last:,}: {v['error']}"
+        between = f"{last + 1:,}" if first == last + 1 else f"the number of samples, between {last + 1:,} and {first:,}"
+        fix = f"have __len__ return {between}"
     places = [{"sample": i} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:

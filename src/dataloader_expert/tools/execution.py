@@ -97,7 +97,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     if not below(os.path.realpath(path), roots):
         raise RequestError(
             "outside-roots",
-            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start with --root naming its folder",
+            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start the server or the command with --root naming its folder",
         )
     if not is_pattern(str(path)):
         must_exist(path)  # known at once, without starting a measuring process
