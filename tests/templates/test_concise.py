@@ -6,7 +6,7 @@ import pytest
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Evidence, Fact, Quantity
-from dataloader_expert.templates import _environment
+from dataloader_expert.templates import _environment, quoted
 from dataloader_expert.tools.rendering import LEFT_OUT
 
 FACT = Fact(Quantity("q", "", "a fact"), 1, Evidence("counted", "a test"))
@@ -39,3 +39,8 @@ def test_what_advice_depends_on_stands_beside_it(brief: bool) -> None:
     )
     said = rendered("{{ p.advice(r, brief) }}", r={"advice": [advice.to_json()]}, brief=brief)
     assert "`CachedDataset(dataset)`, only if nothing varies" in said
+
+
+def test_names_of_code_stay_code() -> None:
+    """Our promise: what our messages mark as code is readable, and nothing else from outside is markup."""
+    assert quoted("in `__getitem__`, __all__ of `a b` <b>") == r"in `__getitem__`, \_\_all\_\_ of \`a b\` \<b\>"
