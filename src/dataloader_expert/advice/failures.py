@@ -144,6 +144,9 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(FAILED)
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
     told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
+    # a sample that calls sys.exit is told as that, and not as an end of the process
+    left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
+    told = told or (left and fact is not None and "exited with status" in fact.value["message"])
     if fact is not None and code is not None and not told:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"
