@@ -59,6 +59,8 @@ class Advice:
     gain: Mapping[str, Json] | None
     cost: str
     evidence: tuple[dict[str, Json], ...]
+    only_if: str | None = None
+    """What it depends on and was not measured, without which it may do harm."""
 
     def __post_init__(self) -> None:
         if not self.evidence:
@@ -73,6 +75,7 @@ class Advice:
             "gain": None if self.gain is None else dict(self.gain),
             "cost": self.cost,
             "evidence": [dict(e) for e in self.evidence],
+            "only_if": self.only_if,
         }
 
 

@@ -126,6 +126,12 @@ def escaped_json(value: Any) -> Any:
     return made
 
 
+def listed(names: Sequence[object], most: int = 8) -> str:
+    """Names in a row, those that are left out counted: ``a, b, … and 7 more``."""
+    shown = ", ".join(escaped(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, … and {len(names) - most} more"
+
+
 LONGEST_KEY = 120
 LONGEST_MESSAGE = 400
 

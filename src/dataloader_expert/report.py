@@ -61,6 +61,7 @@ class AdviceLine(Model):
     gain: Figure | None
     cost: str
     evidence: list[EvidenceLine]
+    only_if: str | None = None
 
 
 class Coverage(Model):

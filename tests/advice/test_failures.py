@@ -9,6 +9,7 @@ import pytest
 from dataloader_expert.advice.failures import loader, measuring, overfull
 from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
+from dataloader_expert.probes.data.scan import RAISES
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.loading import CURRENT
@@ -24,6 +25,14 @@ def test_workers_that_were_stopped_for_their_memory_did_not_die_by_themselves(st
     taken = [(OVERFULL, "4 workers took 1.2 GB", {"workers": 4})] if stopped else []
     facts = facts_of((LOADER_FAILED, DIED, {"workers": 4, "hung": False}), *taken)
     assert codes_of(facts, loader, overfull) == (["memory-limit-reached"] if stopped else ["worker-died"])
+
+
+@pytest.mark.parametrize(("error", "told"), [("SystemExit at sample 7", []), ("ValueError", ["sample-crashes"])])
+def test_a_sample_that_exits_is_told_once(error: str, told: list[str]) -> None:
+    """Our promise: the end of the process that a sample ended is no second fault."""
+    raised = {"count": 1, "tried": 50, "error": error, "garbled": "", "length": None, "samples": [7]}
+    failed = {"code": "worker-crashed", "message": "the measuring process exited with status 70 at sample 7"}
+    assert codes_of(facts_of((RAISES, raised, {}), (FAILED, failed, {})), measuring) == told
 
 
 @pytest.mark.parametrize("first", [False, True])

@@ -8,10 +8,12 @@ import pytest
 
 from dataloader_expert.advice.forecast import at_workers, counts, forecast
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import COSTS
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.simulation import Costs, Setup, simulate
 from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.system.outside import MACHINE
 
 TIMED = Evidence("timed", "a test")
 UNEVEN = tuple((0.0, 0.2 if i % 20 == 0 else 0.01) for i in range(200))
@@ -64,3 +66,48 @@ def test_a_short_run_of_many_workers_agrees_with_a_long_one() -> None:
     costs, setup = Costs(((0.0005, 0.01),) * 20), Setup(8, 64, cpus=16)
     assert at_workers(costs, setup, False).throughput == pytest.approx(simulate(costs, setup).throughput, rel=0.05)
     assert at_workers(costs, replace(setup, workers=2), False) == at_workers(costs, replace(setup, workers=2), True)
+
+
+BURNS = tuple((0.005, 0.0) for _ in range(50))
+"""Samples that compute for 5 ms: 200 a second on one core."""
+
+
+def on_a_busy_machine(queue_ms: float) -> Facts:
+    """A loader whose samples wait so long for a core that other processes have, each time."""
+    each = (5.0 + queue_ms) / 1e3
+    trials = [
+        {"num_workers": n, "prefetch_factor": 2, "in_order": True, "batch_size": 8, "main_ms": 1.0}
+        | {"throughput": {"value": max(1, n) / each}}
+        for n in (0, 1, 2)
+    ]
+    stage = {"ms": 5.0 + queue_ms, "cpu_ms": 5.0, "wait_ms": 0.0, "queue_ms": queue_ms}
+    facts = [Fact(TRIALS, trials, TIMED), Fact(CURRENT, {"batch_size": 8, "num_workers": 0}, TIMED)]
+    facts += [Fact(COSTS, [list(s) for s in BURNS], TIMED), Fact(MACHINE, {"cpus": 2.0}, TIMED)]
+    facts += [Fact(STAGE, stage, TIMED, {"stage": "decode"})]
+    return Facts(tuple(facts))
+
+
+@pytest.mark.parametrize("queue_ms", [0.0, 8.0, 20.0])
+def test_another_machine_does_not_inherit_the_neighbours_of_this_one(queue_ms: float) -> None:
+    """Our promise: a forecast is of the samples' own work, however busy the machine is that measures it."""
+    found = forecast(on_a_busy_machine(queue_ms), 2.0, cpus=8.0)
+    assert found is not None
+    rows = {row.workers: row for row in found.table}
+    assert rows[1].throughput == pytest.approx(200, rel=0.1)
+    assert found.throughput == pytest.approx(1600, rel=0.1)
+    assert found.idle == (queue_ms > 0)
+
+
+def test_this_machine_keeps_its_neighbours() -> None:
+    found = forecast(on_a_busy_machine(20.0), 2.0)
+    assert found is not None and found.throughput < 100 and not found.idle
+
+
+@pytest.mark.parametrize("samples", [UNEVEN, BURNS, ((0.001, 0.01),) * 50])
+def test_no_smaller_number_in_the_table_is_better_than_the_one_told(samples: tuple[tuple[float, float], ...]) -> None:
+    """Our promise: the headline is the fewest workers that reach the best rate of the table."""
+    found = forecast(measured(samples), 2.0, cpus=8.0)
+    assert found is not None
+    fewer = [row.throughput for row in found.table if row.workers < found.at_workers]
+    assert all(rate < found.throughput for rate in fewer)
+    assert max(row.throughput for row in found.table) <= found.throughput / 0.98

@@ -57,8 +57,10 @@ def made(code: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_the_printed_sampler_draws_the_epoch_that_was_simulated(asked: str, quickly: Asker, table: Path) -> None:
-    """The contract: the simulation is of really drawing an epoch by the sampler that code and class name."""
+def test_the_printed_sampler_draws_the_epoch_that_was_simulated(
+    asked: str, quickly: Asker, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contract: the simulation is of really drawing an epoch, by the sampler that code and class name, on all ranks."""
     arguments, kind = ASKED[asked]
     asks = {"label": "label", "batch_size": 8, "seed": 3, "budget_s": 20, **arguments}
     report: Any = quickly.ask("suggest_sampler", str(table), str(table.parent), **asks)
@@ -70,14 +72,41 @@ def test_the_printed_sampler_draws_the_epoch_that_was_simulated(asked: str, quic
     assert {k: getattr(sampler, k) for k in report.sampler.arguments if hasattr(sampler, k)}.items() <= (
         report.sampler.arguments.items()
     )
-    sampler.set_epoch(0)
-    batches = sampler if names["loader"].batch_sampler is sampler else BatchSampler(sampler, 8, False)
+    batches: list[list[int]] = []
+    for rank in range(asks.get("world_size", 1)):
+        monkeypatch.setenv("RANK", str(rank))
+        ran = made(report.code)
+        ran["sampler"].set_epoch(0)
+        whole = ran["loader"].batch_sampler is ran["sampler"]
+        batches += ran["sampler"] if whole else BatchSampler(ran["sampler"], 8, False)
     dataset = names["dataset"]
     labels = np.array([int(dataset[i]["label"]) for i in range(len(dataset))])
     field = arguments.get("length", "text")
     lengths = np.array([len(v) if isinstance(v := dataset[i][field], str) else int(v) for i in range(len(dataset))])
-    drawn = describe(iter(batches), labels, lengths, len(dataset))
+    drawn = describe(iter(batches), labels, lengths, len(dataset)) | {"ranks": asks.get("world_size", 1)}
     assert report.simulation == Simulation(**{k: v for k, v in drawn.items() if k in Simulation.model_fields})
+
+
+def test_what_is_drawn_does_not_depend_on_the_number_of_ranks(quickly: Asker, table: Path) -> None:
+    """Our promise: repeats and coverage are those of the epoch, not of one process."""
+    asks = {"label": "label", "batch_size": 5, "objective": "balanced", "budget_s": 20}
+    one, four = (
+        quickly.ask("suggest_sampler", str(table), str(table.parent), world_size=n, **asks).model_dump() for n in (1, 4)
+    )
+    for name in ("epoch_samples", "unique_fraction", "max_repeats"):
+        assert one["simulation"][name] == four["simulation"][name]
+    assert "on all 4 ranks together" in four["summary"]
+
+
+def test_the_order_of_rows_is_no_difficulty(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: a curriculum begins with easy samples, or is not advised; which they are is asked for."""
+    path = tmp_path / "rows.csv"
+    path.write_text("x,hard,label\n" + "".join(f"{i * 0.5},{i % 7},{i % 3}\n" for i in range(120)))
+    asks = {"label": "label", "objective": "curriculum", "budget_s": 20}
+    without: Any = quickly.ask("suggest_sampler", str(path), str(tmp_path), **asks)
+    assert without.strategy == "random" and "pass difficulty=" in without.why
+    by: Any = quickly.ask("suggest_sampler", str(path), str(tmp_path), difficulty="hard", **asks)
+    assert by.strategy == "curriculum" and "Epoch 0 covers 30% of the samples; the share grows" in by.summary
 
 
 @pytest.mark.parametrize("stored", ["tags", "vectors"])

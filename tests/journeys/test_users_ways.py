@@ -123,7 +123,7 @@ def test_a_batch_beyond_the_budget_is_no_hang(asker: Asker) -> None:
 @pytest.mark.parametrize("tool", ["recommend_batch_spec", "diagnose_io"])
 def test_a_model_that_is_not_there_is_refused_with_the_names_that_are(tool: str, quickly: Asker) -> None:
     """Our promise: a bad reference is an error before anything is measured."""
-    with pytest.raises(RequestError, match=r"import-failed: .*has no Nett; it has .*Net"):
+    with pytest.raises(RequestError, match=r"import-failed: .*has no Nett; did you mean Net\? It has Fine,"):
         quickly.ask(tool, f"{USERS}:Fine", str(CHECKOUT), model=f"{USERS}:Nett", budget_s=20)
 
 
@@ -288,6 +288,7 @@ class Part(Dataset):
     [
         ("if index % 10 == 3: return None", "4 of 40 samples are None", "return a sample for each index"),
         ("if index > 36: raise IndexError(index)", "3 of 40 samples raise: IndexError", "have __len__ return 37"),
+        ("if index > 36: raise KeyError(index)", "3 of 40 samples raise: KeyError", "have __len__ return 37"),
         ("if index in (3, 39): raise IndexError(index)", "2 of 40 samples raise: IndexError", "repair or skip"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What bounds a batch and what follows from its size: validation's size, accumulation, learning rate, other settings."""
+"""What bounds a batch and what follows from its size: validation's size, accumulation, other settings."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[
 
 
 def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Advice]:
-    """Steps over which gradients are summed, where the batch asked for does not fit; and the learning rate otherwise."""
+    """Steps over which gradients are summed, where the batch asked for does not fit; a learning rate of smaller batches would
+    contradict them, so it is part of the reasons."""
     bound, most = facts.find(DEVICE_LIMIT), device_most(facts)
     if wanted is None or wanted <= size or bound is None or most is None or wanted <= most:
         return []
@@ -124,10 +125,9 @@ def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Adv
     why = f"batches of {wanted} do not fit; accumulating the gradients of {steps} batches of {even} gives the same step"
     why += f": divide each loss by {steps}; batch normalisation then uses the statistics of {even} samples"
     cost = f"{steps} forward and backward passes per step"
-    out = [Advice("gradient accumulation steps", steps, 1, why, None, cost, (bound.cite(),))]
-    rate = f"only if you do not accumulate: the batch is {wanted / size:.3g} times smaller; scale the learning rate"
-    rate += f" by {size / wanted:.3g} for SGD or {(size / wanted) ** 0.5:.3g} for Adam as a first try, and tune it"
-    return [*out, Advice("learning rate", round(size / wanted, 4), 1, rate, None, "a run to tune it", (bound.cite(),))]
+    why += f". The learning rate stays; without accumulating, try {size / wanted:.3g} times it for SGD or"
+    why += f" {(size / wanted) ** 0.5:.3g} times it for Adam"
+    return [Advice("gradient accumulation steps", steps, 1, why, None, cost, (bound.cite(),))]
 
 
 WORDS = {

@@ -28,6 +28,7 @@ HANDED_OVER = ("worker_transfer", "collate")
 NOTHING = "nothing to cache: "
 UNPROVED = "unproved, as the blocks vary too much: "
 IN_MEMORY = "CachedDataset(dataset).fill()  # from dataloader_expert.loaders"
+NOTHING_RANDOM = "nothing in __getitem__ is meant to be random"
 ON_DISK = "each field of all samples in one .npy file, read with numpy.load(path, mmap_mode='r')"
 
 
@@ -122,7 +123,6 @@ def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = 
     why = f"{found.says}; from {found.now:,.0f} to {found.then:,.0f} samples/s from the second epoch on with {number(workers, 'worker')}"
     if found.fits == "memory" and alone > WORTH * found.then:
         why += f", {alone:,.0f} with num_workers=0, as transferring a sample then costs more than reading it"
-    why += "; only if nothing in __getitem__ is meant to be random"
     made = (f.value for f in facts.all(STAGE) if f.at["stage"] in STAGES)
     seconds = sum(v["cpu_ms"] + v["wait_ms"] for v in made) / 1e3 * ran["samples"]
     cost = f"{in_bytes(found.bytes or 0)} for all samples, and reading them before the first epoch"
@@ -132,4 +132,4 @@ def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = 
         value = IN_MEMORY
         cost += "; each worker keeps its own copy unless the cache is filled before the fork"
     cited = tuple(f.cite() for f in found.facts)
-    return [Advice("dataset", value, "dataset", why, found.figure(found.gain, "x"), cost, cited)]
+    return [Advice("dataset", value, "dataset", why, found.figure(found.gain, "x"), cost, cited, NOTHING_RANDOM)]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.forecast import fitted
 from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.search.loading import SPEEDUP
 from dataloader_expert.probes.search.runner import cycle
+from dataloader_expert.probes.search.simulation import simulate
 from dataloader_expert.probes.search.thresholds import WORTH
 from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.system.outside import MACHINE
 
 STARVES = 0.2
 
@@ -23,7 +27,8 @@ def stall_share(step_ms: float, batch: int, workers: int, throughput: Fact) -> f
 
 
 def workers_needed(facts: Facts, step_ms: float) -> int | None:
-    """The fewest workers tried that hide the loading as well as the recommended number does; None if none does."""
+    """The fewest workers that hide the loading as well as the recommended number does, by what was timed and, between the numbers
+    tried, by what is predicted from it; None if no number tried does."""
     current, recommended = settings(facts)
     if current is None or recommended is None:
         return None
@@ -35,7 +40,23 @@ def workers_needed(facts: Facts, step_ms: float) -> int | None:
         cycles[n] = min(ms, cycles.get(n, ms))
     most = WORTH * step_ms  # a cycle up to this counts as hidden loading; all numbers that reach it are equally good
     enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
-    return min(enough) if enough else None
+    return predicted_enough(facts, cycles, min(enough), batch, most) if enough else None
+
+
+def predicted_enough(facts: Facts, cycles: Mapping[int, float], enough: int, batch: int, most_ms: float) -> int:
+    """The fewest workers from ``enough`` down, above all numbers that were too few when tried, whose simulated rate yields a batch in
+    ``most_ms``."""
+    cpus = facts.value(MACHINE, {"cpus": None})["cpus"]
+    found = None if cpus is None else fitted(facts, cpus)
+    low = max((n for n in cycles if n < enough), default=0) + 1
+    if found is None or low >= enough:
+        return enough
+    costs, setup, _ = found
+    while low < enough:
+        middle = (low + enough) // 2
+        rate = simulate(costs, replace(setup, workers=middle)).throughput
+        low, enough = (low, middle) if 1e3 * batch <= most_ms * rate else (middle + 1, enough)
+    return enough
 
 
 def starving(facts: Facts) -> Iterator[Finding]:

@@ -108,6 +108,11 @@ def raising(facts: Facts) -> Iterator[Finding]:
     fix = "repair or skip these samples: a DataLoader stops at the first one"
     if v["length"] is not None:
         fix = f"have __len__ return {v['length']:,}: only the last samples are not there"
+    elif v.get("beyond") is not None:
+        last, first = v["beyond"]
+        text = f"__len__ is too large: all {v['count']:,} indices tried from {first:,} on raise, and none up to {last:,}: {v['error']}"
+        between = f"{last + 1:,}" if first == last + 1 else f"the number of samples, between {last + 1:,} and {first:,}"
+        fix = f"have __len__ return {between}"
     places = [{"sample": i} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:
@@ -139,6 +144,9 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(FAILED)
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
     told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
+    # a sample that calls sys.exit is told as that, and not as an end of the process
+    left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
+    told = told or (left and fact is not None and "exited with status" in fact.value["message"])
     if fact is not None and code is not None and not told:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"

@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from dataloader_expert.advice.surroundings import busy
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import MOST_WORKERS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -21,6 +22,8 @@ from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
 from dataloader_expert.probes.search.simulation import Costs, Setup, Store, law, simulate, workers_for
 from dataloader_expert.probes.search.trials import TRIALS
 
+REACHED = 0.98
+"""The share of the best rate at which it is reached: chance moves a simulated rate by about as much as the rest."""
 BISECTIONS = 18
 MANY, ROUNDS = 32, 6
 """Rows with more workers than MANY are simulated for ROUNDS rounds, two of which are warm-up."""
@@ -59,6 +62,8 @@ class Forecast:
     waits: float
     runs: int
     table: tuple[AtWorkers, ...] = ()
+    idle: bool = False
+    """Whether this machine was busy, and the other is taken to be idle."""
 
 
 def fit(
@@ -113,8 +118,11 @@ def _slowdown(costs: Costs, setup: Setup, rate: float) -> float:
     return (low + high) / 2
 
 
-def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:
-    """Costs and the present setup, from the measurements, and the number of settings that they rest on."""
+def fitted(facts: Facts, cpus: float, idle: bool = False) -> tuple[Costs, Setup, int] | None:
+    """Costs and the present setup, from the measurements, and the number of settings that they rest on.
+
+    ``idle``: by the samples' own clocks alone, as rates of a busy machine contain the wait for its other processes.
+    """
     pairs, trials, current = facts.find(COSTS), facts.value(TRIALS), facts.find(CURRENT)
     if pairs is None or not pairs.value or not trials or current is None:
         return None
@@ -123,15 +131,19 @@ def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:
     rates = {t["num_workers"]: t["throughput"]["value"] for t in plain}
     allowed = {0, 1, max((n for n in rates if n <= max(1, int(cpus))), default=0)}
     rates = {n: r for n, r in rates.items() if n in allowed or n == current.value["num_workers"]}
-    collate = facts.value(STAGE, {"ms": 0.0}, stage="collate")
+    runs = len(rates)
+    collate = facts.value(STAGE, {"ms": 0.0, "cpu_ms": 0.0}, stage="collate")
+    if idle:
+        rates = {}
+        collate = {"ms": collate["cpu_ms"]}
     receiving = facts.value(RECEIVING, {"workers": 0, "main_s": 0.0})
-    main = [t["main_ms"] / 1e3 for t in plain if t["num_workers"]]
+    main = [t["main_ms"] / 1e3 for t in plain if t["num_workers"] and not idle]
     receive = min(main) if main else receiving["main_s"] if receiving["workers"] else 0.0
     samples = tuple((float(c), float(w)) for c, w in pairs.value)
     trip_s = facts.value(TRIP, 0.0)
     costs = fit(samples, size, rates, cpus, 1e-3 * collate["ms"] * size, receive, trip_s)
     recommended = facts.value(RECOMMENDED, {"workers": current.value["num_workers"]})
-    return costs, Setup(size, recommended["workers"], cpus=cpus), len(rates)
+    return costs, Setup(size, recommended["workers"], cpus=cpus), runs
 
 
 def forecast(
@@ -147,7 +159,8 @@ def forecast(
 ) -> Forecast | None:
     """One loader's throughput on that hardware with the fewest workers that reach the limit, and a table over numbers
     of workers up to these, plus those in ``also``."""
-    found = fitted(facts, cpus_here)
+    idle = cpus is not None and any(busy(facts))  # neighbours here are none there
+    found = fitted(facts, cpus_here, idle)
     if found is None:
         return None
     costs, setup, runs = found
@@ -161,9 +174,11 @@ def forecast(
     asked = replace(setup, cpus=each, step_s=step_s, storage=store, loaders=max(1, loaders or 1))
     workers, _ = workers_for(costs, asked, MOST_WORKERS)
     table = {n: at_workers(costs, replace(asked, workers=n), n == workers) for n in counts(workers, also)}
-    best = table[0] if table[0].by_law > table[workers].throughput else table[workers]
     rows = tuple(table.values())
-    return Forecast(best.throughput, best.by_law, best.workers, best.limit, best.workers, best.waits, runs, rows)
+    upto = [row for row in rows if row.workers <= workers]
+    most = max(row.throughput for row in upto)
+    best = next(row for row in upto if row.throughput >= REACHED * most)
+    return Forecast(best.throughput, best.by_law, best.workers, best.limit, best.workers, best.waits, runs, rows, idle)
 
 
 def counts(workers: int, also: Iterable[int]) -> list[int]:

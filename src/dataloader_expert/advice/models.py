@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT
+from dataloader_expert.probes.model.ways import COLUMNS
 
 WARNED = ("value-range-mismatch",)
 """What runs all the same."""
@@ -19,6 +21,8 @@ UNCURED = {
     "shape-mismatch": "match the sizes of the model's layers, and the batch to them",
 }
 """What to do about what no change of the batch was found to mend."""
+OF_COLUMNS = "name the columns that the model takes, and the label, in columns=; or make its first layer as wide"
+OF_A_DATASET = "return the columns that the model takes as one tensor; or make its first layer as wide"
 FAILS = ("label-out-of-range",)
 """What no loss over classes takes; of which dtype and shape a target must be depends on the loss."""
 
@@ -37,11 +41,14 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         who = "the loss" if target else "the model"
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
+        severity = "warning" if misfit.get("runs") else severity
         fix = (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]
             else "match the labels and the model's output"
             if target
+            else (OF_A_DATASET if facts.value(FORMAT) in ("reference", "input") else OF_COLUMNS)
+            if misfit["field"] == COLUMNS
             else UNCURED.get(misfit["code"], "look at the values of a batch, and at the model's weights")
         )
         if "make its table larger" in misfit["says"]:

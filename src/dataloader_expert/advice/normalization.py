@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
+from dataloader_expert.checks.class_maps import CLASS_MAP
 from dataloader_expert.checks.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
@@ -45,6 +46,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
+        and facts.find(CLASS_MAP, field=n) is None
         and n not in named
         and any(facts.all(STATISTICS, field=n))
     ]

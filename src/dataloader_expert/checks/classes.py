@@ -11,7 +11,7 @@ from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_L
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
-from dataloader_expert.errors import escaped
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.layout import PREDICTED
@@ -27,6 +27,8 @@ CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose locations are kept."""
 SEVERE = 10.0
+SHOWN = 5
+"""Classes that a message names."""
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
 DENSE = 0.5
@@ -214,23 +216,27 @@ class Classes(Check):
         def places(names: Iterable[str]) -> list[dict[str, Json]]:
             return [place for name in names for place in placed.get(name, ())]
 
-        if (ratio.value > SEVERE and all_.evidence.how == "counted") or ratio.value > 2 * SEVERE:
+        whole = all_.evidence.how == "counted"
+        of_read = "" if whole else "of the samples read, "
+        if (ratio.value > SEVERE and whole) or ratio.value > 2 * SEVERE:
             small = min(classes, key=lambda k: (classes[k], k))
             large = max(classes, key=lambda k: (classes[k], k))
             handled = f"; {self.context.handled} decides which are drawn" if self.context.handled else ""
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",
-                f"class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
+                f"{of_read}class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
         once = _once(classes)
-        if once:
+        if once and whole:  # samples that were not read may be of these classes
             yield finding(
                 "label-singleton",
                 "info",
-                f"{len(once)} class{'es have' if len(once) > 1 else ' has'} a single sample: {', '.join(once[:5])}",
+                f"{len(once)} classes have a single sample each: {listed(once, SHOWN)}"
+                if len(once) > 1
+                else f"class {once[0]} has a single sample",
                 all_,
                 "add samples or merge the class: a single sample can be neither split nor balanced",
                 places(once),
@@ -264,7 +270,7 @@ class Classes(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"{wrong!r}, {number(counts[wrong], 'sample')}, is probably a misspelt {meant!r}, {counts[meant]:,} samples",
+                f"{of_read}{wrong!r}, {number(counts[wrong], 'sample')}, is probably a misspelt {meant!r}, {counts[meant]:,} samples",
                 all_,
                 "use one spelling",
                 places([wrong]),
@@ -276,7 +282,7 @@ class Classes(Check):
             yield finding(
                 "label-out-of-range",
                 "error",
-                f"labels that are not declared classes: {', '.join(out[:5])}",
+                f"labels that are not declared classes: {listed(out, SHOWN)}",
                 all_,
                 f"the data set declares {number(len(self.context.classes or ()), 'class')}; fix the label or the list",
                 places(out),
@@ -321,7 +327,7 @@ class Classes(Check):
                 yield finding(
                     "class-missing-in-split",
                     "warning",
-                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {', '.join(absent[:5])}{', …' if len(absent) > 5 else ''}",
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}",
                     fact,
                     "split again, stratified by class",
                     [{"split": split}],

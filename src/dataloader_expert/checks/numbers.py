@@ -184,6 +184,17 @@ class Numbers:
     def total(self) -> int:
         return self.n + self.nan + self.inf_up + self.inf_down
 
+    def distinct(self) -> tuple[Any, bool]:
+        """The distinct values in ascending order, and whether they are all, not middles of a histogram's bins."""
+        import numpy as np
+
+        if not self.n:
+            return np.zeros(0), False
+        if self.counts is not None and not self.bucketed and not self.folded:
+            self._fold_counts()
+            self.folded = True
+        return self._levels()[0], not self.bucketed
+
     def summary(self, bins: bool = False, treated: bool = False) -> dict[str, Any]:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
 

@@ -22,6 +22,7 @@ from dataloader_expert.checks.base import (
     Context,
     lacks_partner,
 )
+from dataloader_expert.checks.class_maps import CLASS_MAP, is_class_map
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
@@ -278,6 +279,7 @@ class Statistics(Check):
         self._gray_as_rgb()
         treated = {f.name for f in self.context.fields if f.kind in MEASURED and f.name != self.context.label}
         dtypes = {f.name: f.dtype for f in self.context.fields}
+        stored = {f.name: f for f in self.context.fields}
         scalars = {f.name for f in self.context.fields if not f.shape and f.kind not in ("image", "audio", "mask")}
         yield from self._of_features()
         names = [
@@ -299,7 +301,11 @@ class Statistics(Check):
                     yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
                 if len(parts) > 1 and split is not None:
                     yield Fact(SPLIT_STATISTICS, _of_split(part), self.evidence(n=part.total), {**at, "split": split})
-            summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
+            classes = channel is None and is_class_map(stored.get(field), numbers.distinct)
+            if classes:
+                yield Fact(CLASS_MAP, True, evidence, at)
+            measured = field in treated and channel is None and not classes
+            summary = numbers.summary(bins=i < BINNED, treated=measured)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
             cut, marked = summary.pop("piled"), summary.pop("marked")
@@ -518,7 +524,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     # how far a code is says nothing
     coded = {r.field for r in (context.grouped, context.roles.split, *context.roles.keys) if r is not None}
     pixels = kind in ("image", "mask") and field is not None and field.dtype == "uint8"
-    placed = classes or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
+    placed = classes or facts.find(CLASS_MAP, field=name) is not None
+    placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
     if name == context.label or name in coded or kind in UNSCALED or pixels or placed:
         return
     if cut is not None and not text and kind != "time":

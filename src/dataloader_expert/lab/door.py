@@ -311,6 +311,7 @@ class Door:
         outcome.prints = "\n".join(t for t in texts if t)
         if (not events.done or end["reason"]) and events.error is None:
             outcome.failure = failure_of(end, stacks, texts[1], limits, events.message)
+            outcome.doing = events.message
             silent = time.monotonic() - events.heard
             outcome.stalled = limits.seconds is None or silent > max(2.0, STALLED * limits.seconds)
         outcome.failure = events.error or outcome.failure

@@ -33,6 +33,8 @@ class Outcome:
     prints: str = ""
     stalled: bool = False
     """Whether the child was silent for long before the limit: it hung; otherwise the budget ran out."""
+    doing: str = ""
+    """What it was doing when it was stopped."""
 
 
 @dataclass(frozen=True)

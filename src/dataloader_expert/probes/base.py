@@ -100,6 +100,8 @@ class Probe(ABC):
 
     name: ClassVar[str]
     doing: ClassVar[str]
+    of_model: ClassVar[bool] = False
+    """Whether it makes and calls the user's model, which takes as long as it takes, and says nothing meanwhile."""
     torch: ClassVar[bool] = True
     """Whether it runs torch on data files: their host then imports it, once, before the request's process is forked."""
 

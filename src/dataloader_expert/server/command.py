@@ -315,7 +315,7 @@ def _request(tool: Tool, given: argparse.Namespace) -> Request:
     try:
         return tool.request.model_validate(defaulted)
     except ValidationError as e:
-        raise RequestError("invalid-argument", in_words(e, tool.request)) from None
+        raise RequestError("invalid-argument", in_words(e, tool.request, defaulted)) from None
 
 
 def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Begun | None) -> Report:

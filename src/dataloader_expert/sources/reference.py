@@ -19,7 +19,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.errors import RequestError, escaped, listed
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -348,10 +348,12 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
 
         own = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
         names = own or [n for n in vars(module) if not n.startswith("_")]
-        near = difflib.get_close_matches(attribute, names, 3) or names[:8]
+        lower = {n.lower(): n for n in names}
+        near = difflib.get_close_matches(attribute.lower(), lower, 1)
+        meant = f"did you mean {escaped(lower[near[0]])}? It" if near else "it"
         raise RequestError(
             "import-failed",
-            f"{escaped(where)} has no {escaped(attribute)}; it has {', '.join(map(escaped, near)) or 'nothing'}"
+            f"{escaped(where)} has no {escaped(attribute)}; {meant} has {listed(names) or 'nothing'}"
             f" (imported by {escaped(sys.executable)})",
         )
     target = getattr(module, attribute)
@@ -422,9 +424,27 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str 
     try:
         made = target(**args)
     except (Exception, SystemExit) as e:
-        hint = f"; pass its arguments as {given_as}" if isinstance(e, TypeError) else ""
+        hint = _of_arguments(target, args, given_as) if isinstance(e, TypeError) else ""
         raise RequestError("dataset-raised", f"making {escaped(name)} raised {Raised(e)}{hint}") from None
     return training_loader(made, name) if given_as == "source_args" else made
+
+
+def _of_arguments(target: Any, args: dict[str, Any], given_as: str) -> str:
+    """Which arguments it takes, where those given are not these; nothing where the error is of something else."""
+    import inspect
+
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError):
+        return ""
+    try:
+        signature.bind(**args)
+    except TypeError:
+        name = escaped(getattr(target, "__name__", "it"))
+        if not signature.parameters:
+            return f"; {name} takes no arguments: leave {given_as} out"
+        return f"; pass its arguments as {given_as}: {name}{escaped(signature, 200)}"
+    return ""
 
 
 def training_loader(made: Any, name: str) -> Any:

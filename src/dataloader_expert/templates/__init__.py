@@ -122,11 +122,16 @@ _MARKUP = re.compile(r"[\\|`<>*\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 """What Markdown may take for markup; an underscore within a word is none, and paths are copied from reports."""
 
 
+_OF_CODE = re.compile(r"(`[\w.]+`)")
+"""Names of code as our own messages write them."""
+
+
 def quoted(value: object, limit: int = 80) -> str:
     """A name from outside for Markdown: one line, markup escaped, shortened."""
     text = " ".join(str(value).split())
     text = text if len(text) <= limit else text[: limit - 1] + "…"
-    return _MARKUP.sub(r"\\\g<0>", text)
+    parts = _OF_CODE.split(text)  # at odd places what is code: it has no markup, and stays as it is
+    return "".join(part if i % 2 else _MARKUP.sub(r"\\\g<0>", part) for i, part in enumerate(parts))
 
 
 def in_code(value: object, limit: int = 300) -> str:

@@ -4,12 +4,13 @@ a server opens with it."""
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from dataloader_expert.conclusions import Advice, Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
@@ -18,6 +19,10 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.report import Next, Report
 
 BUDGET_S = 30.0
+LARGEST = 10**15
+"""The largest number that an argument may be; sizes and times computed from it stay finite."""
+FREE = ("source_args", "model_args", "input")
+"""Arguments that are objects of the user's own keys."""
 
 
 class Request(BaseModel):
@@ -32,8 +37,22 @@ class Request(BaseModel):
     train_split: str | None = Field(None, description="if not 'train'")
     label: str | None = Field(None, description="label field")
     budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds to spend")
-    seed: int = Field(0, description="random seed")
+    seed: int = Field(0, ge=0, description="random seed")
     detail: Literal["concise", "full"] = Field("concise", description="full: whole lists")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _finite(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuses numbers with which sizes and times overflow, wherever they stand except in the user's own arguments.
+
+        Raises:
+            ValueError: if one is too large.
+        """
+        if info.field_name not in FREE:
+            for number in _numbers(value):
+                if LARGEST < abs(number) != math.inf:
+                    raise ValueError(f"a number is too large: the largest is {LARGEST:,}")
+        return value
 
     def stated(self) -> Iterable[Fact]:
         """What the request itself says about training, for the rules."""
@@ -42,6 +61,15 @@ class Request(BaseModel):
     def fields_read(self) -> tuple[str, ...] | None:
         """The fields that are wanted; None: all."""
         return None
+
+
+def _numbers(value: Any) -> Iterator[int | float]:
+    """The numbers in a JSON value."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _numbers(inner)
 
 
 NO_DEVICE = "no CUDA device is visible to the measuring process"

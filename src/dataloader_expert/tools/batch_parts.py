@@ -94,6 +94,7 @@ class MisfitLine(Model):
     field: str
     says: str
     cured: bool
+    runs: bool = False
 
 
 class ModelCheckLine(Model):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, field_validator
 
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.report import How, Model, Report
 from dataloader_expert.tools.base import Request as Common
@@ -30,13 +33,37 @@ class Request(Common):
     def _known(cls, given: list[str] | None) -> list[str] | None:
         from dataloader_expert.checks.base import all_checks  # not before a check is named: a server opens without
 
-        known = [id_ for check in all_checks().values() for id_ in check.ids]
+        known = sorted({id_ for check in all_checks().values() for id_ in check.ids})
         for code in given or ():
             if code not in known:
-                near = difflib.get_close_matches(code, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-                raise ValueError(f"{code} is no check; {hint}")
+                near = nearest(code, known)
+                hint = f"did you mean {_either(near)}?" if near else f"known are {', '.join(known)}"
+                raise ValueError(f"{escaped(code)} is no check; {hint}")
         return given
+
+
+TYPO, STEM = 0.85, 4
+"""How alike a code is to the one meant if it is misspelt, and the letters that words of one stem share at least."""
+
+
+def nearest(code: str, known: Sequence[str]) -> list[str]:
+    """The known codes that may be meant: the one that is misspelt, else all that share the most words with it."""
+    misspelt = difflib.get_close_matches(code, known, 1, TYPO)
+    if misspelt:
+        return misspelt
+    words = [word for word in re.split(r"[^a-z]+", code.lower()) if len(word) >= STEM]
+    shared = {other: sum(any(_of_one_stem(w, v) for v in other.split("-")) for w in words) for other in known}
+    most = max(shared.values(), default=0)
+    return [other for other, n in shared.items() if n == most] if most else difflib.get_close_matches(code, known, 1)
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _of_one_stem(one: str, other: str) -> bool:
+    short, long = sorted((one.rstrip("s"), other.rstrip("s")), key=len)
+    return len(short) >= STEM and long.startswith(short)
 
 
 class RoleLine(Model):

@@ -18,12 +18,12 @@ Workers = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
 
 
 class WhatIf(Model):
-    cpus: float | None = None
-    devices: int | None = None
-    loaders: int | None = None
-    step_ms: float | None = None
-    storage_mb_s: float | None = None
-    storage_latency_ms: float | None = None
+    cpus: float | None = Field(None, gt=0, allow_inf_nan=False)
+    devices: int | None = Field(None, ge=1)
+    loaders: int | None = Field(None, ge=1)
+    step_ms: float | None = Field(None, gt=0, allow_inf_nan=False)
+    storage_mb_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    storage_latency_ms: float | None = Field(None, ge=0, allow_inf_nan=False)
     num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these numbers; at most 16")
 
     @field_validator("num_workers")
@@ -41,9 +41,9 @@ class WhatIf(Model):
 
 class Request(Common):
     batch_size: int | None = Field(None, ge=1, description="current")
-    num_workers: int | None = Field(None, ge=0, description="current")
-    step_ms: float | None = Field(None, gt=0, description="time of a training step")
-    max_workers: int | None = Field(None, ge=0, description="most to try")
+    num_workers: int | None = Field(None, ge=0, le=MOST_WORKERS, description="current")
+    step_ms: float | None = Field(None, gt=0, allow_inf_nan=False, description="time of a training step")
+    max_workers: int | None = Field(None, ge=0, le=MOST_WORKERS, description="most to try")
     local_world_size: int = Field(1, ge=1, description="processes on this machine")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="device of the model")
     model: str | None = Field(None, description="file.py:name of nn.Module to time")
@@ -158,6 +158,9 @@ class ForecastLine(Model):
     by_law: Figure = Field(
         description="upper bound by mean costs; the simulated throughput adds queueing, order and uneven samples"
     )
+    asked: dict[str, Any] = Field(default_factory=dict, description="the hardware that it is of")
+    per_process: bool = Field(False, description="whether rates are of one of several processes, not of all together")
+    note: str | None = Field(None, description="what it takes for granted")
     by_workers: list[WorkersLine] = Field(description="the same by number of workers, in samples/s")
 
 

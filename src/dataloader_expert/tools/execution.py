@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -97,7 +97,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     if not below(os.path.realpath(path), roots):
         raise RequestError(
             "outside-roots",
-            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start with --root naming its folder",
+            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start the server or the command with --root naming its folder",
         )
     if not is_pattern(str(path)):
         must_exist(path)  # known at once, without starting a measuring process
@@ -189,7 +189,8 @@ async def execute(
     message, memory = message_for(ref, probes, request.seed, seconds, settings, around)
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
-    unknowns = (*outcome.unknowns, *_ended(outcome), *left_out)
+    of_model = {p.doing for p in probes if p.of_model} if request.budget_s is not None else set()
+    unknowns = (*outcome.unknowns, *_ended(outcome, of_model), *left_out)
     outside = machine(around.cpus, around.memory_bytes, around.shm_bytes)
     for fact in (outside, *throttling(before, throttled()), *cache_growth(cache, held()), *request.stated()):
         outcome.facts.add(fact)
@@ -270,8 +271,11 @@ def _conclude(
     return result(tool, request, measured, tool.conclude(request, measured))
 
 
-def _ended(outcome: Outcome) -> Iterator[Unknown]:
-    """What a failure left unmeasured. If something was measured before, the failure becomes a fact; otherwise it is the answer."""
+def _ended(outcome: Outcome, of_model: Container[str] = ()) -> Iterator[Unknown]:
+    """What a failure left unmeasured. If something was measured before, the failure becomes a fact; otherwise it is the answer.
+
+    ``of_model``: what is done to a model, of whose import and making nothing is heard: within a budget, slow is no hang.
+    """
     failure = outcome.failure
     if failure is None:
         return
@@ -279,6 +283,9 @@ def _ended(outcome: Outcome) -> Iterator[Unknown]:
         raise failure
     if failure.code == "timed-out" and not outcome.stalled:
         yield Unknown("the remaining measurements", "the budget ran out: raise budget_s")
+        return
+    if failure.code == "timed-out" and outcome.doing in of_model:
+        yield Unknown("the remaining measurements", failure.message)
         return
     outcome.facts.add(failed(failure))
     yield Unknown("the remaining measurements", str(failure))

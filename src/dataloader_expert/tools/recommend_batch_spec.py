@@ -30,14 +30,16 @@ class Request(Common):
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
     precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of training")
     optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training")
-    memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU")
+    memory_limit_gb: float | None = Field(None, gt=0, allow_inf_nan=False, description="of the GPU")
     safety_margin: float = Field(0.1, ge=0, lt=1, description="share left free")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Request:
         if bool(self.source) == (self.input is not None):
             both = "give either source or input, not both"
-            raise ValueError(both if self.source else "give source, or input: what a model is fed, without data")
+            raise ValueError(
+                both if self.source else "source is missing; without data, describe what the model is fed in input"
+            )
         if self.input is not None and self.model is None:
             raise ValueError("input is what a model is fed: pass model= too")
         if self.input is not None and self.columns is not None:

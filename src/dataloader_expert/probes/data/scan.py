@@ -31,6 +31,8 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
 CHECKS_FAILED = Quantity("checks_failed", "", "checks that raised on these data")
 NOTHING = Quantity("sample_is_none", "samples", "samples for which the user's code returns None")
+BY_CHANCE = 1e-4
+"""How often samples that raise may lie above all others by chance, to be told as beyond the end."""
 RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
 CRASHES = Quantity("sample_crashes", "units", "units that killed the process that read them, with its exit code")
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
@@ -81,7 +83,7 @@ class Scan(Probe):
     pad_id: int | None = None
     max_length: int | None = None
     leakage: bool = False
-    """Whether ``group`` and ``time`` are asked for to be compared across splits: refused where there are none."""
+    """Whether ``group`` and ``time`` are asked for to be compared across splits: unknown where there are none."""
     severities: tuple[str, ...] = ("error", "warning", "info")
     """Those of the findings that are wanted."""
     damaged: bool = False
@@ -101,6 +103,7 @@ class Scan(Probe):
             checks = yield from self._units(bench, source, deadline)
         facts = Facts()
         context = next(iter(checks.values())).context
+        yield from self._not_compared(context)
         roles = replace(context.roles, group=context.grouped, time=context.timed).listed()
         facts.add(Fact(ROLES, roles, evidence("sampled", "scan")))
         integrity = checks["integrity"]
@@ -161,6 +164,14 @@ class Scan(Probe):
         yield Fact(CHECKED, statuses, evidence("derived", "scan", seen=read, population=total))
         self._keep(bench, checks)
 
+    def _not_compared(self, context: Context) -> Iterator[Unknown]:
+        """What is asked for across splits of a source that has only one."""
+        for name in ("group", "time"):
+            asked = getattr(self, name)
+            if asked is not None and self.leakage and not context.several_splits:
+                why = "is compared across splits, and this source has only one: pass split= with the field that holds each sample's"
+                yield Unknown(f"{name} {asked}", f"{name} {why} split, or its folders or files as splits")
+
     def _keep(self, bench: Bench, checks: dict[str, Check]) -> None:
         from dataloader_expert.checks.base import CLASS_COUNTS
         from dataloader_expert.checks.label_sets import LabelSets
@@ -196,12 +207,6 @@ class Scan(Probe):
                     "invalid-argument", f"there is no field {asked} {ASKED_FOR[name]}; the fields are: {there}"
                 )
             setattr(context, name, asked)
-            if asked is not None and self.leakage and name in ("group", "time") and not context.several_splits:
-                raise RequestError(
-                    "invalid-argument",
-                    f"{name} is compared across splits, but this source has only one: pass split= with the field "
-                    f"that holds each sample's split, or leave {name} out",
-                )
         return context
 
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
@@ -298,7 +303,7 @@ class Scan(Probe):
         raised: dict[int, str] = {}
         kinds: set[type[BaseException]] = set()
         nothing: list[int] = []
-        count = 0
+        count, highest = 0, -1
         first: Fact | None = None
         ended = False
         for index in indices:
@@ -319,6 +324,7 @@ class Scan(Probe):
                 if source.iterable or (len(raised) >= 20 and not count) or len(raised) >= RAISED_MOST:
                     break
                 continue
+            highest = max(highest, int(index))
             if sample is None:
                 nothing.append(int(index))
                 continue
@@ -374,6 +380,7 @@ class Scan(Probe):
                 "error": next(iter(raised.values())),
                 "garbled": bench.garbled,
                 "length": None if source.iterable else _length_without(raised, kinds, source.samples),
+                "beyond": None if source.iterable else _beyond(raised, kinds, highest, count),
                 "samples": sorted(raised)[:MAX_PLACES],
             }
             yield Fact(RAISES, value, check_evidence(count, raised, source))
@@ -533,6 +540,15 @@ def _length_without(raised: Iterable[int], kinds: set[type[BaseException]], n: i
     """How long a dataset is whose last samples alone are not there (IndexError or KeyError); None of another."""
     first, many = min(raised), len({*raised})
     return first if kinds <= {IndexError, KeyError} and first + many == n and first > 0 else None
+
+
+def _beyond(raised: Iterable[int], kinds: set[type[BaseException]], highest: int, read: int) -> list[int] | None:
+    """The largest index that was read and the smallest that raised, where all indices from somewhere between on seem not to be there:
+    of samples read in random order, all that raised IndexError or KeyError lie above all others. None of another."""
+    first, many = min(raised), len({*raised})
+    if not kinds <= {IndexError, KeyError} or not 0 <= highest < first:
+        return None
+    return [highest, first] if math.comb(read + many, many) * BY_CHANCE >= 1 else None
 
 
 def _next(stream: Any, index: int) -> Any:

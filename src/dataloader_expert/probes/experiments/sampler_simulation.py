@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strate
 SPEED = Quantity(
     "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
+EPOCHS = 10
+"""Epochs after which a curriculum draws from all samples."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
@@ -31,6 +34,8 @@ BEYOND = Quantity(
 )
 SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 MOST = 2_000_000
+MOST_DRAWN = 20_000_000
+"""Indices that are drawn at most for an epoch of all ranks, each of which draws it whole; of more ranks only the first are."""
 ALL_UP_TO = 200_000
 """Up to this many samples the alternatives are drawn too."""
 
@@ -42,7 +47,7 @@ class Drawing:
     Attributes:
         sampler: a class of ``dataloader_expert.samplers``.
         reads: what its first argument is: ``data`` (their number alone), ``weights`` (1 / count of the label),
-            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own position).
+            ``labels``, ``lengths``, ``groups`` or ``difficulty``.
         field: the field that it is read from, if any.
         arguments: its keyword arguments.
         batches: whether it yields batches rather than indices.
@@ -101,11 +106,11 @@ class Draws(Probe):
         others = ["random", *(by_class if labelled else [])]
         if lengths is not None and n <= ALL_UP_TO:
             others.append("length-bucketed")
+        ranks = min(self.world_size, max(1, MOST_DRAWN // max(1, n)))
         for strategy in dict.fromkeys([chosen, *others]):
-            value = describe(
-                self._batches(strategy, n, bench), labels, lengths, n, len(bench.class_names), bench.label_sets
-            )
-            value["class_names"] = bench.class_names
+            drawn = itertools.chain.from_iterable(self._batches(strategy, n, bench, rank) for rank in range(ranks))
+            value = describe(drawn, labels, lengths, n, len(bench.class_names), bench.label_sets)
+            value |= {"class_names": bench.class_names, "ranks": ranks}
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
         if n:
@@ -242,14 +247,14 @@ class Draws(Probe):
             )
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
-        if objective == "curriculum":
-            by = (
-                f"{self.difficulty}"
-                if self.difficulty
-                else "length"
-                if bench.lengths is not None
-                else "order in the data"
+        if objective == "curriculum" and bench.difficulty is None and bench.lengths is None:
+            return (
+                "random",
+                "a curriculum needs to know how hard each sample is, which the order of the data does not tell: pass difficulty= "
+                "with a field that does",
             )
+        if objective == "curriculum":
+            by = f"{self.difficulty}" if bench.difficulty is not None else "length, as no difficulty= is given"
             return "curriculum", f"easy samples first, as requested; difficulty is given by {by}"
         if objective == "representative" and bench.labels is not None:
             return (
@@ -318,15 +323,14 @@ class Draws(Probe):
         if strategy == "grouped" and bench.groups is not None:
             return Drawing("GroupBatchSampler", "groups", self.group_by, {"batch_size": size, **seed})
         if strategy == "curriculum":
-            easy = {"epochs": 10, "start": 0.3, **seed}
+            easy = {"epochs": EPOCHS, "start": 0.3, **seed}
             if bench.difficulty is not None:
                 return Drawing("CurriculumSampler", "difficulty", self.difficulty, easy, batches=False)
-            reads = "lengths" if bench.lengths is not None else "order"
-            return Drawing("CurriculumSampler", reads, length if reads == "lengths" else None, easy, batches=False)
+            return Drawing("CurriculumSampler", "lengths", length, easy, batches=False)
         return Drawing("ShuffleSampler", "data", None, seed, batches=False)
 
-    def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
-        """The first epoch of the first process."""
+    def _batches(self, strategy: str, n: int, bench: Bench, rank: int = 0) -> Iterator[list[int]]:
+        """The first epoch of one process."""
         import numpy as np
         from torch.utils.data import BatchSampler
 
@@ -338,12 +342,12 @@ class Draws(Probe):
             given: Any = 1.0 / counts[codes]
             if bench.label_sets is None:
                 given[~labelled_of(bench)] = 0  # a sample without label belongs to no class
-        elif drawing.reads in ("data", "order"):
-            given = n if drawing.reads == "data" else np.arange(n)
+        elif drawing.reads == "data":
+            given = n
         else:
             given = getattr(bench, drawing.reads)
         kind = getattr(samplers, drawing.sampler)
-        sampler = kind(given, **drawing.arguments, num_replicas=self.world_size, rank=0)
+        sampler = kind(given, **drawing.arguments, num_replicas=self.world_size, rank=rank)
         return iter(sampler if drawing.batches else BatchSampler(sampler, self._size(bench), False))
 
 

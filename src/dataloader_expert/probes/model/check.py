@@ -41,6 +41,7 @@ class ModelCheck(Probe):
 
     name: ClassVar[str] = "model"
     doing: ClassVar[str] = "feeding a batch to the model"
+    of_model: ClassVar[bool] = True
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None
@@ -81,9 +82,10 @@ class ModelCheck(Probe):
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
+        chosen = bench.ref.columns is not None
         own = bench.source.format in ("reference", "input")
         pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
-        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n)
+        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n, chosen)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
@@ -171,7 +173,13 @@ def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
         "fed": fed,
         "error": None if verdict.accepted else verdict.error,
         "misfits": [
-            {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says, "cured": m.cured}
+            {
+                "code": m.code,
+                "field": "the target" if m.field == TARGET else m.field,
+                "says": m.says,
+                "cured": m.cured,
+                "runs": m.runs,
+            }
             for m in verdict.misfits
         ],
         "call": code,

@@ -62,6 +62,7 @@ class ModelMemory(Probe):
 
     name: ClassVar[str] = "memory"
     doing: ClassVar[str] = "measuring the memory of a training step"
+    of_model: ClassVar[bool] = True
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None

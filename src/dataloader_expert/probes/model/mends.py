@@ -35,12 +35,14 @@ class Mend:
 
 @dataclass(frozen=True)
 class Misfit:
-    """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran."""
+    """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran; ``runs``: the
+    model runs without it too, and gives what it should not."""
 
     code: str
     field: str
     says: str
     cured: bool = True
+    runs: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dataloader_expert.errors import listed
 from dataloader_expert.probes.model.calling import (
     Ran,
     called,
@@ -33,13 +34,16 @@ from dataloader_expert.probes.model.mends import (
     mends,
     wants,
 )
+from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.targets import of_loss, suits
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
+    COLUMNS,
     DERIVED,
     TARGET,
     TARGETS,
     Way,
+    accessors,
     parameters,
     target_first,
     ways,
@@ -51,6 +55,10 @@ CUT = re.compile(r"\{x\}\[:, :\d+\]")
 """A mend that leaves out what is beyond a length."""
 SCALE = "value-range-mismatch"
 DEPTH = 3
+TIMES = 4
+"""A whole batch takes longer than the calls with which padding is looked at, by this factor at most."""
+FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
+"""Attributes by which layers say how many features they take."""
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
 SEARCH_S = 4.0
@@ -78,7 +86,7 @@ class Verdict:
         return (
             self.way is not None
             and not self.refused
-            and all(m.field == TARGET or m.code == SCALE for m in self.misfits)
+            and all(m.field == TARGET or m.code == SCALE or m.runs for m in self.misfits)
         )
 
 
@@ -90,26 +98,35 @@ def judged(
     seconds: float = SEARCH_S,
     pictures: frozenset[str] = frozenset(),
     n: int = 0,
+    chosen: bool = False,
 ) -> Verdict:
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
     ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
-    no other, as the result tells the user to; ``n``: the samples, where they are known.
+    no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
+    whether the user named the fields to use.
     """
-    trial = _Trial(model, batch, label, said or {}, time.monotonic() + seconds, n)
+    trial = _Trial(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen)
     trial.prepare(pictures)
     return trial.in_training(trial.verdict())
 
 
 class _Trial:
     def __init__(
-        self, model: Any, batch: Any, label: str | None, said: Mapping[str, Any], until: float, n: int = 0
+        self,
+        model: Any,
+        batch: Any,
+        label: str | None,
+        said: Mapping[str, Any],
+        until: float,
+        n: int = 0,
+        chosen: bool = False,
     ) -> None:
         self.model, self.batch, self.said, self.until = model, batch, said, until
         self.few, self.n = few_of(batch, n)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
-        self.ways = ways(model, self.few, label)
+        self.ways = ways(model, self.few, label, chosen)
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
@@ -146,7 +163,8 @@ class _Trial:
                 for batch in (self.few, self.batch):
                     error = ran(self.model, way, batch, training=True).error
                     if error is None:
-                        return replace(verdict, way=way)
+                        kept = tuple(m for m in verdict.misfits if way is verdict.way or not m.runs)
+                        return replace(verdict, way=way, misfits=kept)
                     said.append(error)
                     if self.batch is self.few:
                         break
@@ -245,6 +263,8 @@ class _Trial:
             return self.beyond_classes(text)
         if elsewhere := self.elsewhere():
             return (elsewhere,)
+        if columns := self.other_columns():
+            return (columns,)
         if layer := self.refusing_layer():
             return (layer,)
         if not isinstance(self.few, Mapping) or ("NoneType" not in text and "specify" not in text):
@@ -276,6 +296,32 @@ class _Trial:
             "has no values: it is on the meta device" if device == "meta" else f"is on {device}, and the batch is not"
         )
         return Misfit("model-raises", "the model", f"its {name} {what}", cured=False)
+
+    def other_columns(self) -> Misfit | None:
+        """For a table whose columns, as one tensor, are more or fewer than the first layer takes."""
+        from torch import nn
+
+        way = next((way for way in self.ways if way.columns), None)
+        if way is None:
+            return None
+        kinds = (nn.Linear, nn.RNNBase, nn.LayerNorm, nn.BatchNorm1d)
+        got, error = given_to(self.model, way, self.few, *kinds)
+        fed = evaluated(way.arguments[0][1], self.few)
+        if error is None or len(got) != 1 or not got[0][1] or got[0][1][0].shape != fed.shape:
+            return None
+        layer = got[0][0]
+        takes = next(getattr(layer, a) for a in FEATURES if hasattr(layer, a))
+        takes = takes[-1] if isinstance(takes, tuple) else takes
+        if takes == fed.shape[1]:
+            return None
+        where = {n: e for n, e in accessors(self.few).items() if e != way.target and not n.endswith("_lengths")}
+        also = [n for n, e in where.items() if n not in way.columns and hasattr(evaluated(e, self.few), "ndim")]
+        text = f"the batch has {fed.shape[1]} numeric columns besides the label ({listed(way.columns)})"
+        text += f", and {listed(also)}, named like a target" if also else ""
+        text += f"; the model takes {takes}"
+        if takes <= len(way.columns) + len(also):
+            text += f": choose the {takes} that it is made for"
+        return Misfit("shape-mismatch", COLUMNS, text, cured=False)
 
     def refusing_layer(self) -> Misfit | None:
         """The layer that gets another number of features than it was made for."""
@@ -364,6 +410,8 @@ class _Trial:
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
+                if inner.columns or (x.ndim == 1 and any(way.columns for way in self.ways)):
+                    taken.add("shape")  # no column of a table is the input alone
                 table = self.refused_ids(inner, mended) if "out of range" in said else None
                 for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
                     if mend.step not in taken:
@@ -463,11 +511,19 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         way, error = self.target_cut(way, used), None
-        for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
+        for look in (
+            self.all_ids,
+            self.time_first,
+            self.values,
+            self.finite,
+            self.broadcast,
+            self.target,
+            self.padding,
+        ):
             way, more, said = look(way)
             misfits += more
             error = error or said
-        told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
+        told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE and not m.runs), None)
         return Verdict(way, tuple(misfits), error or told, samples=self.all)
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
@@ -497,6 +553,14 @@ class _Trial:
         """What cross-entropy, or a loss of one number a sample, would say to the target."""
         done = self.run(way, whole=True)
         return (way, [], None) if done.error is not None else of_loss(way, done.out, self.batch)
+
+    def padding(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """A mask that the model takes, and padding that changes its output without one."""
+        done = self.run(way, whole=True)
+        if done.error is not None or not self.n or time.monotonic() + TIMES * done.seconds > self.until:
+            return way, [], None
+        found = unmasked(self.model, way, self.batch)
+        return (way, [], None) if found is None else (found[0], [found[1]], None)
 
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """Runs the whole batch: the ids of some samples may lie beyond the table."""

@@ -22,6 +22,7 @@ class StepTime(Probe):
 
     name: ClassVar[str] = "step"
     doing: ClassVar[str] = "timing the training step"
+    of_model: ClassVar[bool] = True
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None

@@ -45,7 +45,7 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
         return way, [Misfit("shape-mismatch", TARGET, says, cured=False)], None
     says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
     if classes > 1 and int(y.max()) >= classes:
-        says += f": it needs {int(y.max()) + 1}"
+        says += f": it needs at least {int(y.max()) + 1}"  # other samples may have more
     code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
     return way, [Misfit(code, TARGET, says, cured=False)], None
 

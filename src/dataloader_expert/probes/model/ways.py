@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dataloader_expert.errors import listed
 from dataloader_expert.probes.serving import flat
 
 BY_KEYWORD = {"pixel_values", "input_ids", "input_values", "input_features", "inputs_embeds"}
 """Arguments of Hugging Face's models, which its trainer passes by name."""
 TARGETS = ("label", "labels", "target", "targets", "y")
+COLUMNS = "columns"
+"""The name under which a table's columns stand that are fed as one tensor."""
 DENSE = ("mask", "masks", "segmentation", "depth")
 """Names of what a model predicts for each pixel, if it does not ask for it."""
 
@@ -30,6 +34,8 @@ class Way:
     """By field, expressions of ``x`` applied in turn."""
     told: tuple[tuple[str, str, str], ...] = ()
     """What is unlike a plain call: code, field, and what is the matter."""
+    columns: tuple[str, ...] = ()
+    """Of a table, the fields that are fed as one tensor."""
 
     def mended(self, name: str, expression: str) -> Way:
         return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
@@ -96,8 +102,11 @@ def accessors(batch: Any, expression: str = "batch", name: str = "") -> dict[str
     return out
 
 
-def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
-    """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told."""
+def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> list[Way]:
+    """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told.
+
+    ``chosen``: the user named the fields, so that one that looks like a target is an input.
+    """
     import torch
 
     where = accessors(batch)
@@ -149,13 +158,7 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         if not found:  # what it lacks is told by its error
             found.append(Way(tuple((None, where[k]) for k in inputs), tuple(inputs), target))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
-            columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in inputs) + "], 1)"
-            said = (
-                "shape-mismatch",
-                inputs[0],
-                f"the model takes one tensor [B, {len(inputs)}], the batch has columns",
-            )
-            found.append(Way(((None, columns),), ("columns",), target, told=(said,)))
+            found.append(stacked(inputs, where, target, chosen))
     if isinstance(batch, list | tuple) and any(isinstance(part, list | tuple | Mapping) for part in batch):
         # whole parts: lists of images and of what is in them, as detectors take them
         for n in dict.fromkeys([min(len(batch), len(needed) + len(optional)), max(1, len(needed))]):
@@ -166,6 +169,21 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
     return found
+
+
+def stacked(inputs: list[str], where: Mapping[str, str], target: str | None, chosen: bool) -> Way:
+    """The way for a table: its columns as one tensor, without those named like a target unless the user ``chosen`` them."""
+    kept = inputs if chosen else [n for n in inputs if not like_target(n)] or inputs
+    columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in kept) + "], 1)"
+    says = f"the model takes one tensor [B, {len(kept)}], the batch has columns"
+    if left_out := [n for n in inputs if n not in kept]:
+        says += f"; {listed(left_out)} {'is' if len(left_out) == 1 else 'are'} left out, being named like a target"
+    return Way(((None, columns),), (COLUMNS,), target, told=(("shape-mismatch", inputs[0], says),), columns=tuple(kept))
+
+
+def like_target(name: str) -> bool:
+    """Whether a field is named like what is to be predicted."""
+    return any(word in TARGETS for word in re.split(r"[^a-z]+", name.lower()) if word)
 
 
 def target_first(model: Any, batch: Any) -> Way | None:
@@ -224,6 +242,11 @@ DERIVED = {
     "lengths": "torch.full(first.shape[:1], first.shape[1], device=first.device)",
 }
 """Arguments that follow from the shape of the ``first`` input."""
+OF_LENGTHS = {
+    "attention_mask": "(torch.arange(first.shape[1], device=first.device) < {lengths}[:, None]).long()",
+    "lengths": "{lengths}",
+}
+"""Those that follow from its lengths, where the batch has them."""
 
 
 def renamed(
@@ -244,11 +267,12 @@ def renamed(
     spare += [n for n in tensors if n.endswith("_lengths") and n not in spare and any("length" in p for p in missing)]
     if needed[0] not in tensors and not spare:
         return []
-    first = where[needed[0] if needed[0] in tensors else spare[0]]
+    name = needed[0] if needed[0] in tensors else spare[0]
+    first, lengths = where[name], where.get(f"{name}_lengths")
     derivable = [p for p in missing if p in DERIVED]
     subsets = [d for n in range(len(derivable) + 1) for d in itertools.combinations(derivable, n)]
     return [
-        _renamed(needed, tensors, where, target, first, derived, free)
+        _renamed(needed, tensors, where, target, first, lengths, derived, free)
         for derived in subsets  # fields that are there come before what is made up
         for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
     ]
@@ -264,6 +288,7 @@ def _renamed(
     where: Mapping[str, str],
     target: str | None,
     first: str,
+    lengths: str | None,
     derived: tuple[str, ...],
     free: tuple[str, ...],
 ) -> Way:
@@ -274,9 +299,12 @@ def _renamed(
             arguments.append((p, where[p]))
             names.append(p)
         elif p in derived:
-            arguments.append((p, DERIVED[p].replace("first.", f"{first}.")))
+            of_padded = p in OF_LENGTHS and lengths is not None  # not all of it is there
+            made = OF_LENGTHS[p].replace("{lengths}", str(lengths)) if of_padded else DERIVED[p]
+            arguments.append((p, made.replace("first.", f"{first}.")))
             names.append(p)
-            told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the shape"))
+            source = "lengths" if of_padded else "shape"
+            told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the {source}"))
         else:
             name = next(fields)
             arguments.append((p, where[name]))

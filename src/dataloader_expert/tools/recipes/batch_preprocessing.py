@@ -6,7 +6,8 @@ from typing import Any
 
 from dataloader_expert.advice.caching import kept
 from dataloader_expert.advice.normalization import WHITE, normalization
-from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.checks.base import STATISTICS, VALUES
+from dataloader_expert.checks.class_maps import CLASS_MAP
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
@@ -30,7 +31,7 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
             resize += "; boxes in pixels are resized with their image"
     elif collate["name"] == "pad":
         resize = "none: padded to the longest of the batch"
-    augmentation = "none measured; train only"
+    augmentation = "none suggested: what leaves the label true depends on what the values mean"
     if "image" in kinds:
         augmentation = (
             "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
@@ -41,7 +42,8 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
         augmentation = "time shift and added noise, train only"
     elif "text" in kinds or "tokens" in kinds:
         augmentation = "none: texts are rarely augmented"
-    scaled = {f["name"] for f in inputs_of(facts) if f["kind"] in ("number", "array", "embedding", "sequence")}
+    measured = ("number", "array", "embedding", "sequence")
+    scaled = {f["name"] for f in inputs_of(facts) if f["kind"] in measured and not of_classes(f["name"], facts)}
     far = (f for f in facts.all(STATISTICS) if f.at["field"] in scaled)
     outliers = [f for f in far if (f.value["outliers"] or {}).get("count")]
     what = "none beyond 3 x IQR"
@@ -95,7 +97,11 @@ def dtype_of(facts: Facts) -> str:
     """What the inputs are to be, and from what."""
     wanted: dict[str, set[str]] = {}
     for f in inputs_of(facts):
-        if f["kind"] == "tokens" or f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
+        if f["dtype"] == "str" and stays_text(f, facts):
+            continue
+        if of_classes(f["name"], facts):
+            target = "torch.int64 classes"
+        elif f["kind"] == "tokens" or f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
             target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
         elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
             target = "torch.float32"
@@ -107,6 +113,22 @@ def dtype_of(facts: Facts) -> str:
         changed = sorted(given - {target.split()[0].removeprefix("torch.")})
         said.append(f"{target} from {' and '.join(changed)}" if changed else target)
     return "; ".join(said) or "torch.float32"
+
+
+def of_classes(name: str, facts: Facts) -> bool:
+    """Whether a field's whole numbers are classes, such as those of a mask."""
+    return facts.find(CLASS_MAP, field=name) is not None
+
+
+def stays_text(f: dict[str, Any], facts: Facts) -> bool:
+    """Whether a text is not to be made numbers: the model is not fed it, or each sample has its own, as a path or a name."""
+    fed = facts.value(MODEL, {"fed": ""})["fed"]
+    if "batch" in fed and repr(f["name"]) not in fed:
+        return True
+    values = facts.find(VALUES, field=f["name"])
+    if f["kind"] != "category" or values is None:
+        return False
+    return bool(2 * values.value["distinct"] > (values.evidence.seen or 0))
 
 
 def layout_of(facts: Facts) -> str:

@@ -70,6 +70,9 @@ from dataloader_expert.tools.diagnose_io import (
 )
 from dataloader_expert.tools.recipes.code import loader_code
 
+IDLE = (
+    "other processes made samples wait here; none are expected there, so it is by the samples' own CPU and blocked time"
+)
 LISTED, USERS_LEAST = 8, 5
 """Functions listed, and how many of these are reserved for the user's own, if there are as many."""
 
@@ -337,6 +340,9 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
             WorkersLine(num_workers=row.workers, throughput=row.throughput, limit=row.limit, by_law=row.by_law)
             for row in found.table
         ],
+        asked=asked.model_dump(exclude_none=True),
+        per_process=(asked.devices or 1) > 1 or (asked.loaders or 1) > 1,
+        note=IDLE if found.idle else None,
         stall_share=None if step is None else Figure(value=found.waits, unit="", n=found.runs, how="derived"),
     )
 

@@ -301,6 +301,7 @@ def refusal(facts: Facts) -> str:
     if value is None or not errors:
         return ""
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
+    who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
     return f"{who}: {errors[0].message.removeprefix('the target: ')}.{cure}"
 

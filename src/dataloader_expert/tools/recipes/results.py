@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dataloader_expert.advice.causes import grouped, ordered
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.checks.integrity import FILES_READ
-from dataloader_expert.conclusions import Advice
+from dataloader_expert.conclusions import Advice, Finding
 from dataloader_expert.errors import escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.lab.surroundings import Surroundings
@@ -64,7 +66,14 @@ def advice_line(advice: Advice) -> AdviceLine:
         gain=gain,
         cost=advice.cost,
         evidence=[EvidenceLine.model_validate(e) for e in advice.evidence],
+        only_if=advice.only_if,
     )
+
+
+def elsewhere(finding: Finding, tool: Tool) -> Finding:
+    """The finding, whose fix does not send its reader to the tool that it is from."""
+    steps = [step for step in finding.fix.split("; ") if not step.startswith(f"{tool.name} ")]
+    return replace(finding, fix="; ".join(steps)) if steps else finding
 
 
 def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -> Report:
@@ -72,6 +81,7 @@ def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -
     findings = ordered([*measured.findings, *said.findings])
     if tool.groups:
         findings = grouped(findings)
+    findings = [elsewhere(f, tool) for f in findings]
     supported(findings, list(said.advice), measured.facts)
     unknowns = list(dict.fromkeys([*measured.unknowns, *said.unknowns]))
     return tool.result(

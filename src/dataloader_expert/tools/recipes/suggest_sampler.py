@@ -8,13 +8,21 @@ from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.sampling import sampler_advice
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
 from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
-from dataloader_expert.conclusions import Finding
+from dataloader_expert.checks.labels import LENGTHS
+from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, SAMPLER, SPEED, STRATEGY, Draws
+from dataloader_expert.probes.experiments.sampler_simulation import (
+    DRAWN,
+    EPOCHS,
+    SAMPLER,
+    SPEED,
+    STRATEGY,
+    Draws,
+)
 from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Next
@@ -31,7 +39,7 @@ WHEN = {
     "stratified": "if each batch must keep the class proportions of the data",
     "length-bucketed": "if lengths vary and padding wastes compute",
     "grouped": "if samples of one group belong in one batch",
-    "curriculum": "if training should begin with easy samples",
+    "curriculum": "if training should begin with easy samples, given a field that says how hard each is",
     "present": "the sampler of the given DataLoader",
 }
 
@@ -93,10 +101,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     said = "" if first is None else f"{in_a_sentence(first)} "
     said += f"Suggested sampler: {strategy}; {chosen['why']}."
     if isinstance(simulated, Simulation):
-        most = simulated.max_repeats
-        repeated = f", and draws one {most} times" if most > 1 else ""
-        where = f" on each of {request.world_size} ranks" if request.world_size > 1 else ""
-        said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{where}{repeated}."
+        said += f" {covered(simulated, strategy, request.world_size)}."
         if simulated.padding_before is not None and strategy == "length-bucketed":
             said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
     steps = [
@@ -107,6 +112,18 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         )
     ]
     return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
+
+
+def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
+    """What an epoch holds, and what others hold where they differ on purpose."""
+    repeated = f", and draws one {drawn.max_repeats} times" if drawn.max_repeats > 1 else ""
+    of_ranks = "" if world_size == 1 else f" on all {world_size} ranks together"
+    if drawn.ranks < world_size:
+        of_ranks = f" on {number(drawn.ranks, 'rank')} of {world_size}"
+    if strategy == "curriculum":
+        first = f"Epoch 0 covers {drawn.unique_fraction:.0%} of the samples{of_ranks}{repeated}"
+        return f"{first}; the share grows to all of them in epoch {EPOCHS}"
+    return f"A drawn epoch covers {drawn.unique_fraction:.0%} of the samples{of_ranks}{repeated}"
 
 
 OF_PRESENT = {
@@ -164,7 +181,8 @@ def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> li
     by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
     by_class = by_class if labelled else []
     group = next((r for r in facts.value(ROLES, []) if r["role"] == "group"), None)
-    names = ["random", *by_class, "length-bucketed", *(["grouped"] if group is not None else []), "curriculum"]
+    by_length = ["length-bucketed"] if facts.find(LENGTHS) is not None else []
+    names = ["random", *by_class, *by_length, *(["grouped"] if group is not None else []), "curriculum"]
     if facts.find(DRAWN, strategy="present") is not None:
         names.insert(0, "present")
     return [
@@ -189,7 +207,6 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
         "weights": f"1 / number of samples with the same rarest label in {field}"
         if several
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
-        "order": "each sample's index",
     }
     first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
@@ -209,7 +226,7 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
         reading = [f"lengths = [{length_of(drawing['field'], facts)} for i in range(len(dataset))]"]
     elif reads == "weights" and facts.find(LABELS_EACH, field=drawing["field"]) is not None:
         reading = rarest_labels(drawing["field"], facts)
-    elif reads not in ("data", "order"):
+    elif reads != "data":
         name = "labels" if reads == "weights" else reads
         value = value_of(drawing["field"], facts)
         reading = [f"{name} = numpy.asarray([{value} for i in range(len(dataset))])"]
@@ -218,7 +235,7 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
     weights = "1.0 / counts[codes]"
     if reads == "weights" and facts.value(LABELS_MISSING, 0) and facts.value(FORMAT) != "reference":
         weights = "(labels >= 0) / counts[codes]"  # -1 stands for no label
-    first = {"data": "dataset", "order": "range(len(dataset))", "weights": weights}.get(reads, reads)
+    first = {"data": "dataset", "weights": weights}.get(reads, reads)
     several = request.world_size > 1
     arguments = [first, *(f"{k}={v!r}" for k, v in given.items())]
     if several:
