@@ -78,7 +78,7 @@ class Forms(Check):
             elif block.samples <= LOOK or _worth_it(column):
                 self._count(name, column, block)
             else:
-                self.counts[name][OTHER] += sum(isinstance(v, str) and not v.isspace() for v in column.values)
+                self.counts[name][OTHER] += sum(n for text, n in column.texts.items() if not text.isspace())
 
     def _count(self, name: str, column: Column, block: Block) -> None:
         found: dict[str, list[int]] = {}

@@ -91,9 +91,9 @@ class Unfilled(Check):
                 for i, value in enumerate(values):
                     any(self._look(name, text[:LONGEST], block, i) for text in said(value) if _may(text))
                 continue
-            texts = [value for value in values if isinstance(value, str)]
-            self.each[name] += len(texts)
-            looked_at = {text for text in set(texts) if _may(text)}  # nearly all columns have none, and values recur
+            texts = {} if column is None else column.texts
+            self.each[name] += sum(texts.values())
+            looked_at = {text for text in texts if _may(text)}  # nearly all columns have none, and values recur
             for i, value in enumerate(values if looked_at else ()):
                 if isinstance(value, str) and value in looked_at:
                     self._look(name, value[:LONGEST], block, i)

@@ -114,6 +114,14 @@ class Column:
         nulls = None if self.nulls is None else self.nulls[here]
         return Column(self.values[here], nulls, self.time, self._coded(here))
 
+    @cached_property
+    def texts(self) -> dict[str, int]:
+        """How often each text occurs; other values and missing ones are none."""
+        if self.coded is not None:
+            return {text: n for text, n in self.counts().items() if isinstance(text, str)}
+        values = self.values if isinstance(self.values, list) else ()
+        return dict(Counter(value for value in values if isinstance(value, str)))
+
     def counts(self) -> dict[Any, int]:
         """How often each value occurs.
 
