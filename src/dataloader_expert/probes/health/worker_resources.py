@@ -15,6 +15,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
 from dataloader_expert.probes.descriptors import open_now
+from dataloader_expert.probes.health.batch_storages import CARRIED
 from dataloader_expert.probes.health.object_census import OBJECTS, census
 from dataloader_expert.probes.health.shared_handles import Statements, shared, used
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
@@ -122,7 +123,9 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     if failed:
         yield Unknown("health of workers", failed)
         return
-    yield from memory(lines, batch_bytes(bench, served.current.batch_size))
+    carried = bench.facts.value(CARRIED, {"nbytes": 0, "samples": 1})  # in transit are the storages behind tensors
+    whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)
+    yield from memory(lines, max(batch_bytes(bench, served.current.batch_size), whole))
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)

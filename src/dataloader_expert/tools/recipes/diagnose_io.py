@@ -26,7 +26,9 @@ from dataloader_expert.probes.experiments.malloc_retention import MallocRetentio
 from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.experiments.view_copies import ViewCopies
 from dataloader_expert.probes.first_use import FirstUse
+from dataloader_expert.probes.health.batch_storages import BatchStorages
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
@@ -84,6 +86,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         OwnCache(),
         Scan(share=0.05, severities=("error", "warning"), near=False, most=512),
         BatchLook(request.batch_size),
+        BatchStorages(request.batch_size),
         MallocAsStarted(request.batch_size),
         StaticChecks(request.batch_size, request.num_workers),
         *step,
@@ -102,6 +105,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
         CaughtErrors(),
+        ViewCopies(request.batch_size),
         Packing(request.batch_size),
         Stages(
             batch_size=request.batch_size,

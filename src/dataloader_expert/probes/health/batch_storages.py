@@ -1,0 +1,67 @@
+"""What of memory a batch brings with it: a worker sends the whole storage behind each tensor, however little of it the tensor shows."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.carried import returned_by, storages, tensors_in
+from dataloader_expert.probes.model.batch import in_this_process
+from dataloader_expert.probes.serving import serving
+
+CARRIED = Quantity("carried", "bytes", "of a batch: the storages behind its tensors, and what its tensors have of them")
+TIMES = 2.0
+"""How many times as large as what a batch has of it a storage is if the tensors that show it are told."""
+LEAST_UNUSED = 1 << 16
+"""The fewest bytes of a batch that no tensor shows for which copies are tried: fewer are sent in no time."""
+FIT_SHARE = 0.03
+"""The share of the time left that a batch may take."""
+
+
+@dataclass(frozen=True)
+class BatchStorages(Probe):
+    name: ClassVar[str] = "batch_storages"
+    doing: ClassVar[str] = "looking at the memory behind a batch"
+    batch_size: int | None = None
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or hangs(bench):
+            return
+        served = serving(bench, self.batch_size, None)
+        served.fit(bench, FIT_SHARE * bench.left())
+        stream = iter(in_this_process(served))
+        batches, places = returned_by(lambda: list(itertools.islice(stream, 2)), TIMES)
+        if not batches:
+            return
+        kept = {one.address for one in storages(batches[0])} if len(batches) > 1 else set()
+        last = storages(batches[-1])
+        # what the dataset itself holds is moved to shared memory once in each worker, and then sent as it is
+        fresh = [one for one in last if not one.shared and one.address not in kept]
+        wide = [one for one in fresh if one.nbytes >= TIMES * max(1, one.used)]
+        wide.sort(key=lambda one: -one.unused)
+        found: list[Any] = list(dict.fromkeys(places[one.address] for one in wide if one.address in places))
+        value = {
+            "samples": served.count(batches[-1]),
+            "tensors": sum(one.tensors for one in last),
+            "storages": len(last),
+            "dtypes": dict(Counter(str(t.dtype).removeprefix("torch.") for _, t in tensors_in(batches[-1]))),
+            "nbytes": sum(one.nbytes for one in fresh),
+            "used": sum(one.used for one in fresh),
+            "wide": [
+                {"path": one.path, "shape": list(one.shape), "nbytes": one.nbytes, "used": one.used}
+                for one in wide[:MAX_PLACES]
+            ],
+            "wide_tensors": sum(one.tensors for one in wide),
+            "unused": sum(one.unused for one in wide),
+            "places": [{"file": f, "function": name, "line": n} for f, name, n in found[:MAX_PLACES]],
+        }
+        yield Fact(CARRIED, value, evidence("counted", self.name, seen=len(last)))
+
+
+PROBES = (BatchStorages,)
