@@ -269,7 +269,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         stacks = weighed(namer, looked, seconds_of(spent), total)
         ticked = sum(t.running + t.blocked for t in looked)
         yield from hotspot_facts(namer, stacks, ticked)
-        yield from avoidable(served, stacks, ticked, total)
+        yield from avoidable(served, stacks, ticked, total, [tick.columns for tick in looked])
     else:
         yield Unknown(
             "hotspots",
