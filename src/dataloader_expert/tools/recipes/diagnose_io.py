@@ -72,6 +72,8 @@ from dataloader_expert.tools.diagnose_io import (
 )
 from dataloader_expert.tools.recipes.code import loader_code
 
+HEALTH = "health:"
+"""How what is unknown begins if it is of whether samples are right."""
 LISTED, USERS_LEAST = 8, 5
 """Functions listed, and how many of these are reserved for the user's own, if there are as many."""
 
@@ -93,6 +95,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         FirstUse(),
         StreamSharding(request.batch_size),
         Projection(),
+        CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
+        WorkerSemantics(request.batch_size, share=0.12, first=True),
+        WorkerResources(request.batch_size, share=0.12, first=True),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -104,7 +109,6 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StartedFirst(),
         StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
-        CaughtErrors(),
         ViewCopies(request.batch_size),
         Packing(request.batch_size),
         Stages(
@@ -187,7 +191,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     ]
     return Conclusion(
         fields,
-        loading_summary(facts, of_loading(measured), top, users, step_ms is not None),
+        loading_summary(facts, of_loading(measured), top, users, step_ms is not None, unchecked(measured)),
         [
             *worker_advice(facts),
             *freeing_advice(facts),
@@ -197,6 +201,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         steps,
         unknowns,
     )
+
+
+def unchecked(measured: Measured) -> list[str]:
+    """What of the correctness of loading there was no time to look at."""
+    late = [u.what for u in measured.unknowns if u.what.startswith(HEALTH) and u.why.endswith("raise budget_s")]
+    return list(dict.fromkeys(what.removeprefix(HEALTH).strip() for what in late))
 
 
 def of_loading(measured: Measured) -> list[Finding]:
