@@ -7,7 +7,7 @@ import pytest
 from dataloader_expert.advice.avoidable import avoidable, costly_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from tests.advice.test_epochs import SEEN, facts_of
 
@@ -73,3 +73,12 @@ def test_a_line_that_waits_for_a_lock_is_told_as_that() -> None:
     given = facts("transform", 2.0, [])
     given.add(Fact(LOCKED, {"share": 0.8, "at": None}, SEEN))
     assert list(costly_line(given)) == []
+
+
+def test_a_line_that_sleeps_is_told_as_that() -> None:
+    """Our promise: a pause of the user's own is no slow store, for which a copy or more workers would help."""
+    given = facts("unattributed", 20.0, [], wait_ms=19.0)
+    given.add(Fact(SLEEPING, {"share": 0.9, "at": {"file": "a/data.py", "line": 30}}, SEEN))
+    (found,) = costly_line(given)
+    assert "is spent in time.sleep(), at one line of your code" in found.message
+    assert "workers" not in found.fix and "copy" not in found.fix

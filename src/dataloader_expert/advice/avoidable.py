@@ -10,7 +10,7 @@ from dataloader_expert.advice.stages import LOCKED_LEAST
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 
 KNOWN = {"read", "decode", "collate", "worker_transfer", "pin", "to_device"}
@@ -76,6 +76,10 @@ KINDS = {
         "torch.tensor(), which reads Python lists value by value",
         "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
     ),
+    "retries": (
+        "time.sleep() after an error, before it is tried again",
+        "find out what fails and leave out what always does; try again only errors that pass. More workers wait at the same time, and hide it",
+    ),
     "length": ("len(), which is called for each sample", "compute the length once, in __init__"),
     "loops": (
         "Python loops over single values",
@@ -125,13 +129,19 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         where += "" if called else f" in `{spot['function']}`"
         waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
         doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
-        text = f"{share:.0%} of a sample's time {doing} {what}{where}"
+        text, cited = f"{share:.0%} of a sample's time {doing} {what}{where}", [fact]
+        slept = facts.find(SLEEPING)
+        if slept is not None and waits and slept.value["share"] >= MOST_OF * share:
+            doing, cited = f"is spent in time.sleep(), {'reached through' if called else 'at'}", [fact, slept]
+            text = f"{share:.0%} of a sample's time {doing} {what}{where}"
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
             fix += "whole arrays instead of Python objects"
+        if len(cited) > 1:
+            fix = "leave the pause out: loading needs none; if it stands for a store, measure the store itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
-        yield finding("costly-line", "info", text, fact, fix, at)
+        yield finding("costly-line", "info", text, cited, fix, at)
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line)

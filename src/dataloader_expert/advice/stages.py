@@ -11,6 +11,7 @@ from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.clocks import helping
 from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -80,6 +81,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
         return
     if (locked := facts.find(LOCKED)) is not None and locked.value["share"] >= LOCKED_LEAST:
         return  # more workers wait for the same lock
+    if any(work["kind"] == "retries" for work in facts.value(AVOIDABLE, [])):
+        return  # more workers hide what fails
     for fact in facts.all(STAGE):
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:

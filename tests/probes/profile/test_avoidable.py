@@ -271,7 +271,8 @@ def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
 
 
 LINE = """
-import zlib, hashlib
+import contextlib, zlib, hashlib, time
+from time import sleep
 import numpy as np
 import torch
 
@@ -289,6 +290,26 @@ def of_tokens(xs):
 
 def of_a_file(raw):
     return zlib.crc32(raw)
+
+def in_except(x):
+    try:
+        return load(x)
+    except OSError:
+        print(x); time.sleep(0.1)
+
+def in_retry(x):
+    for k in range(3):
+        with contextlib.suppress(OSError):
+            pass
+        try:
+            return load(x)
+        except OSError:
+            pass
+        time.sleep(2 ** k)
+
+def in_wait(x):
+    while not ready(x):
+        sleep(0.5)
 
 def of_lines(xs):
     for x in xs:
@@ -323,6 +344,11 @@ def lined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         ("torch.tensor(np", None, "of_a_call", None),  # which of them is not known
         ("for x in xs]", "zlib.crc32(x.encode())", "<listcomp>", None),
         ("zlib.crc32(raw)", "zlib.crc32(raw)", "of_a_file", "hashes"),
+        ("time.sleep(0.1)", "time.sleep(0.1)", "in_except", "retries"),
+        ("time.sleep(0.1)", None, "in_except", "retries"),
+        ("time.sleep(0.1)", "print(x)", "in_except", None),
+        ("time.sleep(2 ** k)", None, "in_retry", "retries"),
+        ("sleep(0.5)", None, "in_wait", None),  # no error led to it
         ("hashlib.md5(x)", "hashlib.md5(x)", "of_lines", None),
     ],
 )

@@ -1,19 +1,26 @@
-"""What of memory a batch brings with it: a worker sends the whole storage behind each tensor, however little of it the tensor shows."""
+"""What of memory a batch brings with it: a worker sends the whole storage behind each tensor, however little of it the tensor shows.
+
+Batches are made in a process of their own, which a sample may end.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence, hangs
 from dataloader_expert.probes.carried import returned_by, storages, tensors_in
 from dataloader_expert.probes.model.batch import in_this_process
-from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.system.pristine_process import apart
 
 CARRIED = Quantity("carried", "bytes", "of a batch: the storages behind its tensors, and what its tensors have of them")
 TIMES = 2.0
@@ -29,39 +36,49 @@ class BatchStorages(Probe):
     name: ClassVar[str] = "batch_storages"
     doing: ClassVar[str] = "looking at the memory behind a batch"
     batch_size: int | None = None
+    share: float = 0.08
+    most_s: float = 4.0
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or hangs(bench):
             return
         served = serving(bench, self.batch_size, None)
-        served.fit(bench, FIT_SHARE * bench.left())
-        stream = iter(in_this_process(served))
-        batches, places = returned_by(lambda: list(itertools.islice(stream, 2)), TIMES)
-        if not batches:
-            return
-        kept = {one.address for one in storages(batches[0])} if len(batches) > 1 else set()
-        last = storages(batches[-1])
-        # what the dataset itself holds is moved to shared memory once in each worker, and then sent as it is
-        fresh = [one for one in last if not one.shared and one.address not in kept]
-        wide = [one for one in fresh if one.nbytes >= TIMES * max(1, one.used)]
-        wide.sort(key=lambda one: -one.unused)
-        found: list[Any] = list(dict.fromkeys(places[one.address] for one in wide if one.address in places))
-        value = {
-            "samples": served.count(batches[-1]),
-            "tensors": sum(one.tensors for one in last),
-            "storages": len(last),
-            "dtypes": dict(Counter(str(t.dtype).removeprefix("torch.") for _, t in tensors_in(batches[-1]))),
-            "nbytes": sum(one.nbytes for one in fresh),
-            "used": sum(one.used for one in fresh),
-            "wide": [
-                {"path": one.path, "shape": list(one.shape), "nbytes": one.nbytes, "used": one.used}
-                for one in wide[:MAX_PLACES]
-            ],
-            "wide_tensors": sum(one.tensors for one in wide),
-            "unused": sum(one.unused for one in wide),
-            "places": [{"file": f, "function": name, "line": n} for f, name, n in found[:MAX_PLACES]],
-        }
-        yield Fact(CARRIED, value, evidence("counted", self.name, seen=len(last)))
+        with contextlib.suppress(TooDear):  # then it is tried whole, within its time
+            served.fit(bench, FIT_SHARE * bench.left())
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        value = apart(partial(looked, served), max(0.0, until - time.monotonic()))
+        if value:
+            yield Fact(CARRIED, value, evidence("counted", self.name, seen=value["storages"]))
+
+
+def looked(served: Serving, seconds: float) -> dict[str, Any]:
+    """What the second of two batches brings with it; empty if there is none."""
+    stream = iter(in_this_process(served))
+    batches, places = returned_by(lambda: list(itertools.islice(stream, 2)), TIMES)
+    if not batches:
+        return {}
+    kept = {one.address for one in storages(batches[0])} if len(batches) > 1 else set()
+    last = storages(batches[-1])
+    # what the dataset itself holds is moved to shared memory once in each worker, and then sent as it is
+    fresh = [one for one in last if not one.shared and one.address not in kept]
+    wide = [one for one in fresh if one.nbytes >= TIMES * max(1, one.used)]
+    wide.sort(key=lambda one: -one.unused)
+    found: list[Any] = list(dict.fromkeys(places[one.address] for one in wide if one.address in places))
+    return {
+        "samples": served.count(batches[-1]),
+        "tensors": sum(one.tensors for one in last),
+        "storages": len(last),
+        "dtypes": dict(Counter(str(t.dtype).removeprefix("torch.") for _, t in tensors_in(batches[-1]))),
+        "nbytes": sum(one.nbytes for one in fresh),
+        "used": sum(one.used for one in fresh),
+        "wide": [
+            {"path": one.path, "shape": list(one.shape), "nbytes": one.nbytes, "used": one.used}
+            for one in wide[:MAX_PLACES]
+        ],
+        "wide_tensors": sum(one.tensors for one in wide),
+        "unused": sum(one.unused for one in wide),
+        "places": [{"file": f, "function": name, "line": n} for f, name, n in found[:MAX_PLACES]],
+    }
 
 
 PROBES = (BatchStorages,)

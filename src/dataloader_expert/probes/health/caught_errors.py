@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
@@ -20,7 +20,7 @@ from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
-from dataloader_expert.probes.system.pristine_process import Untouched
+from dataloader_expert.probes.system.pristine_process import apart
 from dataloader_expert.sources.reference import is_users
 
 CAUGHT = Quantity(
@@ -88,17 +88,6 @@ def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
             place, message = raised[0]
             found.append((index, places.setdefault(place, (len(places), message))[0]))
     return {"read": read, "found": found, "places": [*places], "messages": [text for _, text in places.values()]}
-
-
-def apart(experiment: Callable[[float], dict[str, Any]], seconds: float) -> dict[str, Any] | None:
-    """What an experiment returns that runs in a process of its own, which a sample may end or block; None if nothing in time."""
-    if not hasattr(os, "fork"):
-        return experiment(seconds)
-    process = Untouched(experiment)
-    try:
-        return process.ask(seconds)
-    finally:
-        process.close()
 
 
 def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:

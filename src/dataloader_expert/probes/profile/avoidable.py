@@ -24,10 +24,12 @@ from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 from dataloader_expert.probes.profile.stage_classifier import (
     FETCHING,
     OURS,
+    after_error,
     in_loop,
     is_users,
     module_name,
     running_calls,
+    sleeping,
     target_of,
 )
 from dataloader_expert.probes.serving import Serving
@@ -154,6 +156,9 @@ def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str
     if any(f == "__len__" and is_users(of) for of, _, f in inner):
         file, line, function = next(frame for frame in inner if frame[2] == "__len__" and is_users(frame[0]))
         return "length", file, function, line
+    slept = sleeping(inner[0][0], inner[0][1], columns, inner[0][2] in INNER)
+    if slept is not None and after_error(inner[0][0], slept):
+        return "retries", file, function, line
     for name, _, f in reversed(inner[:at]):
         kind, functions = LIBRARIES.get(module_name(name).rstrip("."), ("", EVERY))
         if kind and (functions is EVERY or f in functions):

@@ -349,6 +349,31 @@ def running_calls(file: str, line: int, columns: Columns | None, inner: bool) ->
     return there if len({id(call) for call in there}) == 1 else []
 
 
+def after_error(file: str, call: ast.Call) -> bool:
+    """Whether a call is made once something has raised: in an ``except`` block, or in a loop that tries something."""
+    there = [
+        node
+        for node in _all_nodes(file)
+        if isinstance(node, ast.ExceptHandler | ast.For | ast.While | ast.AsyncFor)
+        and node.lineno <= call.lineno <= (node.end_lineno or node.lineno)
+    ]
+    return any(
+        any(inner is call for inner in ast.walk(node))
+        and (isinstance(node, ast.ExceptHandler) or any(isinstance(inner, ast.Try) for inner in ast.walk(node)))
+        for node in there
+    )
+
+
+def sleeping(file: str, line: int, columns: Columns | None, inner: bool) -> ast.Call | None:
+    """The call of ``time.sleep`` that a frame waits in, if it is in one."""
+    there = running_calls(file, line, columns, inner)
+    if not there and columns is None:
+        there = [
+            call for call in calls(file, line) if target_of(file, call) == "time.sleep"
+        ]  # beside it little takes long
+    return next((call for call in there if target_of(file, call) == "time.sleep"), None)
+
+
 def in_loop(file: str, call: ast.Call) -> bool:
     """Whether a call is made for each of several values, in a loop or a comprehension."""
     return any(

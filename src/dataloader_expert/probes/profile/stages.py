@@ -267,9 +267,9 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if ticks or served.ours:
         stacks = weighed(namer, looked, seconds_of(spent), total)
-        ticked = sum(t.running + t.blocked for t in looked)
-        yield from hotspot_facts(namer, stacks, ticked)
-        yield from avoidable(served, stacks, ticked, total, [tick.columns for tick in looked])
+        ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
+        yield from hotspot_facts(namer, stacks, ticked, columns)
+        yield from avoidable(served, stacks, ticked, total, columns)
     else:
         yield Unknown(
             "hotspots",
