@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from dataloader_expert.probes.profile.hotspots import asleep, weighed
+from dataloader_expert.probes.profile.hotspots import Weighed, asleep, weighed
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stage_classifier import Namer
 
@@ -41,7 +41,7 @@ def test_pauses_are_told_from_what_a_store_takes(tmp_path: Path, monkeypatch: py
     module.__file__ = str(file)
     module.__dict__["time"] = time
     monkeypatch.setitem(sys.modules, "pausing", module)
-    stacks = [
+    stacks: Weighed = [
         (((str(file), n, name),), share) for n, name, share in ((3, "paced", 0.4), (6, "again", 0.3), (8, "reads", 0.3))
     ]
     assert asleep(stacks, ()) == {"share": 0.4, "at": {"file": str(file), "line": 3}}

@@ -29,6 +29,7 @@ from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCach
 from dataloader_expert.probes.experiments.view_copies import ViewCopies
 from dataloader_expert.probes.first_use import FirstUse
 from dataloader_expert.probes.health.batch_storages import BatchStorages
+from dataloader_expert.probes.health.cache_thrash import CacheThrash
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
@@ -98,6 +99,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
         WorkerSemantics(request.batch_size, share=0.12, first=True),
         WorkerResources(request.batch_size, share=0.12, first=True),
+        CacheThrash(request.batch_size, share=0.08),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
