@@ -22,7 +22,7 @@ from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
-SEEN = Evidence("timed", "loading", seen=3)
+SEEN = Evidence("timed", "loading", seen=400)
 AT = {"workers": 2, "prefetch": 2, "in_order": True, "persistent": False}
 PLAN = {"num_workers": 2, "prefetch_factor": 2, "in_order": True, "persistent_workers": False, "batch_size": 8}
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.stages import LOCKED_LEAST
 from dataloader_expert.conclusions import Finding, Severity, finding, number
-from dataloader_expert.facts import Facts
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
+from dataloader_expert.probes.profile.line_causes import CAUSES
+from dataloader_expert.probes.profile.rereads import wilson
+from dataloader_expert.probes.profile.sampling_profiler import ACROSS, BURST
 from dataloader_expert.probes.profile.stage import STAGE
 
 KNOWN = {"read", "decode", "collate", "worker_transfer", "pin", "to_device"}
@@ -19,8 +24,12 @@ LEAST_MS = 0.1
 """The least milliseconds of a sample of which a line is told."""
 MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
+AGAIN = 2.0
+"""The fewest conversions of a sample's image that are told: one may be what a library asks for."""
 ALL_OF = 0.9
 """The share of a line's time from which what it calls is told instead."""
+LEAST_LOW = 0.1
+"""The least lower end of a share's interval that is told."""
 ONCE = "once in each worker, on first use"
 KINDS = {
     "copies": ("copying objects", "copy only what is changed, or nothing"),
@@ -89,6 +98,16 @@ KINDS = {
 """What takes the time, and what to do instead."""
 
 
+def bounds(share: float, fact: Fact) -> tuple[float, float]:
+    """The 95 % interval of a share of stacks. Those of a burst show nearly the same, so a burst counts for as many as it spans samples."""
+    n = (fact.evidence.seen or 0) * ACROSS / BURST
+    return wilson(share * n, n) if n else (0.0, 1.0)
+
+
+def between(low: float, high: float) -> str:
+    return f" (95 % {low:.0%} to {high:.0%})"
+
+
 def avoidable(facts: Facts) -> Iterator[Finding]:
     """What takes the most of a sample's time, by kind of work."""
     fact = facts.find(AVOIDABLE)
@@ -101,7 +120,10 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         places = work["places"]
         where = f"{posixpath.basename(places[0]['file'])}:{places[0]['line']} in `{places[0]['function']}`"
         where += f" and {number(len(places) - 1, 'other line')}" * (len(places) > 1)
-        text = f"{work['share']:.0%} of a sample's time goes to {what}, at {where}"
+        low, high = bounds(work["share"], fact)
+        if low < LEAST_LOW:
+            continue  # of too few stacks to tell
+        text = f"{work['share']:.0%} of a sample's time{between(low, high)} goes to {what}, at {where}"
         severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
         if places[0]["function"] == "__init__":  # of an object that is made for each sample
             fix = f"make that object once for all samples, if its arguments are always the same; else {fix}"
@@ -121,6 +143,9 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     if lines:
         spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
         share, what = spot["line_share"], "one line of your code, "
+        low = bounds(share, fact)[0]
+        if low < 0.5 * MOST_OF:
+            return  # of too few stacks to tell
         called = [s for s in fact.value if ALL_OF * share <= s["inclusive"] < spot["inclusive"]]
         if called:  # what that line calls takes as long, at several lines
             spot = min(called, key=lambda s: s["inclusive"])
@@ -129,11 +154,12 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         where += "" if called else f" in `{spot['function']}`"
         waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
         doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
-        text, cited = f"{share:.0%} of a sample's time {doing} {what}{where}", [fact]
+        of_it = f"{share:.0%} of a sample's time{between(*bounds(share, fact))}"
+        text, cited = f"{of_it} {doing} {what}{where}", [fact]
         slept = facts.find(SLEEPING)
         if slept is not None and waits and slept.value["share"] >= MOST_OF * share:
             doing, cited = f"is spent in time.sleep(), {'reached through' if called else 'at'}", [fact, slept]
-            text = f"{share:.0%} of a sample's time {doing} {what}{where}"
+            text = f"{of_it} {doing} {what}{where}"
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
@@ -141,7 +167,47 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         if len(cited) > 1:
             fix = "leave the pause out: loading needs none; if it stands for a store, measure the store itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
+        known_cause = cause_at(facts, [spot, *lines])
+        if known_cause is not None:
+            why, fix, cause = known_cause
+            yield finding("costly-line", "warning", f"{text}: {why}", [*cited, cause], fix, at, cost=low)
+            return
         yield finding("costly-line", "info", text, cited, fix, at)
+
+
+def cause_at(facts: Facts, spots: list[dict[str, Any]]) -> tuple[str, str, Fact] | None:
+    """What a run of a few samples shows to be the cause of what these lines cost, and what to do."""
+    fact = facts.find(CAUSES)
+    if fact is None:
+        return None
+    places = {(spot["file"], spot["line"]) for spot in spots}
+    for scan in fact.value["scans"]:
+        if (scan["file"], scan["line"]) in places:
+            table, column = escaped(scan["table"]), escaped(scan["column"])
+            why = f"its query reads all {scan['rows']:,} rows of `{table}`, as no index serves it (EXPLAIN QUERY PLAN: SCAN {table})"
+            return (
+                why,
+                f"CREATE INDEX {table}_{column} ON {table} ({column}), once; add the columns that it sorts by",
+                fact,
+            )
+    v = fact.value
+    if v["again"] >= AGAIN and any(_is(spot, "transform", "unattributed", "decode") for spot in spots):
+        why = f"{v['again']:.0f} times a sample an array that was an image is made into the same image again"
+        return (
+            why,
+            "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
+            fact,
+        )
+    for early in v["before"]:
+        if (early["file"], early["line"]) in places and all(_is(spot, "transform") for spot in spots):
+            (w, h), (u, t) = early["pixels"], early["used"]
+            why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
+            return why, "resize first, where that leaves the result as good (scale radii and distances with it)", fact
+    return None
+
+
+def _is(spot: dict[str, Any], *stages: str) -> bool:
+    return spot.get("stage", "transform") in stages
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line)

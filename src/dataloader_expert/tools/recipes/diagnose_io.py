@@ -41,6 +41,7 @@ from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import BatchLook
 from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
+from dataloader_expert.probes.profile.line_causes import LineCauses
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OVERHEAD, READING, Stages
@@ -119,6 +120,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.7,
             trip=request.what_if is not None,
         ),
+        LineCauses(),
         MallocRetention(),
         WorkerResources(request.batch_size),
         SampleCache(request.batch_size),
