@@ -114,7 +114,7 @@ EARLY = {"file": "a/data.py", "line": 30, "pixels": [640, 480], "used": [112, 11
             "CREATE INDEX ev_user ON ev (user)",
         ),
         (
-            {"again": 5.0},
+            {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},
             "5 times a sample an array that was an image is made into the same image again",
             "convert once",
         ),
@@ -136,7 +136,13 @@ def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], 
 
 @pytest.mark.parametrize(
     "cause",
-    [{}, {"scans": [{**SCAN, "line": 99}]}, {"again": 1.0}, {"before": [{**EARLY, "line": 99}]}, {"shrinking": 1.0}],
+    [
+        {},
+        {"scans": [{**SCAN, "line": 99}]},
+        {"again": 1.0, "again_at": [{"file": "a/data.py", "line": 30}]},
+        {"before": [{**EARLY, "line": 99}]},
+        {"shrinking": 1.0},
+    ],
     ids=["nothing", "another line", "once", "before another line", "after all else"],
 )
 def test_what_is_done_elsewhere_is_no_cause(cause: dict[str, object]) -> None:

@@ -24,6 +24,8 @@ LEAST_MS = 0.1
 """The least milliseconds of a sample of which a line is told."""
 MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
+CAUSED_LEAST = 0.3
+"""The least share of a sample's time that is told of a line with a known cause."""
 AGAIN = 2.0
 """The fewest conversions of a sample's image that are told: one may be what a library asks for."""
 ALL_OF = 0.9
@@ -69,6 +71,11 @@ KINDS = {
     "matches": (
         "matching regular expressions",
         "simplify the pattern (nested repetitions such as (a+)+ try all ways to match), or match once for all samples beforehand",
+    ),
+    "patterns": (
+        "matching many regular expressions one after another",
+        "join them into one (re.compile('|'.join(...)), with a function that looks up what to put in), or leave out those whose word the "
+        "text does not contain",
     ),
     "models": (
         "running a model",
@@ -135,7 +142,13 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     fact, work = facts.find(USER_FUNCTIONS), facts.find(AVOIDABLE)
     known = sum(f.value["ms"] for f in facts.all(STAGE) if f.at["stage"] in KNOWN)
     whole = sum(f.value["ms"] for f in facts.all(STAGE))
-    if fact is None or (work is not None and work.value) or whole < LEAST_MS or known > 0.5 * whole:
+    if fact is None or whole < LEAST_MS:
+        return
+    caused = next(caused_lines(facts, fact), None)
+    if caused is not None:
+        yield caused
+        return
+    if (work is not None and work.value) or known > 0.5 * whole:
         return
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
         return  # the line waits for a lock, which is told
@@ -167,22 +180,30 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         if len(cited) > 1:
             fix = "leave the pause out: loading needs none; if it stands for a store, measure the store itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
-        known_cause = cause_at(facts, [spot, *lines])
-        if known_cause is not None:
-            why, fix, cause = known_cause
-            yield finding("costly-line", "warning", f"{text}: {why}", [*cited, cause], fix, at, cost=low)
-            return
         yield finding("costly-line", "info", text, cited, fix, at)
 
 
-def cause_at(facts: Facts, spots: list[dict[str, Any]]) -> tuple[str, str, Fact] | None:
-    """What a run of a few samples shows to be the cause of what these lines cost, and what to do."""
+def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:
+    """The user's costly lines of which a run of a few samples shows the cause, the innermost first."""
+    for spot in sorted(fact.value, key=lambda s: s["inclusive"]):
+        share, known = spot["line_share"], cause_at(facts, spot)
+        low, high = bounds(share, fact)
+        if share >= CAUSED_LEAST and low >= LEAST_LOW and known is not None:
+            why, fix, cause = known
+            where = f"{posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+            text = f"{share:.0%} of a sample's time{between(low, high)} goes to one line of your code, {where}: {why}"
+            at = [{"file": spot["file"], "line": spot["line"]}]
+            yield finding("costly-line", "warning", text, [fact, cause], fix, at, cost=low)
+
+
+def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None:
+    """What a run of a few samples shows to be the cause of what a line costs, and what to do."""
     fact = facts.find(CAUSES)
     if fact is None:
         return None
-    places = {(spot["file"], spot["line"]) for spot in spots}
+    place = spot["file"], spot["line"]
     for scan in fact.value["scans"]:
-        if (scan["file"], scan["line"]) in places:
+        if (scan["file"], scan["line"]) == place:
             table, column = escaped(scan["table"]), escaped(scan["column"])
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, as no index serves it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
@@ -191,7 +212,7 @@ def cause_at(facts: Facts, spots: list[dict[str, Any]]) -> tuple[str, str, Fact]
                 fact,
             )
     v = fact.value
-    if v["again"] >= AGAIN and any(_is(spot, "transform", "unattributed", "decode") for spot in spots):
+    if v["again"] >= AGAIN and place in {(at["file"], at["line"]) for at in v["again_at"]}:
         why = f"{v['again']:.0f} times a sample an array that was an image is made into the same image again"
         return (
             why,
@@ -199,15 +220,11 @@ def cause_at(facts: Facts, spots: list[dict[str, Any]]) -> tuple[str, str, Fact]
             fact,
         )
     for early in v["before"]:
-        if (early["file"], early["line"]) in places and all(_is(spot, "transform") for spot in spots):
+        if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
             (w, h), (u, t) = early["pixels"], early["used"]
             why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
             return why, "resize first, where that leaves the result as good (scale radii and distances with it)", fact
     return None
-
-
-def _is(spot: dict[str, Any], *stages: str) -> bool:
-    return spot.get("stage", "transform") in stages
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -32,6 +33,8 @@ LEAST_GAIN = 1.1
 """The least gain of out-of-order delivery that is told."""
 PAUSE_SHARE, PAUSE_S = 0.05, 0.1
 """The share of an epoch that its beginning may take, and the shortest that is told."""
+SPARSE = 0.05
+"""Below this share of values that are not 0 a tensor takes less as indices and values, at 16 bytes for an entry of a matrix."""
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -93,7 +96,15 @@ def transport(facts: Facts) -> Iterator[Finding]:
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
         text += f" loading its samples {each:.0f} ms"
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix)
+        most, where = carried.get("largest"), []
+        if most is not None:
+            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {most['bytes'] / max(1, bytes_):.0%} of its bytes"
+            where = [place for place in (most["collate"],) if place is not None]
+            where = [{**place, "field": most["path"]} for place in where] or [{"field": most["path"]}]
+            if most["nonzero"] < SPARSE:
+                text += f", {most['nonzero']:.1%} of its values are not 0"
+                fix = f"send what is not 0 of `{escaped(most['path'] or 'it')}` (indices and values), and make the whole on the device if it is needed"
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where)
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
@@ -163,7 +174,17 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         else:
             text += "the sampler draws its order, or the stream opens its source"
             fix += ", or keep the connection or file open between epochs"
-        yield finding("slow-epoch-start", "warning", text, [fact, through], fix, cost=min(1.0, fact.value / seconds))
+        pace = facts.find(ORDER_PACE)
+        place = None if pace is None else pace.at.get("place")
+        if drawn >= 0.5 * fact.value and place is not None and pace is not None:
+            text += (
+                f": `{escaped(str(pace.at['sampler']))}.__iter__`, {posixpath.basename(place['file'])}:{place['line']}"
+            )
+            fix = "keep what it reads of the samples, such as their lengths, from one epoch to the next (in __init__), and draw from that"
+        where = [place] if place is not None else []
+        yield finding(
+            "slow-epoch-start", "warning", text, [fact, through], fix, where, cost=min(1.0, fact.value / seconds)
+        )
 
 
 def startup(facts: Facts) -> Iterator[Finding]:

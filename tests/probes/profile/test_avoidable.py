@@ -271,7 +271,7 @@ def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
 
 
 LINE = """
-import contextlib, zlib, hashlib, time
+import contextlib, re, zlib, hashlib, time
 from time import sleep
 import numpy as np
 import torch
@@ -290,6 +290,16 @@ def of_tokens(xs):
 
 def of_a_file(raw):
     return zlib.crc32(raw)
+
+RULES = [(re.compile(f"a{k}"), "b") for k in range(12)]
+FEW = RULES[:2]
+
+def all_rules(x):
+    for pattern, by in RULES: x = pattern.sub(by, x)
+    return x
+
+def few_rules(x):
+    return [pattern.search(x) for pattern, by in FEW]
 
 def in_except(x):
     try:
@@ -344,6 +354,9 @@ def lined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         ("torch.tensor(np", None, "of_a_call", None),  # which of them is not known
         ("for x in xs]", "zlib.crc32(x.encode())", "<listcomp>", None),
         ("zlib.crc32(raw)", "zlib.crc32(raw)", "of_a_file", "hashes"),
+        ("pattern.sub(by, x)", "pattern.sub(by, x)", "all_rules", "patterns"),
+        ("pattern.sub(by, x)", None, "all_rules", "patterns"),
+        ("pattern.search(x)", "pattern.search(x)", "<listcomp>", None),
         ("time.sleep(0.1)", "time.sleep(0.1)", "in_except", "retries"),
         ("time.sleep(0.1)", None, "in_except", "retries"),
         ("time.sleep(0.1)", "print(x)", "in_except", None),

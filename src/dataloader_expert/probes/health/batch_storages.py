@@ -19,6 +19,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence, hangs
 from dataloader_expert.probes.carried import returned_by, storages, tensors_in
 from dataloader_expert.probes.model.batch import in_this_process
+from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.system.pristine_process import apart
 
@@ -78,6 +79,24 @@ def looked(served: Serving, seconds: float) -> dict[str, Any]:
         "wide_tensors": sum(one.tensors for one in wide),
         "unused": sum(one.unused for one in wide),
         "places": [{"file": f, "function": name, "line": n} for f, name, n in found[:MAX_PLACES]],
+        "largest": largest(batches[-1], served),
+    }
+
+
+def largest(batch: Any, served: Serving) -> dict[str, Any] | None:
+    """The tensor of a batch that has most bytes: how much of it is not 0; and where a collate function of the user's is defined."""
+    tensors = [(path, t) for path, t in tensors_in(batch) if t.device.type == "cpu" and not t.is_sparse and t.numel()]
+    path, tensor = max(tensors, key=lambda one: one[1].numel() * one[1].element_size(), default=(None, None))
+    if tensor is None:
+        return None
+    code = getattr(served.collate, "__code__", None) or getattr(type(served.collate).__call__, "__code__", None)
+    users = code is not None and is_users(code.co_filename)
+    return {
+        "path": path,
+        "shape": list(tensor.shape),
+        "bytes": tensor.numel() * tensor.element_size(),
+        "nonzero": float((tensor != 0).double().mean()),
+        "collate": {"file": code.co_filename, "line": code.co_firstlineno} if code is not None and users else None,
     }
 
 

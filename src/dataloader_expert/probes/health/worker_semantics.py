@@ -10,10 +10,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
@@ -107,8 +109,19 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
         "same_next_epoch": first[0] == following[0],
         "same_again": first == again,
         "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
+        "init": _defined(getattr(served.user_loader, "worker_init_fn", None)),
     }
     yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * len(batches[0])))
+
+
+def _defined(function: Any) -> dict[str, Any] | None:
+    """Where a function of the user's is defined; None of others, and of objects without code."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
+    if code is None or not is_users(code.co_filename):
+        return None
+    return {"file": code.co_filename, "line": code.co_firstlineno, "function": function.__name__}
 
 
 def _alike(words: list[str], samples: int) -> bool:

@@ -28,6 +28,7 @@ from dataloader_expert.probes.profile.stage_classifier import (
     in_loop,
     is_users,
     module_name,
+    patterns_of,
     running_calls,
     sleeping,
     target_of,
@@ -107,6 +108,8 @@ COMPILED = {
     "tokenizers.Tokenizer.from_pretrained": "loads",
     "sentencepiece.SentencePieceProcessor": "loads",
 }
+PATTERNS = 8
+"""The fewest regular expressions matched one after another that are told as that."""
 METHODS = {"index": "searches"}
 """Methods of a list by name, on a line that computes for long by itself."""
 
@@ -179,6 +182,8 @@ def _compiled(file: str, line: int, columns: Columns | None, inner: bool) -> str
         found = COMPILED.get(target_of(file, call))
         if found == "hashes" and in_loop(file, call):
             return None  # of many values, such as tokens: no checksum of what was read
+        if patterns_of(file, call) >= PATTERNS:
+            return "patterns"
         method = call.func if isinstance(call.func, ast.Attribute) else None
         if method is not None and method.attr == "choice" and any(k.arg == "p" for k in call.keywords):
             found = "draws"

@@ -69,26 +69,25 @@ class Notes:
 
     costly: set[Place]
     statements: dict[Place, tuple[Any, str]] = field(default_factory=dict)
-    converted: set[bytes] = field(default_factory=set)
     again: list[Place] = field(default_factory=list)
+    exported: dict[bytes, list[Place]] = field(default_factory=dict)
+    parts: set[Place] = field(default_factory=set)
+    """The user's lines of both conversions."""
     reached: set[Place] = field(default_factory=set)
     shrunk: list[tuple[Any, Any]] = field(default_factory=list)
     before: dict[Place, tuple[Any, Any]] = field(default_factory=dict)
     _fresh: bool = True
 
     def begin(self) -> None:
-        self.converted.clear()
+        self.exported.clear()
         self.reached.clear()
         self._fresh = True
 
     def ran(self, connection: Any, statement: str) -> None:
-        place = users_place(sys._getframe(1))
-        if (
-            place is not None
-            and len(self.statements) < STATEMENTS
-            and statement.lstrip()[:6].lower() in ("select", "with a")
-        ):
-            self.statements.setdefault(place, (connection, statement))
+        places = users_places(sys._getframe(1))
+        selects = statement.lstrip().lower().startswith(("select", "with "))
+        if places and selects and len(self.statements) < STATEMENTS:
+            self.statements.setdefault(places[0], (connection, statement))
 
     def resized(self, before: Any, after: Any) -> None:
         if self._fresh and before[0] * before[1] >= SHRUNK * after[0] * after[1]:
@@ -98,12 +97,14 @@ class Notes:
                 self.before.setdefault(place, (before, after))
 
 
-def users_place(frame: FrameType | None) -> Place | None:
-    while frame is not None:
+def users_places(frame: FrameType | None) -> list[Place]:
+    """The user's innermost line, and the one that called it."""
+    found: list[Place] = []
+    while frame is not None and len(found) < 2:
         if is_users(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
+            found.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    return None
+    return found
 
 
 def looked(dataset: Any, costly: set[Place], streamed: bool, seconds: float) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def looked(dataset: Any, costly: set[Place], streamed: bool, seconds: float) -> 
         "samples": read,
         "scans": list(scans(notes)),
         "again": len(notes.again) / max(1, read),
-        "again_at": [{"file": f, "line": n} for f, n in dict.fromkeys(notes.again)],
+        "again_at": [{"file": f, "line": n} for f, n in sorted(notes.parts)],
         "before": [
             {"file": f, "line": n, "pixels": list(was), "used": list(made)}
             for (f, n), (was, made) in notes.before.items()
@@ -202,9 +203,11 @@ def watch_images(notes: Notes) -> None:
 
     def from_array(*given: Any, **named: Any) -> Any:
         made = made_from(*given, **named)
-        if _digest(made) in notes.converted:
-            place = users_place(sys._getframe(1))
-            notes.again += [] if place is None else [place]
+        digest = _digest(made)
+        if digest in notes.exported:
+            places = users_places(sys._getframe(1))
+            notes.again += places[:1]
+            notes.parts.update(places, notes.exported[digest])
         return made
 
     def resized(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
@@ -224,7 +227,7 @@ def watch_images(notes: Notes) -> None:
         export = exported.fget
 
         def as_array(picture: Any) -> Any:
-            notes.converted.add(_digest(picture))
+            notes.exported[_digest(picture)] = users_places(sys._getframe(1))
             return export(picture)
 
         kind.__array_interface__ = property(as_array)

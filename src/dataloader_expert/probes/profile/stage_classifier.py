@@ -364,6 +364,32 @@ def after_error(file: str, call: ast.Call) -> bool:
     )
 
 
+def patterns_of(file: str, call: ast.Call) -> int:
+    """Compiled regular expressions that a loop around a call goes through, where the call matches one; 0 if it is of another kind."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in MATCHING:
+        return 0
+    most = 0
+    for loop in _every_loop(file):
+        if isinstance(loop, ast.While) or not loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno):
+            continue
+        iterated = [loop.iter] if isinstance(loop, ast.For) else [one.iter for one in loop.generators]
+        for node in iterated:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                node = node.func.value  # such as of items()
+            dotted = dotted_name(node)
+            held = None if dotted is None else _resolve(file, dotted)
+            if isinstance(held, list | tuple | dict) and any(inner is call for inner in ast.walk(loop)):
+                most = max(most, sum(map(_has_pattern, held.items() if isinstance(held, dict) else held)))
+    return most
+
+
+MATCHING = frozenset({"match", "search", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
+
+
+def _has_pattern(entry: Any) -> bool:
+    return isinstance(entry, re.Pattern) or (isinstance(entry, tuple) and any(isinstance(e, re.Pattern) for e in entry))
+
+
 def sleeping(file: str, line: int, columns: Columns | None, inner: bool) -> ast.Call | None:
     """The call of ``time.sleep`` that a frame waits in, if it is in one."""
     there = running_calls(file, line, columns, inner)
