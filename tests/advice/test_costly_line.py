@@ -6,9 +6,9 @@ import pytest
 
 from dataloader_expert.advice.avoidable import avoidable, costly_line
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
-from dataloader_expert.probes.profile.line_causes import CAUSES
 from dataloader_expert.probes.profile.stage import STAGE
 from tests.advice.test_epochs import SEEN, facts_of
 

@@ -11,9 +11,9 @@ from dataloader_expert.advice.stages import LOCKED_LEAST
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
-from dataloader_expert.probes.profile.line_causes import CAUSES
 from dataloader_expert.probes.profile.rereads import wilson
 from dataloader_expert.probes.profile.sampling_profiler import ACROSS, BURST
 from dataloader_expert.probes.profile.stage import STAGE

@@ -31,6 +31,7 @@ from dataloader_expert.probes.first_use import FirstUse
 from dataloader_expert.probes.health.batch_storages import BatchStorages
 from dataloader_expert.probes.health.cache_thrash import CacheThrash
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
@@ -41,7 +42,6 @@ from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import BatchLook
 from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
-from dataloader_expert.probes.profile.line_causes import LineCauses
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OVERHEAD, READING, Stages

@@ -11,8 +11,8 @@ import pytest
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
-from dataloader_expert.probes.profile.line_causes import LineCauses
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
