@@ -63,6 +63,8 @@ class WorkerResources(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         if self.first:
+            if bench.timed_out:
+                return
             yield from (said for said in self._watched(bench) if isinstance(said, Fact) or not said.why.endswith(LATER))
         elif bench.facts.find(DATABASES) is None and bench.facts.find(POSITIONS) is None:
             yield from self._watched(bench)
@@ -103,6 +105,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     from dataloader_expert.loaders.building import release
 
     patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic()))
+    served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
     watch = Watch("unattributed", bench.at, maps=True, calls=True)
     before, files = used(), [open_now() or 0]

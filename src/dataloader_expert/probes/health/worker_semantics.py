@@ -98,6 +98,7 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
     try:
         first, following, again = run(bench.seed), run(None), run(bench.seed)
     except Exception as e:  # the user's code, in workers: an outcome
+        bench.timed_out = "timed out after" in str(e)
         yield Unknown("health: random numbers in workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
         return
     if min(len(first), len(following), len(again)) < WORKERS:
