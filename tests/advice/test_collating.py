@@ -12,6 +12,7 @@ from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.system.outside import MACHINE
 from tests.advice.test_epochs import PLAN, SEEN, codes_of, facts_of
 
 
@@ -57,3 +58,19 @@ def test_the_line_of_the_collate_function_is_named() -> None:
     [found] = collating(facts)
     assert "most of it at mine.py:4 in `pad`" in found.message
     assert found.where == ({"file": "a/mine.py", "line": 4},)
+
+
+@pytest.mark.parametrize(
+    ("queue_ms", "workers", "told"), [(3.0, 0, []), (0.2, 0, ["slow-collate"]), (3.0, 2, ["slow-collate"])]
+)
+def test_threads_that_wait_for_one_another_are_no_slow_collate(queue_ms: float, workers: int, told: list[str]) -> None:
+    """B52: in the main process torch stacks with several threads, which spin for one another on cores that others use."""
+    spent = {"ms": 1.0 + queue_ms, "cpu_ms": 0.9, "wait_ms": 0.0, "queue_ms": queue_ms}
+    facts = facts_of(
+        (STAGE, spent, {"stage": "collate"}),
+        (BATCH, {"structure": "list", "fields": [{"name": "0", "bytes_per_sample": 600 * 4}]}, {}),
+        (COLLATE, {"name": "default"}, {}),
+        (CURRENT, {**PLAN, "pin_memory": False, "num_workers": workers}, {}),
+        (MACHINE, {"cpus": 2}, {}),
+    )
+    assert codes_of(facts, collating) == told

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dataloader_expert.advice.avoidable import avoidable, costly_line
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from tests.advice.test_epochs import SEEN, facts_of
 
@@ -27,7 +28,10 @@ def facts(stage: str, ms: float, work: list[object], wait_ms: float = 0.0) -> Fa
 def test_the_innermost_line_that_takes_half_of_the_time() -> None:
     (found,) = costly_line(facts("transform", 2.0, []))
     assert (found.code, found.severity) == ("costly-line", "info")
-    assert "90% of a sample's time goes to one line of your code, data.py:30 in `scaled`" in found.message
+    assert (
+        "90% of a sample's time (95 % 83% to 94%) goes to one line of your code, data.py:30 in `scaled`"
+        in found.message
+    )
     assert list(found.where) == [{"file": "a/data.py", "line": 30}]
     assert "__init__" in str(found.fix)
 
@@ -42,7 +46,10 @@ def test_what_the_line_calls_is_named_where_it_takes_as_long() -> None:
         (USER_FUNCTIONS, spots, {}), (AVOIDABLE, [], {}), (STAGE, {"ms": 2.0, "wait_ms": 0.0}, {"stage": "transform"})
     )
     (found,) = costly_line(given)
-    assert "89% of a sample's time goes to your function `pieces`, most of it at words.py:30" in found.message
+    assert (
+        "89% of a sample's time (95 % 81% to 94%) goes to your function `pieces`, most of it at words.py:30"
+        in found.message
+    )
     assert list(found.where) == [{"file": "a/words.py", "line": 30}]
 
 
@@ -73,3 +80,74 @@ def test_a_line_that_waits_for_a_lock_is_told_as_that() -> None:
     given = facts("transform", 2.0, [])
     given.add(Fact(LOCKED, {"share": 0.8, "at": None}, SEEN))
     assert list(costly_line(given)) == []
+
+
+def test_a_line_that_sleeps_is_told_as_that() -> None:
+    """Our promise: a pause of the user's own is no slow store, for which a copy or more workers would help."""
+    given = facts("unattributed", 20.0, [], wait_ms=19.0)
+    given.add(Fact(SLEEPING, {"share": 0.9, "at": {"file": "a/data.py", "line": 30}}, SEEN))
+    (found,) = costly_line(given)
+    assert "is spent in time.sleep(), at one line of your code" in found.message
+    assert "workers" not in found.fix and "copy" not in found.fix
+
+
+def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
+    """Our promise: a figure comes with its interval, and one that could be anything is none."""
+    few, spots = Evidence("sampled", "stages", seen=2), [{**SPOTS[0], "line_share": 0.54}]
+    spent = Fact(STAGE, {"ms": 2.0, "wait_ms": 0.0}, few, {"stage": "transform"})
+    work = [{"kind": "loops", "share": 0.6, "places": [{"file": "a.py", "line": 1, "function": "f"}], "lines": 9000}]
+    assert list(costly_line(Facts((Fact(USER_FUNCTIONS, spots, few), spent)))) == []
+    assert list(avoidable(Facts((Fact(AVOIDABLE, work, few), spent)))) == []
+
+
+NOTHING = {"samples": 8, "scans": [], "again": 0.0, "again_at": [], "before": [], "shrinking": 0.0}
+SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "column": "user", "rows": 200_000}
+EARLY = {"file": "a/data.py", "line": 30, "pixels": [640, 480], "used": [112, 112]}
+
+
+@pytest.mark.parametrize(
+    ("cause", "why", "fix"),
+    [
+        (
+            {"scans": [SCAN]},
+            "reads all 200,000 rows of `ev`, as no index serves it",
+            "CREATE INDEX ev_user ON ev (user)",
+        ),
+        (
+            {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},
+            "5 times a sample an array that was an image is made into the same image again",
+            "convert once",
+        ),
+        (
+            {"before": [EARLY]},
+            "images of 640 x 480, which are shrunk to 112 x 112 afterwards: 24 times",
+            "resize first",
+        ),
+    ],
+)
+def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], why: str, fix: str) -> None:
+    """Our promise: what a run of samples shows comes with the line, as a warning that counts by what the line takes."""
+    given = facts("transform", 2.0, [])
+    given.add(Fact(CAUSES, {**NOTHING, **cause}, SEEN))
+    (found,) = costly_line(given)
+    assert found.severity == "warning" and why in found.message and fix in found.fix
+    assert found.cost == pytest.approx(0.83, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        {},
+        {"scans": [{**SCAN, "line": 99}]},
+        {"again": 1.0, "again_at": [{"file": "a/data.py", "line": 30}]},
+        {"before": [{**EARLY, "line": 99}]},
+        {"shrinking": 1.0},
+    ],
+    ids=["nothing", "another line", "once", "before another line", "after all else"],
+)
+def test_what_is_done_elsewhere_is_no_cause(cause: dict[str, object]) -> None:
+    """Our promise: a query of another line, one conversion, or shrinking as such explains no line."""
+    given = facts("transform", 2.0, [])
+    given.add(Fact(CAUSES, {**NOTHING, **cause}, SEEN))
+    (found,) = costly_line(given)
+    assert (found.severity, found.cost) == ("info", None)

@@ -15,14 +15,14 @@ from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.static_checks import LENGTH, ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
-from dataloader_expert.probes.profile.hotspots import HOTSPOTS
+from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
-SEEN = Evidence("timed", "loading", seen=3)
+SEEN = Evidence("timed", "loading", seen=400)
 AT = {"workers": 2, "prefetch": 2, "in_order": True, "persistent": False}
 PLAN = {"num_workers": 2, "prefetch_factor": 2, "in_order": True, "persistent_workers": False, "batch_size": 8}
 
@@ -108,12 +108,29 @@ def test_images_that_are_shrunk_are_not_read_in_vain(decoded: float, told: list[
 def test_reading_too_much_costs_what_reading_takes() -> None:
     """B11: a hundred times too much, in a line that takes 80 % of a sample's time, comes before what saves less."""
     reading = {"amplification": 100.0, "bytes_read_per_sample": 77_000.0, "bytes_delivered_per_sample": 770.0}
-    spot = {
-        "stage": "read", "share": 0.2, "inclusive": 0.8, "file": "mine.py", "line": 3, "function": "load", "called_from": None,
-    }  # fmt: skip
-    [found] = amplification(facts_of((READING, reading, {}), (HOTSPOTS, [spot], {})))
+    read = {"library": "own", "share": 0.8, "places": [{"file": "mine.py", "line": 3}]}
+    [found] = amplification(facts_of((READING, reading, {}), (READERS, [read], {})))
     assert found.cost == pytest.approx(0.8 * 0.99)
-    assert found.where == ({"file": "mine.py:3"},)
+    assert found.where == ({"file": "mine.py", "line": 3},)
+
+
+@pytest.mark.parametrize(
+    ("library", "share", "severity", "word"),
+    [
+        ("npy", 0.5, "warning", "mmap_mode"),
+        ("npz", 0.5, "warning", "as .npy files"),
+        ("soundfile", 0.04, "info", "frames="),
+        ("image", 0.5, "warning", "size"),
+        ("own", 0.5, "warning", "offsets"),
+    ],
+)
+def test_the_cure_fits_what_is_read(library: str, share: float, severity: str, word: str) -> None:
+    """B11: no sound and no compressed member can be mapped; where reading takes little, little is made of it."""
+    reading = {"amplification": 17.0, "bytes_read_per_sample": 264_680.0, "bytes_delivered_per_sample": 15_488.0}
+    read = {"library": library, "share": share, "places": [{"file": "mine.py", "line": 22}]}
+    [found] = amplification(facts_of((READING, reading, {}), (READERS, [read], {})))
+    assert (found.severity, found.where) == (severity, ({"file": "mine.py", "line": 22},))
+    assert word in found.fix and ("mmap" in found.fix) == (library in ("npy", "npz"))
 
 
 @pytest.mark.parametrize(("again_s", "told"), [(None, ["bandwidth-bound"]), (2.0, [])])

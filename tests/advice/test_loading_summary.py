@@ -60,3 +60,12 @@ def test_a_larger_budget_is_advised_only_where_it_can_help() -> None:
         looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": by_time}
         told = loading_summary(facts(NOW, Fact(UNPROVED, looked, Evidence("timed", "a test"))), [], None, [], False)
         assert ("budget_s" in told) is by_time
+
+
+def test_it_begins_with_what_there_was_no_time_to_check() -> None:
+    """Our promise: a diagnosis that did not look at random numbers does not read as if they were right."""
+    told = loading_summary(facts(NOW), [HANDLE], ("decode", 0.8, False), [], False, ["random numbers in workers"])
+    assert told.startswith(
+        "Not checked for lack of time: random numbers in workers (raise budget_s). Workers share a handle."
+    )
+    assert "spent in decode" not in told

@@ -44,6 +44,13 @@ def trial(workers: int, rate: float, main_ms: float = 0.1) -> dict[str, Any]:
     }
 
 
+OF_STORES: list[Any] = [
+    (MACHINE, {"cpus": 2}, {}),
+    (TRIALS, [trial(0, 100.0), trial(4, 110.0)], {}),
+    (CURRENT, PLAN, {}),
+]
+
+
 def waiting(helped_s: float = 0.0, locked: float = 0.0, best: int = 2) -> Facts:
     at = {"file": "/data/mine.py", "function": "read", "line": 7} if locked else None
     return facts_of(
@@ -153,7 +160,17 @@ def test_what_nobody_trains_with_is_no_news(workers: int, told: list[str]) -> No
     assert codes_of(facts, main_busy) == told
 
 
-@pytest.mark.parametrize(("queue_ms", "workers", "told"), [(6.0, 1, ["machine-busy"]), (1.0, 1, []), (6.0, 2, [])])
+@pytest.mark.parametrize(
+    ("queue_ms", "workers", "told"),
+    [
+        (6.0, 1, ["machine-busy"]),
+        (1.0, 1, []),
+        (2.0, 2, []),  # three processes on two cores wait half as long as they run
+        (6.0, 2, ["machine-busy"]),
+        (14.0, 8, []),  # as nine on two do
+        (24.0, 8, ["machine-busy"]),
+    ],
+)
 def test_cores_that_others_use_are_told_from_own_processes(queue_ms: float, workers: int, told: list[str]) -> None:
     stage = {"ms": 4.0 + queue_ms, "cpu_ms": 4.0, "wait_ms": 0.0, "queue_ms": queue_ms}
     current = {**PLAN, "num_workers": workers}
@@ -186,3 +203,9 @@ def test_workers_that_only_share_the_cores_are_told(
     found = list(cores(facts))
     assert [told in one.message for one in found] == [True] * bool(told)
     assert all("set num_workers=" in str(one.fix) for one in found)
+
+
+def test_what_computes_is_blocked_by_no_store() -> None:
+    """B36: a store or service is named where reading, or a lock, is what is waited for."""
+    found = [facts_of((STAGE, WAITS[1], {"stage": stage}), *OF_STORES) for stage in ("read", "transform", "collate")]
+    assert [codes_of(facts, bandwidth) for facts in found] == [["bandwidth-bound"], [], []]

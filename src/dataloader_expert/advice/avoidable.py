@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.stages import LOCKED_LEAST
 from dataloader_expert.conclusions import Finding, Severity, finding, number
-from dataloader_expert.facts import Facts
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
+from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
+from dataloader_expert.probes.profile.rereads import wilson
+from dataloader_expert.probes.profile.sampling_profiler import ACROSS, BURST
 from dataloader_expert.probes.profile.stage import STAGE
 
 KNOWN = {"read", "decode", "collate", "worker_transfer", "pin", "to_device"}
@@ -19,8 +24,14 @@ LEAST_MS = 0.1
 """The least milliseconds of a sample of which a line is told."""
 MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
+CAUSED_LEAST = 0.3
+"""The least share of a sample's time that is told of a line with a known cause."""
+AGAIN = 2.0
+"""The fewest conversions of a sample's image that are told: one may be what a library asks for."""
 ALL_OF = 0.9
 """The share of a line's time from which what it calls is told instead."""
+LEAST_LOW = 0.1
+"""The least lower end of a share's interval that is told."""
 ONCE = "once in each worker, on first use"
 KINDS = {
     "copies": ("copying objects", "copy only what is changed, or nothing"),
@@ -61,6 +72,11 @@ KINDS = {
         "matching regular expressions",
         "simplify the pattern (nested repetitions such as (a+)+ try all ways to match), or match once for all samples beforehand",
     ),
+    "patterns": (
+        "matching many regular expressions one after another",
+        "join them into one (re.compile('|'.join(...)), with a function that looks up what to put in), or leave out those whose word the "
+        "text does not contain",
+    ),
     "models": (
         "running a model",
         "run it once for all samples beforehand, in batches and under torch.no_grad(), and store what it gives; or run it on the device, "
@@ -76,6 +92,10 @@ KINDS = {
         "torch.tensor(), which reads Python lists value by value",
         "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
     ),
+    "retries": (
+        "time.sleep() after an error, before it is tried again",
+        "find out what fails and leave out what always does; try again only errors that pass. More workers wait at the same time, and hide it",
+    ),
     "length": ("len(), which is called for each sample", "compute the length once, in __init__"),
     "loops": (
         "Python loops over single values",
@@ -83,6 +103,16 @@ KINDS = {
     ),
 }
 """What takes the time, and what to do instead."""
+
+
+def bounds(share: float, fact: Fact) -> tuple[float, float]:
+    """The 95 % interval of a share of stacks. Those of a burst show nearly the same, so a burst counts for as many as it spans samples."""
+    n = (fact.evidence.seen or 0) * ACROSS / BURST
+    return wilson(share * n, n) if n else (0.0, 1.0)
+
+
+def between(low: float, high: float) -> str:
+    return f" (95 % {low:.0%} to {high:.0%})"
 
 
 def avoidable(facts: Facts) -> Iterator[Finding]:
@@ -97,7 +127,10 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         places = work["places"]
         where = f"{posixpath.basename(places[0]['file'])}:{places[0]['line']} in `{places[0]['function']}`"
         where += f" and {number(len(places) - 1, 'other line')}" * (len(places) > 1)
-        text = f"{work['share']:.0%} of a sample's time goes to {what}, at {where}"
+        low, high = bounds(work["share"], fact)
+        if low < LEAST_LOW:
+            continue  # of too few stacks to tell
+        text = f"{work['share']:.0%} of a sample's time{between(low, high)} goes to {what}, at {where}"
         severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
         if places[0]["function"] == "__init__":  # of an object that is made for each sample
             fix = f"make that object once for all samples, if its arguments are always the same; else {fix}"
@@ -109,7 +142,13 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     fact, work = facts.find(USER_FUNCTIONS), facts.find(AVOIDABLE)
     known = sum(f.value["ms"] for f in facts.all(STAGE) if f.at["stage"] in KNOWN)
     whole = sum(f.value["ms"] for f in facts.all(STAGE))
-    if fact is None or (work is not None and work.value) or whole < LEAST_MS or known > 0.5 * whole:
+    if fact is None or whole < LEAST_MS:
+        return
+    caused = next(caused_lines(facts, fact), None)
+    if caused is not None:
+        yield caused
+        return
+    if (work is not None and work.value) or known > 0.5 * whole:
         return
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
         return  # the line waits for a lock, which is told
@@ -117,6 +156,9 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     if lines:
         spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
         share, what = spot["line_share"], "one line of your code, "
+        low = bounds(share, fact)[0]
+        if low < 0.5 * MOST_OF:
+            return  # of too few stacks to tell
         called = [s for s in fact.value if ALL_OF * share <= s["inclusive"] < spot["inclusive"]]
         if called:  # what that line calls takes as long, at several lines
             spot = min(called, key=lambda s: s["inclusive"])
@@ -125,13 +167,64 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         where += "" if called else f" in `{spot['function']}`"
         waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
         doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
-        text = f"{share:.0%} of a sample's time {doing} {what}{where}"
+        of_it = f"{share:.0%} of a sample's time{between(*bounds(share, fact))}"
+        text, cited = f"{of_it} {doing} {what}{where}", [fact]
+        slept = facts.find(SLEEPING)
+        if slept is not None and waits and slept.value["share"] >= MOST_OF * share:
+            doing, cited = f"is spent in time.sleep(), {'reached through' if called else 'at'}", [fact, slept]
+            text = f"{of_it} {doing} {what}{where}"
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
             fix += "whole arrays instead of Python objects"
+        if len(cited) > 1:
+            fix = "leave the pause out: loading needs none; if it stands for a store, measure the store itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
-        yield finding("costly-line", "info", text, fact, fix, at)
+        yield finding("costly-line", "info", text, cited, fix, at)
+
+
+def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:
+    """The user's costly lines of which a run of a few samples shows the cause, the innermost first."""
+    for spot in sorted(fact.value, key=lambda s: s["inclusive"]):
+        share, known = spot["line_share"], cause_at(facts, spot)
+        low, high = bounds(share, fact)
+        if share >= CAUSED_LEAST and low >= LEAST_LOW and known is not None:
+            why, fix, cause = known
+            where = f"{posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+            text = f"{share:.0%} of a sample's time{between(low, high)} goes to one line of your code, {where}: {why}"
+            at = [{"file": spot["file"], "line": spot["line"]}]
+            yield finding("costly-line", "warning", text, [fact, cause], fix, at, cost=low)
+
+
+def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None:
+    """What a run of a few samples shows to be the cause of what a line costs, and what to do."""
+    fact = facts.find(CAUSES)
+    if fact is None:
+        return None
+    place = spot["file"], spot["line"]
+    for scan in fact.value["scans"]:
+        if (scan["file"], scan["line"]) == place:
+            table, column = escaped(scan["table"]), escaped(scan["column"])
+            why = f"its query reads all {scan['rows']:,} rows of `{table}`, as no index serves it (EXPLAIN QUERY PLAN: SCAN {table})"
+            return (
+                why,
+                f"CREATE INDEX {table}_{column} ON {table} ({column}), once; add the columns that it sorts by",
+                fact,
+            )
+    v = fact.value
+    if v["again"] >= AGAIN and place in {(at["file"], at["line"]) for at in v["again_at"]}:
+        why = f"{v['again']:.0f} times a sample an array that was an image is made into the same image again"
+        return (
+            why,
+            "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
+            fact,
+        )
+    for early in v["before"]:
+        if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
+            (w, h), (u, t) = early["pixels"], early["used"]
+            why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
+            return why, "resize first, where that leaves the result as good (scale radii and distances with it)", fact
+    return None
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line)

@@ -39,7 +39,8 @@ def ordered(findings: Iterable[F]) -> list[F]:
 
     def rank(f: F) -> tuple[int, float]:
         dear = f.severity != "error" and (f.cost or 0.0) >= DEAR
-        return (1 if dear else 2 * SEVERITIES.index(f.severity), -(f.cost or 0.0))
+        severity = "info" if f.code in ELSEWHERE and f.severity != "error" else f.severity
+        return (1 if dear else 2 * SEVERITIES.index(severity), -(f.cost or 0.0))
 
     return sorted(findings, key=rank)
 

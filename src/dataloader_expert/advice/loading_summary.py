@@ -1,4 +1,4 @@
-"""A diagnosis of loading in three sentences: what to fix first, the settings, where the time goes."""
+"""A diagnosis of loading in three sentences: what was not checked, else where the time goes; what to fix first; the settings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ def loading_summary(
     bottleneck: tuple[str, float, bool] | None,
     functions: Sequence[Mapping[str, Any]],
     stepped: bool,
+    unchecked: Sequence[str] = (),
 ) -> str:
     """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own,
-    with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step."""
+    with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step;
+    ``unchecked``: what of correctness there was no time for."""
     first = cause(findings)
-    said = [] if first is None else [in_a_sentence(first)]
+    said = [f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s)."] if unchecked else []
+    said += [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
-    if bottleneck is not None:
+    if bottleneck is not None and not unchecked:
         said.append(_where(bottleneck, functions))
     return " ".join(said)
 

@@ -16,6 +16,10 @@ from dataloader_expert.probes.search.loading import CURRENT
 TOLD_BYTES = 1e8
 """The least memory of all caches that is told."""
 
+WIDE = 2.0
+"""How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
+COPY = "keep copies: tensor.clone(), array.copy()"
+
 
 def keeps_samples(facts: Facts) -> Iterator[Finding]:
     fact, current = facts.find(KEPT), facts.find(CURRENT)
@@ -24,11 +28,16 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     text = f"the dataset keeps the samples that it reads in `{escaped(v['attribute'])}`: the first time one takes"
     text += f" {v['first_ms']:.3g} ms, the second {v['again_ms']:.3g} ms"
+    wide = v.get("memory_bytes", 0) >= WIDE * max(1, v.get("entries_bytes", 0))
+    if wide:
+        text += f"; for {in_bytes(v['entries_bytes'] / v['samples'])} of a sample it keeps {in_bytes(v['memory_bytes'] / v['samples'])} of"
+        text += " memory, as what it keeps are views of larger arrays"
     rates = "the rates here are partly of samples read before"
     workers = 0 if current is None else current.value["num_workers"]
     if current is None or not workers:
         fix = "before you add workers, fill the cache in the main process: forked workers share what it holds"
-        yield finding("dataset-caches-samples", "info", f"{text}; {rates}", fact, fix)
+        fix = f"{COPY}; {fix}" if wide else fix
+        yield finding("dataset-caches-samples", "warning" if wide else "info", f"{text}; {rates}", fact, fix)
         return
     text += f". Each of the {workers} workers keeps those that it has read itself"
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
@@ -38,6 +47,7 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
         text += f"; once each has read all {samples:,}, they hold about {in_bytes(held)}" if held >= TOLD_BYTES else ""
     fix = "read every sample once in the main process before the loader starts: forked workers share what it holds; or"
     fix += " leave caching to CachedDataset(dataset).fill() from dataloader_expert.loaders"
+    fix = f"{COPY}; {fix}" if wide else fix
     yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix)
 
 

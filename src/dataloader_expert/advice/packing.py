@@ -10,6 +10,9 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.model.batch import BATCH
 
+PACK = "concatenate fields of the same dtype in __getitem__ and slice them apart once the batch is on the device"
+LISTED = "concatenate the tensors of a list in collate_fn (torch.cat, with their lengths), and split them once the batch is on the device"
+
 
 def many_small_tensors(facts: Facts) -> Iterator[Finding]:
     """B17: batches packed by dtype are significantly faster. Where they were run and are not, nothing is reported."""
@@ -22,7 +25,7 @@ def many_small_tensors(facts: Facts) -> Iterator[Finding]:
     text += " packed into one tensor per dtype, batches arrive"
     text += f" {fact.value:.2f} times as fast from {workers} worker{'s' * (workers > 1)}"
     text += f" (99 % {low:.2f} to {high:.2f})"
-    fix = "concatenate fields of the same dtype in __getitem__ and slice them apart once the batch is on the device"
+    fix = LISTED if fact.at.get("listed") else PACK
     yield finding("many-small-tensors", "warning", text, [fact, batch], fix, cost=saved(low))
 
 

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding, saved
+from dataloader_expert.conclusions import Finding, Severity, finding, saved
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
+from dataloader_expert.probes.health.cache_thrash import THRASH
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
+from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
@@ -71,32 +74,63 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
-        spots = [spot for spot in facts.value(HOTSPOTS, []) if spot["stage"] == "read" or reader_of(spot) is not None]
-        spot = max(spots, key=lambda s: s["share"], default=None)
-        fix = None if spot is None else reader_of(spot)
-        places, share = ((), None) if spot is None else ([_place(spot)], (1 - 1 / ratio) * min(1.0, spot["inclusive"]))
-        yield finding("read-amplification", "warning", text, fact, fix or READ_LESS, places, cost=share)
+        read = next(iter(facts.value(READERS, [])), None)
+        fix, places, share = READ_LESS, [], None
+        if read is not None:  # no more is saved than reading takes
+            share = (1 - 1 / ratio) * min(1.0, sum(one["share"] for one in facts.value(READERS)))
+            fix, places = FIXES.get(read["library"], READ_LESS), read["places"]
+        little = share is not None and share < LEAST_SHARE
+        yield finding(
+            "read-amplification",
+            "info" if little else "warning",
+            text,
+            fact,
+            fix,
+            places,
+            cost=None if little else share,
+        )
 
 
+LEAST_SHARE = 0.1
+"""The least share of a sample's time that reading less would save if it is a warning."""
 READ_LESS = (
     "read once what is the same for every sample, such as an index or a vocabulary, and of the rest only what is used (the rows at their "
     "offsets, columns, smaller row groups or chunks), or store samples at the size in which they are used"
 )
-READERS = {
-    "/numpy/lib/": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
-    "/soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
-    "/h5py/": "write chunks of the shape in which samples are read, or read neighbouring samples together",
-    "/pyarrow/": "read only the columns that are used, write smaller row groups, and shuffle by row group to use all that was read",
-    "/PIL/": "store the images at the size in which they are used",
-    "/pandas/io/": "read the table once, and keep it; or store the rows of a sample together",
+FIXES = {
+    "npy": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
+    "npz": "write the arrays of the .npz, whose members are read whole, as .npy files: numpy.load(path, mmap_mode='r') reads the rows of a "
+    "sample alone; or read all samples of a file one after another",
+    "table": "parse the text once and store it in a binary format, such as numpy.save",
+    "soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
+    "wave": "read only the part that is used: setpos() and readframes(), or store clips of the length in which they are used",
+    "h5py": "write chunks of the shape in which samples are read, or read neighbouring samples together",
+    "zarr": "write chunks of the shape in which samples are read, or read neighbouring samples together",
+    "pyarrow": "read only the columns that are used, write smaller row groups, and shuffle by row group to use all that was read",
+    "image": "store the images at the size in which they are used",
+    "pandas": "read the table once, and keep it; or store the rows of a sample together",
+    "torch": "open the file once with torch.load(path, mmap=True), or store the rows of a sample in a file of their own",
+    "archive": "store the members uncompressed, and read of each only what is used; or unpack the archive once",
 }
-"""What to do instead, by a part of the path of the library that reads."""
+"""What to do instead, by the library that reads."""
 
 
-def reader_of(spot: dict[str, Any]) -> str | None:
-    """What to do instead of what the library of a hotspot does; None of others."""
-    path = str(spot["file"]).replace("\\", "/")
-    return next((fix for part, fix in READERS.items() if part in path), None)
+def thrashing(facts: Facts) -> Iterator[Finding]:
+    """A cache of the user's that evicts what is asked for again."""
+    fact = facts.find(THRASH)
+    if fact is None:
+        return
+    v = fact.value
+    text = f"`{escaped(v['function'])}`, cached with maxsize={v['maxsize']}, misses {v['misses']:,} of {v['calls']:,} calls in the order of the "
+    text += f"loader, although it was asked for {v['must']:,} different values: it evicts what is asked for again"
+    saves = v["seconds"] / max(1e-9, v["seconds_with_room"])
+    if saves > 1.1:
+        text += f"; with room for all these, {v['samples']:,} samples take {v['seconds_with_room']:.2f} instead of {v['seconds']:.2f} s"
+    fix = "raise maxsize to what the samples in reach of each other need, if each worker has the memory; or let a sampler draw samples that "
+    fix += "share a value one after another"
+    places = [v["place"]] if v["place"] is not None else []
+    severity: Severity = "warning" if saves > 1.1 else "info"
+    yield finding("avoidable-work", severity, text, fact, fix, places, cost=saved(max(1.0, saves)))
 
 
 def first_batch(facts: Facts) -> Iterator[Finding]:
@@ -159,4 +193,4 @@ def one_by_one(facts: Facts) -> Iterator[Finding]:
         yield finding("batched-fetch-unused", "info", text, fact, fix, cost=saved(low))
 
 
-RULES: tuple[Rule, ...] = (inflating, listing, amplification, first_batch, warm, slow, one_by_one)
+RULES: tuple[Rule, ...] = (inflating, listing, amplification, thrashing, first_batch, warm, slow, one_by_one)

@@ -11,12 +11,18 @@ from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.clocks import helping
 from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.system.outside import MACHINE
 
+QUEUED_MS = 0.1
+"""The milliseconds from which waiting for a core is told."""
+FOREIGN = 0.5
+"""How many times as long as they compute samples wait for a core beyond what their own processes explain, if the machine is busy."""
 LOCKED_LEAST = 0.2
 """The least share of a sample's time that waiting for locks is reported from."""
 COPIES = 2.0
@@ -45,6 +51,29 @@ def _blocked(facts: Facts) -> tuple[float, float]:
     """A sample's CPU time in the thread that loads, and that thread's blocked time, in milliseconds."""
     stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
     return sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
+
+
+def waiting_for_others(facts: Facts) -> float:
+    """How many times as long as they compute samples wait for a core, beyond what this loader's own processes can be the cause of: of n
+    threads that all want one of c cores each waits (n - c) / c times as long as it runs."""
+    machine, current = facts.find(MACHINE), facts.find(CURRENT)
+    fetched = [f.value for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
+    cpu, queue = sum(v["cpu_ms"] for v in fetched), sum(v.get("queue_ms", 0.0) for v in fetched)
+    if machine is None or current is None or not cpu or queue < QUEUED_MS:
+        return 0.0
+    sent = facts.find(STAGE, stage="worker_transfer")
+    sending = 0.0 if sent is None else min(1.0, sent.value["cpu_ms"] / cpu)  # of each worker's second thread
+    cpus, own = float(machine.value["cpus"]), 1 + current.value["num_workers"] * (1 + sending)
+    return float(queue / cpu - max(0.0, (own - cpus) / cpus))
+
+
+def waits_on_stores(facts: Facts) -> bool:
+    """Whether most of the blocked time is that of reading, of a lock, or of code that is known to be nothing else: what computes is
+    blocked by the machine."""
+    cpu, waits = _blocked(facts)
+    of_stores = [f.value["wait_ms"] for f in facts.all(STAGE) if f.at["stage"] in ("read", "unattributed")]
+    locked = facts.value(LOCKED, {"share": 0.0})["share"] * (cpu + waits)
+    return bool(sum(of_stores) + locked >= 0.5 * waits > 0)
 
 
 def waits_for_threads(facts: Facts) -> bool:
@@ -80,6 +109,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
         return
     if (locked := facts.find(LOCKED)) is not None and locked.value["share"] >= LOCKED_LEAST:
         return  # more workers wait for the same lock
+    if any(work["kind"] == "retries" for work in facts.value(AVOIDABLE, [])):
+        return  # more workers hide what fails
     for fact in facts.all(STAGE):
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
@@ -97,13 +128,15 @@ def copying_ms(facts: Facts) -> float:
 
 def collating(facts: Facts) -> Iterator[Finding]:
     """B52: collate takes a quarter of a sample's CPU time, and torch's own longer than any that copies the same bytes."""
-    collate = facts.find(STAGE, stage="collate")
+    collate, current = facts.find(STAGE, stage="collate"), settings(facts)[0]
     spent, lasts = (sum(f.value[of] for f in taken(facts)) for of in ("cpu_ms", "ms"))
     if collate is None or collate.value["cpu_ms"] <= max(0.05, 0.25 * spent, 0.1 * lasts):
         return
     default = facts.value(COLLATE, {"name": ""})["name"] in ("default", "default_collate")
     if default and collate.value["cpu_ms"] <= COPIES * copying_ms(facts):
         return
+    if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
+        return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
     fix = "stack arrays in one call, and do the work of each sample once, before training; workers collate as well, so more of them help"
     if default:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.stages import cpu_and_waits
+from dataloader_expert.advice.stages import FOREIGN, QUEUED_MS, cpu_and_waits, waiting_for_others, waits_on_stores
 from dataloader_expert.advice.transport import beginning
 from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
@@ -30,8 +30,8 @@ LEAST_PERIODS = 10
 CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
 """Shares of a container's limit: page cache is reported if it grew by the first and now holds the second."""
 HELD_LEAST = 1 << 20
-QUEUED, QUEUED_MS = 0.3, 0.1
-"""The share of a sample's time, and the milliseconds, from which waiting for a core is reported."""
+QUEUED = 0.3
+"""The share of a sample's time from which waiting for a core is reported."""
 TRANSPORT = 3
 """CPU time of transferring a batch from a worker, as a multiple of the main process's part."""
 
@@ -118,28 +118,35 @@ def _as_fast(rates: dict[int, float], many: int) -> int:
 
 
 def busy(facts: Facts) -> Iterator[Finding]:
-    """Samples wait for a core although there are fewer workers than cores: other processes run."""
+    """Samples wait for a core longer than this loader's own processes explain: others run."""
     machine, current = facts.find(MACHINE), facts.find(CURRENT)
-    if machine is None or current is None or current.value["num_workers"] + 1 > machine.value["cpus"]:
-        return  # the main process needs one as well
+    if machine is None or current is None:
+        return
     pulses = facts.find(PULSES)
     if (pulses is not None and many_threads(pulses.value)) or facts.value(THROTTLED, 0.0) > 0:
         return
     fetched = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
     queue, whole = sum(f.value["queue_ms"] for f in fetched), sum(f.value["ms"] for f in fetched)
-    if whole > 0 and queue >= QUEUED * whole and queue >= QUEUED_MS:
+    few = current.value["num_workers"] + 1 <= machine.value["cpus"]  # the main process needs one as well
+    if few and whole > 0 and queue >= QUEUED * whole and queue >= QUEUED_MS:
         text = f"samples wait {queue / whole:.0%} of their time for a core, although there are fewer workers than cores: other"
-        text += " processes are running, and every rate here is lower than on an idle machine"
-        yield finding(
-            "machine-busy", "info", text, fetched, "stop the other processes and repeat, before you rely on these rates"
-        )
+    elif not few and waiting_for_others(facts) >= FOREIGN:
+        cpu = sum(f.value["cpu_ms"] for f in fetched)
+        text = f"samples wait {queue / cpu:.1f} times as long for a core as they compute, of which the loader's own {current.value['num_workers'] + 1}"
+        text += f" processes explain {queue / cpu - waiting_for_others(facts):.1f}: other"
+    else:
+        return
+    text += " processes are running, and every rate here is lower than on an idle machine"
+    yield finding(
+        "machine-busy", "info", text, fetched, "stop the other processes and repeat, before you rely on these rates"
+    )
 
 
 def bandwidth(facts: Facts) -> Iterator[Finding]:
     """B36: samples wait, and several workers get far less than they would if their waits overlapped."""
     machine, tried = facts.find(MACHINE), facts.find(TRIALS)
     cpu, waits = cpu_and_waits(facts)
-    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
+    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2 or not waits_on_stores(facts):
         return
     current, best = settings(facts)
     if current is not None and best is not None and best["workers"] > max(1, current["num_workers"]):

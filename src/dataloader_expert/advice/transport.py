@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -12,6 +13,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
+from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
@@ -24,11 +26,15 @@ FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+MOVING = ("worker_transfer", "pin", "to_device")
+"""Stages of a batch that is made."""
 SLOW_START_S = 2.0
 LEAST_GAIN = 1.1
 """The least gain of out-of-order delivery that is told."""
 PAUSE_SHARE, PAUSE_S = 0.05, 0.1
 """The share of an epoch that its beginning may take, and the shortest that is told."""
+SPARSE = 0.05
+"""Below this share of values that are not 0 a tensor takes less as indices and values, at 16 bytes for an entry of a matrix."""
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -63,28 +69,42 @@ def cheap(facts: Facts) -> Iterator[Finding]:
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
+def batch_ms(facts: Facts) -> float:
+    """Milliseconds that the samples of a batch take before it is sent."""
+    costs = {str(f.at["stage"]): f.value for f in facts.all(STAGE)}
+    own = sum(v["cpu_ms"] + v["wait_ms"] for name, v in costs.items() if name not in MOVING)
+    return float(own * facts.value(RECEIVING, {"samples": 0})["samples"])
+
+
 def transport(facts: Facts) -> Iterator[Finding]:
     """B17, B18: what transferring batches from workers costs, by number of tensors and by bytes."""
     fact = facts.find(RECEIVING)
     batch = facts.find(BATCH)
-    costs = {f.at["stage"]: f.value for f in facts.all(STAGE)}
     if fact is None or batch is None or not fact.value["samples"]:
         return
-    own = sum(
-        v["cpu_ms"] + v["wait_ms"] for name, v in costs.items() if name not in ("worker_transfer", "pin", "to_device")
-    )
-    batch_ms = own * fact.value["samples"]
+    carried = facts.value(CARRIED, {"unused": 0})
+    if carried["unused"] >= LEAST_UNUSED:
+        return  # what is sent is the storages behind the tensors
+    each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
+    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors):
         text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
-        text += f" top of {batch_ms:.1f} ms for the samples (estimated: packed batches were not run)"
+        text += f" top of {each:.1f} ms for the samples (estimated: packed batches were not run)"
         yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
     copied = 1e3 * bytes_ / FRESH_BYTES_S
-    if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
+    if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(each, copied):
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
-        text += f" loading its samples {batch_ms:.0f} ms"
+        text += f" loading its samples {each:.0f} ms"
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix)
+        most, where = carried.get("largest"), []
+        if most is not None:
+            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {most['bytes'] / max(1, bytes_):.0%} of its bytes"
+            where = [place for place in (most["collate"],) if place is not None]
+            where = [{**place, "field": most["path"]} for place in where] or [{"field": most["path"]}]
+            if most["nonzero"] < SPARSE:
+                text += f", {most['nonzero']:.1%} of its values are not 0"
+                fix = f"send what is not 0 of `{escaped(most['path'] or 'it')}` (indices and values), and make the whole on the device if it is needed"
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where)
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
@@ -154,7 +174,17 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         else:
             text += "the sampler draws its order, or the stream opens its source"
             fix += ", or keep the connection or file open between epochs"
-        yield finding("slow-epoch-start", "warning", text, [fact, through], fix, cost=min(1.0, fact.value / seconds))
+        pace = facts.find(ORDER_PACE)
+        place = None if pace is None else pace.at.get("place")
+        if drawn >= 0.5 * fact.value and place is not None and pace is not None:
+            text += (
+                f": `{escaped(str(pace.at['sampler']))}.__iter__`, {posixpath.basename(place['file'])}:{place['line']}"
+            )
+            fix = "keep what it reads of the samples, such as their lengths, from one epoch to the next (in __init__), and draw from that"
+        where = [place] if place is not None else []
+        yield finding(
+            "slow-epoch-start", "warning", text, [fact, through], fix, where, cost=min(1.0, fact.value / seconds)
+        )
 
 
 def startup(facts: Facts) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -31,9 +32,12 @@ def twins(facts: Facts) -> Iterator[Finding]:
     elif v["same_in_both"] or v["same_next_epoch"]:
         which = "every worker" if v["same_in_both"] else "a worker"
         text = f"{which} draws the same random numbers in each epoch: its seed does not depend on torch.initial_seed()"
-        yield finding(
-            "rng-constant-seed", "error", text, fact, "seed with torch.initial_seed() % 2**32 in worker_init_fn"
-        )
+        init = v.get("init")
+        where = [init] if init is not None else []
+        if init is not None:
+            text += f", as worker_init_fn `{escaped(init['function'])}` ({posixpath.basename(init['file'])}:{init['line']}) may set it"
+        fix = "seed with torch.initial_seed() % 2**32 in worker_init_fn"
+        yield finding("rng-constant-seed", "error", text, fact, fix, where)
     if not v["same_again"] and not v["same_in_both"]:
         text = "the same seeds gave different samples: something draws from an unseeded source"
         fix = "draw from torch, numpy or random, which are seeded in each worker"

@@ -10,6 +10,7 @@ from dataloader_expert.facts import Fact, Facts, in_bytes
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.host_memory import HOST_GROWTH
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 
@@ -95,6 +96,8 @@ def worker_advice(facts: Facts) -> list[Advice]:
         cost += f"; {start:.2f} s until the first batch of {'the first' if kept else 'each'} epoch"
     if not chosen.get("in_order", True):
         cost += "; the order of batches differs between runs"
+    if any(work["kind"] == "retries" for work in facts.value(AVOIDABLE, [])):
+        cost += "; part of what overlaps is time.sleep() after errors: mend these first"
     gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
     other = changed(current.value, chosen)
     words = as_keywords(other)

@@ -132,6 +132,7 @@ class Serving:
             if n < 1:
                 break
             warm = True
+        bench.sampled_s = each
         if warm:
             bench.fitted_s, bench.fitted_to_the_end = each, not enough
         return each

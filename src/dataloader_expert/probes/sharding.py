@@ -42,14 +42,20 @@ def copied(bench: Bench) -> bool:
 
 
 def in_workers(
-    served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False, workers: int = WORKERS
+    served: Serving,
+    batches: list[list[int]] | None,
+    collate: Any,
+    persistent: bool = False,
+    workers: int = WORKERS,
+    patience_s: float = PATIENCE_S,
 ) -> Any:
-    """A loader of a few workers over the user's dataset, with their worker initialiser and generator."""
+    """A loader of a few workers over the user's dataset, with their worker initialiser and generator; ``patience_s``: seconds after
+    which a batch that has not come counts as hung."""
     from dataloader_expert.loaders.building import plain
 
     served.before_workers(workers)
     order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
-    settings = {"num_workers": workers, "persistent_workers": persistent, "timeout": PATIENCE_S}
+    settings = {"num_workers": workers, "persistent_workers": persistent, "timeout": patience_s}
     return plain(served.dataset, collate, served.user_loader, **order, **settings)
 
 

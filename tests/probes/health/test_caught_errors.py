@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 import pytest
 from torch.utils.data import Dataset
 
 from dataloader_expert.advice.base import findings_of
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.caught_errors import LOOKED_FOR, CaughtErrors
 from dataloader_expert.sources.reference import Reference
 
 N = 200
@@ -85,3 +87,30 @@ def test_errors_that_are_hidden_are_told(dataset: Any, samples: set[int] | None)
         [("errors-hidden", samples)] if samples else []
     )
     assert all("test_caught_errors.py:" in f.message and "in `load`: truncated" in f.message for f in found)
+
+
+class Ending(Plain):
+    def __getitem__(self, index: int) -> Any:
+        if index == 77:
+            os._exit(1)
+        return index
+
+
+class Blocking(Plain):
+    def __getitem__(self, index: int) -> Any:
+        if index == 77:
+            time.sleep(60)
+        return index
+
+
+@pytest.mark.parametrize("dataset", [Ending(), Blocking()], ids=["it ends", "it blocks"])
+def test_a_sample_that_ends_or_blocks_its_process_ends_this_check_alone(dataset: Any) -> None:
+    """Our promise: what comes first must not cost what comes later; that nothing was looked at is said."""
+    source = Reference()
+    source.dataset, source.iterable = dataset, False
+    bench = Bench(source, SourceRef("x.py:make", ("/",)), 0, None, lambda at: None, lambda text, share: None)
+    [said] = CaughtErrors(most_s=0.2).measure(bench)
+    assert isinstance(said, Unknown) and said.why.endswith("raise budget_s")
+    source.dataset = Plain()
+    [said] = CaughtErrors(most_s=20).measure(bench)
+    assert isinstance(said, Fact) and said.quantity == LOOKED_FOR and said.value == N

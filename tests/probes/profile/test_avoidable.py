@@ -268,3 +268,114 @@ def test_lines_are_counted_in_streams_and_in_the_collate_function(users: ModuleT
 def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
     """Our promise: a loop over arrays is no loop over single values, and what takes microseconds is not worth a word."""
     assert told(users.Sized(getattr(users, work))) == []
+
+
+LINE = """
+import contextlib, re, zlib, hashlib, time
+from time import sleep
+import numpy as np
+import torch
+
+def of_a_list(xs):
+    return torch.tensor([hash(x) % 7 for x in xs])
+
+def of_a_name(xs):
+    return torch.tensor(xs)
+
+def of_a_call(xs):
+    return torch.tensor(np.sort(xs).tolist())
+
+def of_tokens(xs):
+    return [zlib.crc32(x.encode()) % 7 for x in xs]
+
+def of_a_file(raw):
+    return zlib.crc32(raw)
+
+RULES = [(re.compile(f"a{k}"), "b") for k in range(12)]
+FEW = RULES[:2]
+
+def all_rules(x):
+    for pattern, by in RULES: x = pattern.sub(by, x)
+    return x
+
+def few_rules(x):
+    return [pattern.search(x) for pattern, by in FEW]
+
+def in_except(x):
+    try:
+        return load(x)
+    except OSError:
+        print(x); time.sleep(0.1)
+
+def in_retry(x):
+    for k in range(3):
+        with contextlib.suppress(OSError):
+            pass
+        try:
+            return load(x)
+        except OSError:
+            pass
+        time.sleep(2 ** k)
+
+def in_wait(x):
+    while not ready(x):
+        sleep(0.5)
+
+def of_lines(xs):
+    for x in xs:
+        y = hashlib.md5(x).hexdigest()
+    return y
+"""
+
+
+@pytest.fixture(scope="module")
+def lined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    file = tmp_path_factory.mktemp("lined") / "lined_users.py"
+    file.write_text(LINE)
+    spec = importlib.util.spec_from_file_location("lined_users", file)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["lined_users"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["lined_users"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "frame", "kind"),
+    [
+        ("torch.tensor([hash", "torch.tensor([hash(x) % 7 for x in xs])", "of_a_list", "converts"),
+        ("torch.tensor([hash", "hash(x)", "<listcomp>", None),
+        ("torch.tensor([hash", "hash(x) % 7", "of_a_list", None),  # as it is inlined
+        ("torch.tensor([hash", None, "<listcomp>", None),
+        ("torch.tensor([hash", None, "of_a_list", "converts"),
+        ("torch.tensor(xs)", None, "of_a_name", "converts"),
+        ("torch.tensor(np", "torch.tensor(np.sort(xs).tolist())", "of_a_call", "converts"),
+        ("torch.tensor(np", "np.sort(xs).tolist()", "of_a_call", None),
+        ("torch.tensor(np", None, "of_a_call", None),  # which of them is not known
+        ("for x in xs]", "zlib.crc32(x.encode())", "<listcomp>", None),
+        ("zlib.crc32(raw)", "zlib.crc32(raw)", "of_a_file", "hashes"),
+        ("pattern.sub(by, x)", "pattern.sub(by, x)", "all_rules", "patterns"),
+        ("pattern.sub(by, x)", None, "all_rules", "patterns"),
+        ("pattern.search(x)", "pattern.search(x)", "<listcomp>", None),
+        ("time.sleep(0.1)", "time.sleep(0.1)", "in_except", "retries"),
+        ("time.sleep(0.1)", None, "in_except", "retries"),
+        ("time.sleep(0.1)", "print(x)", "in_except", None),
+        ("time.sleep(2 ** k)", None, "in_retry", "retries"),
+        ("sleep(0.5)", None, "in_wait", None),  # no error led to it
+        ("hashlib.md5(x)", "hashlib.md5(x)", "of_lines", None),
+    ],
+)
+def test_a_line_counts_for_the_call_that_it_is_in(
+    lined: ModuleType, text: str, part: str | None, frame: str, kind: str | None
+) -> None:
+    """Our promise: what is computed for a call is none of its time, and hashed tokens are no checksum of a file."""
+    lines = LINE.splitlines()
+    text = "zlib.crc32(x.encode()) % 7 for x in xs]" if text == "for x in xs]" else text
+    n = next(i for i, line in enumerate(lines) if text in line) + 1
+    columns = None
+    if part is not None:
+        begin = lines[n - 1].index(part)
+        columns = (n, n, begin, begin + len(part))
+    stack: Stack = ((lined.__file__ or "", n, frame), ("/lib/torch/utils/data/_utils/fetch.py", 54, "fetch"))
+    found = looked.work_of(stack, columns)
+    assert (found[0] if found and found[0] != "loops" else None) == kind

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
-from dataloader_expert.probes.profile.hotspots import weighed
+from dataloader_expert.probes.profile.hotspots import Weighed, asleep, weighed
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stage_classifier import Namer
 
@@ -25,3 +30,18 @@ def test_shares_cover_what_was_spent_in_fetching(ticks: list[Tick], shares: list
     seconds = {(False, True): 0.75, (False, False): 0.25, (True, True): 0.0, (True, False): 0.0}
     found = weighed(Namer(), ticks, seconds, 1.0)
     assert [share for _, share in found] == pytest.approx(shares)
+
+
+def test_pauses_are_told_from_what_a_store_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: time in time.sleep is known as such, with its line; what an error led to is told apart."""
+    file = tmp_path / "pausing.py"
+    lines = ["import time", "def paced(x):", "    time.sleep(0.1)", "def again(x):", "    try: return x[0]"]
+    file.write_text("\n".join([*lines, "    except OSError: time.sleep(0.1)", "def reads(x):", "    return x.read()"]))
+    module = ModuleType("pausing")
+    module.__file__ = str(file)
+    module.__dict__["time"] = time
+    monkeypatch.setitem(sys.modules, "pausing", module)
+    stacks: Weighed = [
+        (((str(file), n, name),), share) for n, name, share in ((3, "paced", 0.4), (6, "again", 0.3), (8, "reads", 0.3))
+    ]
+    assert asleep(stacks, ()) == {"share": 0.4, "at": {"file": str(file), "line": 3}}

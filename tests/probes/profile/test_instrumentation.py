@@ -210,3 +210,24 @@ def test_descriptors_of_batches_on_their_way_are_no_growth() -> None:
     for on_way, codes in ((4, set()), (2, {"file-descriptors-grow"})):
         facts = Facts(tuple(said for said in health(Seen(lines), on_way) if isinstance(said, Fact)))
         assert {said.code for said in findings_of(facts)} == codes
+
+
+class Listed(Dataset[Any]):
+    def __len__(self) -> int:
+        return 320
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.full((8,), index)
+
+
+def test_what_sending_a_batch_writes_is_no_doing_of_the_users_code() -> None:
+    """Our promise: each tensor in shared memory is handed over by a thread of torch's, whose writing and computing is transport."""
+    watch = Watch("transform", lambda index: None)
+    with watching(watch):
+        for _ in DataLoader(Listed(), 16, num_workers=1, collate_fn=list):
+            pass
+    [(first, last, samples)] = spans(list(watch.lines()))
+    watch.close()
+    assert last["threads"] == 3
+    assert last["io"]["syscw"] - first["io"]["syscw"] < 0.5 * samples
+    assert last["feeder"] > first["feeder"]

@@ -3,17 +3,20 @@ not.
 
 What an allocator returns depends on what was freed before, and scanning frees much. So a process is forked before
 anything is read, and forks those that are timed: each is in the state of a script that has just created this dataset.
+It depends as well on what is still held: below the samples of an unfinished batch nothing is returned. So samples are read
+as a loader reads them, and freed a batch at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -34,6 +37,8 @@ FREED = Quantity(
 MANY = 128
 """The fewest pages per sample for the experiment: half a megabyte, which costs a tenth of a millisecond."""
 PAIRS = 6
+BATCH = 32
+"""The samples of a batch where no loader says."""
 WARM, LEAST = 4, 4
 """Warm-up samples, and the fewest samples that are counted."""
 
@@ -48,7 +53,7 @@ class MallocRetention(Probe):
     def ready(self, bench: Bench) -> None:
         source = bench.source
         if isinstance(source, Reference) and not source.iterable and source.samples >= LEAST:
-            bench.untouched[self.name] = Untouched(partial(_experiment, source.dataset))
+            bench.untouched[self.name] = Untouched(partial(_experiment, source.dataset, *batching(source)))
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         process = bench.untouched.pop(self.name, None)
@@ -73,21 +78,34 @@ class MallocRetention(Probe):
             yield Fact(FREED, found.mean, seen, {"pays": found.shown})
 
 
-def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
+def batching(source: Reference) -> tuple[int, Any]:
+    """How many samples a loading process holds until they are collated, and what collates them."""
+    loader = source.loader
+    if loader is None:
+        return BATCH, None
+    whole = getattr(loader.batch_sampler, "batch_size", None) or BATCH
+    size = loader.batch_size or (whole if loader.batch_sampler is not None else 1)
+    return int(size), loader.collate_fn
+
+
+def _experiment(dataset: Any, size: int, collate: Any, seconds: float) -> dict[str, Any]:
     until, each = time.monotonic() + seconds, seconds / (2 * PAIRS + 1)
-    _, pages, samples = _apart(dataset, False, each, until)
+    read = partial(_read, dataset, size, collate)
+    _, pages, samples = _apart(read, False, each, until)
     found = Paired()
     if pages >= MANY:
         keeping, plain = (
-            (lambda: _apart(dataset, True, each, until)[0]),
-            (lambda: _apart(dataset, False, each, until)[0]),
+            (lambda: _apart(read, True, each, until)[0]),
+            (lambda: _apart(read, False, each, until)[0]),
         )
         found = compare(keeping, plain, PAIRS, until)
     ratios = found.ratios if len(found.ratios) >= LEAST_PAIRS else []
     return {"pages": round(pages, 1), "samples": samples, "ratios": ratios}
 
 
-def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:
+def _apart(
+    read: Callable[[float], tuple[float, float, int]], keeps: bool, seconds: float, until: float
+) -> tuple[float, float, int]:
     """Samples/s, pages per sample and samples of a forked process; TimeoutError if it has none in time."""
     from dataloader_expert.loaders.freeing import keep_freed_memory
 
@@ -97,7 +115,7 @@ def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[flo
         try:
             if keeps:
                 keep_freed_memory()
-            os.write(writing, json.dumps(_read(dataset, seconds)).encode())
+            os.write(writing, json.dumps(read(seconds)).encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -113,16 +131,29 @@ def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[flo
     return float(rate), float(pages), int(n)
 
 
-def _read(dataset: Any, seconds: float) -> tuple[float, float, int]:
+def _read(dataset: Any, size: int, collate: Any, seconds: float) -> tuple[float, float, int]:
     end = time.perf_counter() + seconds
+    held: list[Any] = []
+    batch: Any = None
+
+    def take(index: int) -> None:
+        nonlocal batch
+        held.append(dataset[index])
+        if len(held) >= size:
+            if collate is not None:
+                with contextlib.suppress(Exception):  # the search tells what the user's collate function raises
+                    batch = collate(held if size > 1 else held[0])
+            held.clear()
+
     for i in range(WARM):
-        dataset[i]
+        take(i)
     queue, n = QueueClock(), 0
     pages, waited, begun = _pages(), queue.read(), time.perf_counter()
     while n < LEAST or time.perf_counter() < end:
-        dataset[(WARM + n * 7919) % len(dataset)]
+        take((WARM + n * 7919) % len(dataset))
         n += 1
     took = time.perf_counter() - begun - (queue.read() - waited)  # waiting for a core does not count
+    del batch
     return n / took, (_pages() - pages) / n, n
 
 

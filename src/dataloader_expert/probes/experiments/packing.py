@@ -16,7 +16,9 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.carried import mapped, tensors_in
 from dataloader_expert.probes.experiments.sample_cache import chosen
+from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.search.living import TooSlow
 from dataloader_expert.probes.search.pairing import Paired, compare
@@ -35,6 +37,7 @@ PACKED = Quantity(
 FIELDS = 8
 """The fewest tensors of one dtype in a batch for which packing is tried."""
 PAIRS, MOST_PAIRS = 4, 8
+NOTHING = {"tensors": 0, "unused": 0}
 TENSOR_S, LEAST_SHARE = 1e-3, 0.05
 """The most that one more tensor may cost; if all together take less than this share of a batch's time, packing is not
 tried."""
@@ -50,9 +53,14 @@ class Packing(Probe):
     block_s: float = 0.06
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
-        counts = tensors_by_dtype(bench.facts.value(BATCH))
+        counts, carried = tensors_by_dtype(bench.facts.value(BATCH)), bench.facts.value(CARRIED, NOTHING)
+        listed = max(counts.values(), default=0) < FIELDS <= carried["tensors"]
+        if listed:
+            counts = Counter(carried["dtypes"])
         if max(counts.values(), default=0) < FIELDS or bench.facts.find(LOADER_FAILED) is not None:
             return
+        if carried["unused"] >= LEAST_UNUSED:
+            return  # what these tensors cost is the storages behind them, which packing would leave out as well
         served = serving(bench, self.batch_size, None)
         plan = chosen(bench, served.current)
         workers = plan.workers or served.current.workers or WORKERS
@@ -61,11 +69,12 @@ class Packing(Probe):
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         plan = plan.but(workers=workers, persistent=True, timeout=PATIENCE_S)
-        found = gains(plan, served, packed_by(served), until, self.block_s)
+        found = gains(plan, served, packed_by(served, listed), until, self.block_s)
         if len(found.ratios) < LEAST_PAIRS:
             return
         seen = evidence("timed", "packing", seen=len(found.ratios), interval=found.bounds, spread=found.spread)
         at = {"tensors": counts.total(), "dtypes": len(counts), "workers": workers, "pays": found.shown}
+        at |= {"listed": True} if listed else {}
         yield Fact(PACKED, found.mean, seen, at)
 
 
@@ -77,15 +86,15 @@ def tensors_by_dtype(batch: Any) -> Counter[str]:
     return Counter(f["dtype"] for f in fields if f["shape"][:1] == ["B"] and hasattr(torch, f["dtype"]))
 
 
-def packed_by(served: Serving) -> Serving:
-    """The same loader with packed batches."""
+def packed_by(served: Serving, listed: bool = False) -> Serving:
+    """The same loader with packed batches; ``listed``: these are lists of tensors."""
     from torch.utils.data import default_collate
 
     from dataloader_expert.loaders.building import with_collate
 
     loader = served.user_loader
     inner = served.collate if loader is None else loader.collate_fn
-    pack = Pack(inner, first=inner is default_collate)
+    pack: Any = Bundle(inner) if listed else Pack(inner, first=inner is default_collate)
     return replace(served, collate=pack, user_loader=None if loader is None else with_collate(loader, pack))
 
 
@@ -115,6 +124,23 @@ class Pack:
             return self.inner([row_of(sample) for sample in samples])
         batch = self.inner(samples)
         return table_of(batch, samples_in(batch))
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A collate function whose batch has the values of all its tensors one after another, in one tensor per dtype."""
+
+    inner: Any
+
+    def __call__(self, samples: Any) -> Any:
+        import torch
+
+        batch = self.inner(samples)
+        rows: dict[str, list[Any]] = {}
+        for _, tensor in tensors_in(batch):
+            rows.setdefault(str(tensor.dtype), []).append(tensor.reshape(-1))
+        lengths = torch.tensor([len(row) for found in rows.values() for row in found])
+        return mapped(batch, lambda tensor: None), lengths, {dtype: torch.cat(found) for dtype, found in rows.items()}
 
 
 def row_of(sample: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Errors that a dataset's own code raises and catches while it reads a sample, such as a damaged file replaced by its neighbour.
 
-Seen by a trace function (``sys.settrace``) that notes the exceptions of the user's frames; a sample that is delivered all the
+Samples are read in a process of their own, as one that was not read before may end it. Seen by a trace function (``sys.settrace``) that notes the exceptions of the user's frames; a sample that is delivered all the
 same has hidden them.
 """
 
@@ -12,18 +12,22 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.system.pristine_process import apart
 from dataloader_expert.sources.reference import is_users
 
 CAUGHT = Quantity(
     "caught_errors", "samples", "samples whose reading raised an error that the dataset's own code caught"
 )
+LOOKED_FOR = Quantity("errors_looked_for", "samples", "samples read to find errors that the dataset's own code catches")
+NAME = "health: errors that the dataset hides"
 MOST = 512
 ORDINARY = (LookupError, AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
 """How Python code asks whether something is there, not how it fails."""
@@ -47,33 +51,43 @@ class CaughtErrors(Probe):
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         size = len(dataset)
-        read = 0
-        found: dict[int, tuple[str, str]] = {}
-        for index in np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist():
-            if time.monotonic() > until:
-                break
-            bench.at(index)
-            try:
-                raised = errors_within(dataset, index)
-            except Exception:  # the scan says which samples raise
-                continue
-            read += 1
-            if raised:
-                found[index] = raised[0]
-        bench.at(-1)
-        places = Counter(place for place, _ in found.values())
-        rare = {index: said for index, said in found.items() if places[said[0]] <= USUAL_SHARE * read}
+        order = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
+        told = apart(partial(looked, dataset, order), max(0.0, until - time.monotonic()))
+        if told is None or not told["read"]:
+            yield Unknown(NAME, "no sample could be read again in time: raise budget_s")
+            return
+        read, places = told["read"], Counter([place for _, place in told["found"]])
+        yield Fact(LOOKED_FOR, read, evidence("counted", self.name, seen=read, population=size))
+        rare = {index: place for index, place in told["found"] if places[place] <= USUAL_SHARE * read}
         if rare:
-            [(place, _)] = Counter(place for place, _ in rare.values()).most_common(1)
-            first = next(message for where, message in rare.values() if where == place)
+            [(place, _)] = Counter(rare.values()).most_common(1)
             value = {
                 "read": read,
                 "samples": sorted(rare)[:MAX_PLACES],
                 "count": len(rare),
-                "place": place,
-                "message": first,
+                "place": told["places"][place],
+                "message": told["messages"][place],
             }
             yield Fact(CAUGHT, value, evidence("counted", self.name, seen=read, population=size))
+
+
+def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
+    """How many of these samples were read in time, and which of them raised errors within, each with the number of the place."""
+    until, read = time.monotonic() + seconds, 0
+    found: list[tuple[int, int]] = []
+    places: dict[str, tuple[int, str]] = {}
+    for index in order:
+        if time.monotonic() > until:
+            break
+        try:
+            raised = errors_within(dataset, index)
+        except Exception:  # the scan says which samples raise
+            continue
+        read += 1
+        if raised:
+            place, message = raised[0]
+            found.append((index, places.setdefault(place, (len(places), message))[0]))
+    return {"read": read, "found": found, "places": [*places], "messages": [text for _, text in places.values()]}
 
 
 def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:

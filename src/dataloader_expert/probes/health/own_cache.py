@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
+from dataloader_expert.probes.carried import behind
 from dataloader_expert.probes.health.generators import RESEEDED, draws, global_states, moved_on, reseeded
 from dataloader_expert.probes.health.object_census import containers, entries, newest
 from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN, rewritten
@@ -113,10 +114,12 @@ class OwnCache(Probe):
         finally:
             bench.at(-1)
         caches: Counter[str] = Counter()
+        kept: dict[str, tuple[int, int]] = {}
         size = statistics.fmean(sizes)
         for key, count in grown.items():
             new = count - before.get(key, 0)
             if new > 0 and key in after and entries(after[key]) == count and _holds_samples(after[key], new, size):
+                kept[key[1]] = behind(newest(after[key], new) or ())
                 caches[key[1]] += new  # what grows again is a log, not a cache; the parts of a dataset have one each
         name = max(caches, key=lambda name: caches[name], default="")
         faster = statistics.median(first) >= FASTER * statistics.median(again)
@@ -124,6 +127,8 @@ class OwnCache(Probe):
             value = {
                 "attribute": name,
                 "samples": len(first),
+                "entries_bytes": kept[name][0],
+                "memory_bytes": kept[name][1],
                 "first_ms": round(1e3 * statistics.median(first), 4),
                 "again_ms": round(1e3 * statistics.median(again), 4),
             }

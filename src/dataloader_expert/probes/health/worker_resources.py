@@ -15,8 +15,9 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
 from dataloader_expert.probes.descriptors import open_now
+from dataloader_expert.probes.health.batch_storages import CARRIED
 from dataloader_expert.probes.health.object_census import OBJECTS, census
-from dataloader_expert.probes.health.shared_handles import Statements, shared, used
+from dataloader_expert.probes.health.shared_handles import DATABASES, POSITIONS, Statements, shared, used
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.stages import by_process, spans, threads_of
 from dataloader_expert.probes.search.limits import batch_bytes
@@ -31,6 +32,10 @@ COUNTS = Quantity(
     "worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples"
 )
 HELD = Quantity("descriptors_held", "", "descriptors of the main process as it receives batches")
+LATER = "raise budget_s"
+"""How the reason ends if there was too little time."""
+PATIENT_S = 2.0
+"""The fewest seconds after which workers count as hung."""
 MOST_PATHS = 100
 """The number of opened paths that are kept, those opened most often first."""
 
@@ -53,24 +58,36 @@ class WorkerResources(Probe):
     batch_size: int | None = None
     share: float = 0.5
     most_s: float = 1.6
+    first: bool = False
+    """Runs again later, with what time is left then, if it is too little now."""
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
+        if self.first:
+            if bench.timed_out:
+                return
+            yield from (said for said in self._watched(bench) if isinstance(said, Fact) or not said.why.endswith(LATER))
+        elif bench.facts.find(DATABASES) is None and bench.facts.find(POSITIONS) is None:
+            yield from self._watched(bench)
+
+    def _watched(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         if too_many(bench) <= WORKERS:
-            yield Unknown("health of workers", f"{WORKERS} workers need more memory than allowed")
+            yield Unknown("health: memory and files of workers", f"{WORKERS} workers need more memory than allowed")
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
         if most < 1:
             yield Unknown(
-                "health of workers", "batches take too long to observe two workers within the budget: raise budget_s"
+                "health: memory and files of workers",
+                "batches take too long to observe two workers within the budget: raise budget_s",
             )
             return
         if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
-        yield from objects(served.dataset, bench.seed)
+        if bench.facts.find(OBJECTS) is None:
+            yield from objects(served.dataset, bench.seed)
         yield from crowd(bench, served, until)
 
 
@@ -87,7 +104,9 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     """Runs two workers: their memory, files, threads and calls, and file positions of this process that they move."""
     from dataloader_expert.loaders.building import release
 
-    plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
+    patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic()))
+    served.patience = patience_s  # the user's loader has none of its own, perhaps
+    plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
     watch = Watch("unattributed", bench.at, maps=True, calls=True)
     before, files = used(), [open_now() or 0]
     batches = 0
@@ -120,9 +139,11 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     lines = list(watch.lines())
     watch.close()
     if failed:
-        yield Unknown("health of workers", failed)
+        yield Unknown("health: memory and files of workers", failed)
         return
-    yield from memory(lines, batch_bytes(bench, served.current.batch_size))
+    carried = bench.facts.value(CARRIED, {"nbytes": 0, "samples": 1})  # in transit are the storages behind tensors
+    whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)
+    yield from memory(lines, max(batch_bytes(bench, served.current.batch_size), whole))
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)

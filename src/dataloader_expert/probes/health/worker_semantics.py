@@ -10,10 +10,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
@@ -29,6 +31,10 @@ EPOCHS = Quantity(
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
 LEAST_READS, MOST_READS = 8, 24
 """Reads of samples in each worker, as many as time allows."""
+LATER = "raise budget_s"
+"""How the reason ends if there was too little time."""
+PATIENT_S = 2.0
+"""The fewest seconds after which workers count as hung."""
 FIRST = 512
 """Samples of each epoch whose positions are compared."""
 
@@ -40,15 +46,26 @@ class WorkerSemantics(Probe):
     batch_size: int | None = None
     share: float = 0.6
     most_s: float = 3.0
+    first: bool = False
+    """Runs again later, with what time is left then, if it is too little now."""
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
+        if self.first:
+            yield from (
+                said for said in self._compared(bench) if isinstance(said, Fact) or not said.why.endswith(LATER)
+            )
+        elif bench.facts.find(TWINS) is None and bench.facts.find(MIXING) is None:
+            yield from self._compared(bench)
+
+    def _compared(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         served = serving(bench, self.batch_size, None)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         if 40 * sample_s(bench) > deadline - time.monotonic():
             yield Unknown(
-                "health of workers", "batches take too long to observe two workers within the budget: raise budget_s"
+                "health: random numbers in workers",
+                "batches take too long to observe two workers within the budget: raise budget_s",
             )
             return
         if bench.source.iterable:
@@ -68,11 +85,11 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
     if reads < LEAST_READS:
         yield Unknown("health: random numbers in workers", "the samples that were tried take too long: raise budget_s")
         return
-    reads = min(MOST_READS, reads)
+    reads, patience_s = min(MOST_READS, reads), max(PATIENT_S, deadline - time.monotonic())
     batches = [indices * (reads // len(indices))] * WORKERS
 
     def run(seed: int | None) -> list[list[str]]:
-        loader = in_workers(served, batches, digests)
+        loader = in_workers(served, batches, digests, patience_s=patience_s)
         if seed is not None:
             _seeded(seed, loader)
         found = list(loader)
@@ -81,6 +98,7 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
     try:
         first, following, again = run(bench.seed), run(None), run(bench.seed)
     except Exception as e:  # the user's code, in workers: an outcome
+        bench.timed_out = "timed out after" in str(e)
         yield Unknown("health: random numbers in workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
         return
     if min(len(first), len(following), len(again)) < WORKERS:
@@ -92,8 +110,19 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
         "same_next_epoch": first[0] == following[0],
         "same_again": first == again,
         "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
+        "init": _defined(getattr(served.user_loader, "worker_init_fn", None)),
     }
     yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * len(batches[0])))
+
+
+def _defined(function: Any) -> dict[str, Any] | None:
+    """Where a function of the user's is defined; None of others, and of objects without code."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(function, "__code__", None)
+    if code is None or not is_users(code.co_filename):
+        return None
+    return {"file": code.co_filename, "line": code.co_firstlineno, "function": function.__name__}
 
 
 def _alike(words: list[str], samples: int) -> bool:

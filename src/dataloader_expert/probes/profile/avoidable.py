@@ -1,15 +1,18 @@
 """Work at the user's own lines that need not be done for each sample: objects copied, text parsed, processes and threads started,
 lists searched.
 
-It is told by the library function that a stack leads to from the user's innermost line, or by what that line calls if that is
-compiled code; else by the loop in Python around the line (``python_loops``).
+It is told by the library function that a stack leads to from the user's innermost line, or by the call that this line is in if
+that is of compiled code; else by the loop in Python around the line (``python_loops``). What a line computes as arguments of a
+call is none of the call's time: which part of the line is executed is known from the stack (columns), and where it is not, only
+a line with one call is told by it.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dataloader_expert.conclusions import MAX_PLACES
@@ -17,8 +20,19 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.profile.hotspots import INNER, Weighed
 from dataloader_expert.probes.profile.python_loops import lines_of, loop_of
-from dataloader_expert.probes.profile.remote_stack import Stack
-from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, calls, is_users, module_name, target_of
+from dataloader_expert.probes.profile.remote_stack import Columns, Stack
+from dataloader_expert.probes.profile.stage_classifier import (
+    FETCHING,
+    OURS,
+    after_error,
+    in_loop,
+    is_users,
+    module_name,
+    patterns_of,
+    running_calls,
+    sleeping,
+    target_of,
+)
 from dataloader_expert.probes.serving import Serving
 
 AVOIDABLE = Quantity("avoidable", "", "work that need not be done for each sample, with its share of a sample's time")
@@ -94,16 +108,21 @@ COMPILED = {
     "tokenizers.Tokenizer.from_pretrained": "loads",
     "sentencepiece.SentencePieceProcessor": "loads",
 }
+PATTERNS = 8
+"""The fewest regular expressions matched one after another that are told as that."""
 METHODS = {"index": "searches"}
 """Methods of a list by name, on a line that computes for long by itself."""
 
 
-def avoidable(served: Serving, stacks: Weighed, seen: int, sample_s: float) -> Iterator[Fact]:
-    """What takes at least a tenth of a sample's time; ``seen``: stacks; ``sample_s``: seconds of a sample without waiting for a core."""
+def avoidable(
+    served: Serving, stacks: Weighed, seen: int, sample_s: float, columns: Sequence[Columns | None] = ()
+) -> Iterator[Fact]:
+    """What takes at least a tenth of a sample's time; ``seen``: stacks; ``sample_s``: seconds of a sample without waiting for a core;
+    ``columns``: for each stack the part of its source that the innermost frame executes."""
     spent: defaultdict[str, defaultdict[Place, float]] = defaultdict(lambda: defaultdict(float))
     """Shares by kind and place."""
-    for stack, share in stacks:
-        work = work_of(stack)
+    for (stack, share), part in itertools.zip_longest(stacks, columns[: len(stacks)]):
+        work = work_of(stack, part)
         if work is not None:
             spent[work[0]][work[1:]] += share
     told: list[dict[str, Any]] = []
@@ -129,7 +148,7 @@ def _matters(share: float, sample_s: float) -> bool:
     return share >= LEAST and share * sample_s >= LEAST_S
 
 
-def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
+def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str, int] | None:
     """The kind of work that a stack does for the user's innermost line, and where that is."""
     inner = [frame for frame in stack if not frame[0].startswith(OURS)]
     at = next((k for k, frame in enumerate(inner) if is_users(frame[0])), None)
@@ -140,6 +159,9 @@ def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
     if any(f == "__len__" and is_users(of) for of, _, f in inner):
         file, line, function = next(frame for frame in inner if frame[2] == "__len__" and is_users(frame[0]))
         return "length", file, function, line
+    slept = sleeping(inner[0][0], inner[0][1], columns, inner[0][2] in INNER)
+    if slept is not None and after_error(inner[0][0], slept):
+        return "retries", file, function, line
     for name, _, f in reversed(inner[:at]):
         kind, functions = LIBRARIES.get(module_name(name).rstrip("."), ("", EVERY))
         if kind and (functions is EVERY or f in functions):
@@ -148,24 +170,25 @@ def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
             return kind, file, function, line
     if at:
         return None
-    compiled = _compiled(file, line)
+    compiled = _compiled(file, line, columns, inner[0][2] in INNER)
     if compiled is not None:
         return compiled, file, function, line
     loop = loop_of(file, line)
     return None if loop is None else (loop[0], file, function, loop[1])
 
 
-def _compiled(file: str, line: int) -> str | None:
-    for call in calls(file, line):
+def _compiled(file: str, line: int, columns: Columns | None, inner: bool) -> str | None:
+    for call in running_calls(file, line, columns, inner):
         found = COMPILED.get(target_of(file, call))
-        if (
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "choice"
-            and any(k.arg == "p" for k in call.keywords)
-        ):
+        if found == "hashes" and in_loop(file, call):
+            return None  # of many values, such as tokens: no checksum of what was read
+        if patterns_of(file, call) >= PATTERNS:
+            return "patterns"
+        method = call.func if isinstance(call.func, ast.Attribute) else None
+        if method is not None and method.attr == "choice" and any(k.arg == "p" for k in call.keywords):
             found = "draws"
-        if found is None and isinstance(call.func, ast.Attribute) and target_of(file, call) == "":
-            found = METHODS.get(call.func.attr)
+        if found is None and method is not None and target_of(file, call) == "":
+            found = METHODS.get(method.attr)
         if found is not None:
             return found
     return None

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
-from dataloader_expert.probes.profile.remote_stack import Stack
+from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 from dataloader_expert.probes.profile.sampling_profiler import Tick
-from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, Namer, is_users, place_of
+from dataloader_expert.probes.profile.stage_classifier import (
+    FETCHING,
+    OURS,
+    Namer,
+    after_error,
+    is_users,
+    place_of,
+    sleeping,
+)
 
 HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
@@ -29,6 +38,7 @@ USER_FUNCTIONS = Quantity(
 LOCKED = Quantity(
     "locked", "", "the share of a sample's time spent waiting for locks, and the user's line that takes them"
 )
+SLEEPING = Quantity("sleeping", "", "the share of a sample's time spent in time.sleep that no error led to, and where")
 MOST, LEAST_SHARE = 10, 0.01
 Function = tuple[str, str, int]
 """File, name and first line: a file may have several functions of one name."""
@@ -63,8 +73,8 @@ def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool],
     return found
 
 
-def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
-    """Both lists of functions; ``seen``: the number of stacks."""
+def hotspot_facts(namer: Namer, stacks: Weighed, seen: int, columns: Sequence[Columns | None] = ()) -> Iterator[Fact]:
+    """Both lists of functions; ``seen``: the number of stacks; ``columns``: of each the part of its source that it executes."""
     said = evidence("sampled", "stages", seen=seen)
     within = inclusive(namer, stacks)
     yield Fact(HOTSPOTS, costliest(namer, stacks, within), said)
@@ -72,6 +82,7 @@ def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
     users.sort(key=lambda f: (f["inclusive"], f["share"]), reverse=True)
     yield Fact(USER_FUNCTIONS, [f for f in users if f["inclusive"] >= LEAST_SHARE][:MOST], said)
     yield Fact(LOCKED, waiting(namer, stacks), said)
+    yield Fact(SLEEPING, asleep(stacks, columns), said)
 
 
 def waiting(namer: Namer, stacks: Weighed) -> dict[str, Any]:
@@ -87,6 +98,22 @@ def waiting(namer: Namer, stacks: Weighed) -> dict[str, Any]:
     most = max(lines, key=lambda one: lines[one], default=None)
     at = None if most is None else {"file": most[0], "function": most[1], "line": most[2]}
     return {"share": round(share, 4), "at": at}
+
+
+def asleep(stacks: Weighed, columns: Sequence[Columns | None]) -> dict[str, Any]:
+    """The share of stacks in ``time.sleep``, and the line at which most of them are."""
+    lines = defaultdict[tuple[str, int], float](float)
+    for (stack, share), part in itertools.zip_longest(stacks, columns[: len(stacks)]):
+        frames = [frame for frame in stack if not frame[0].startswith(OURS)]
+        if not frames:
+            continue
+        file, line, name = frames[0]
+        call = sleeping(file, line, part, name in INNER)
+        if call is not None and not after_error(file, call):
+            lines[file, line] += share
+    most = max(lines, key=lambda one: lines[one], default=None)
+    at = None if most is None else {"file": most[0], "line": most[1]}
+    return {"share": round(sum(lines.values()), 4), "at": at}
 
 
 @dataclass

@@ -16,8 +16,9 @@ from dataloader_expert.probes.serving import Serving
 LINES_MOST, COUNT_MOST_S, SAMPLES = 5_000_000, 2.0, 3
 """The most lines that are counted, seconds that this takes, and samples for which."""
 _SINGLE = (
-    "abs append bool ceil chr cos divmod enumerate exp extend float floor get int item items join keys len log log2 lower max min ord "
-    "pop pow range reversed round setdefault sin sqrt str sum tan tanh upper values zip"
+    "abs adler32 append bool ceil chr cos crc32 divmod encode endswith enumerate exp extend float floor get hash int isalnum isalpha "
+    "isdigit item items join keys len log log2 lower lstrip max min ord pop pow range reversed round rstrip setdefault sin sqrt "
+    "startswith str strip sum tan tanh upper values zip"
 )
 
 

@@ -8,6 +8,7 @@ may change while it is read; it is discarded if anything on the way is not a cod
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import struct
@@ -28,6 +29,10 @@ WORD = 8
 WHOLE_WORD, HALF_WORD = struct.Struct("<Q").unpack_from, struct.Struct("<I").unpack_from
 FRAME, STATE = 16 * WORD, 64 * WORD
 """How far into a frame, and into a thread's state, members are searched for."""
+Columns = tuple[int, int, int, int]
+"""A part of a source: first and last line, first column and the one after the last, in bytes of UTF-8."""
+NOTHING = bytes((dis.opmap["NOP"], 0))
+"""An instruction that does nothing."""
 BLOCK = 4096
 DEEPEST = 400
 TEXT_STATE = 34 if sys.version_info >= (3, 14) else 32
@@ -198,10 +203,24 @@ class Code:
     name: str
     starts: list[int]
     lines: list[int]
+    columns: list[Columns | None]
+    """Of each two bytes of instructions the part of the source that they execute; empty in versions that keep none."""
 
     def line(self, offset: int) -> int:
         """The line of the instruction at ``offset`` bytes."""
         return self.lines[max(0, bisect_right(self.starts, offset) - 1)]
+
+
+def columns_of(code: CodeType) -> list[Columns | None]:
+    """The columns of a code object's line table, whatever its own instructions are."""
+    if not hasattr(code, "co_positions"):  # before Python 3.11
+        return []
+    last = max((end for _, end, _ in code.co_lines()), default=0)
+    try:
+        positions = code.replace(co_code=NOTHING * (last // 2)).co_positions()
+        return [(a, b, c, d) if None not in (a, b, c, d) else None for a, b, c, d in positions]  # type: ignore[misc]  # none is None
+    except ValueError:  # a version that accepts no such instructions
+        return []
 
 
 @dataclass
@@ -212,6 +231,8 @@ class Reader:
     layout: Layout
     state: int
     codes: dict[int, Code] = field(default_factory=dict)
+    innermost: tuple[int, int] = (0, 0)
+    """Addresses of code and instruction of the last stack's innermost frame."""
     spots: dict[tuple[int, int], tuple[str, int, str]] = field(default_factory=dict)
     """Decoded frames by the addresses of code and instruction."""
 
@@ -240,11 +261,22 @@ class Reader:
                 if spot[2] == mark:
                     return tuple(found)
                 if spot[2]:
+                    if not found:
+                        self.innermost = key
                     found.append(spot)
                 at = WHOLE_WORD(block, begins + layout.back)[0]
         except (OSError, LookupError, ValueError, OverflowError, struct.error):  # memory has changed
             pass
         return ()
+
+    def columns(self) -> Columns | None:
+        """The part of its source that the innermost frame of the last stack executes; None where that is not known."""
+        address, instruction = self.innermost
+        code = self.codes.get(address)
+        if code is None:
+            return None
+        at = instruction if self.layout.counted else (instruction - begin(address)) // 2
+        return code.columns[at] if 0 <= at < len(code.columns) else None
 
     @functools.cached_property
     def reach(self) -> int:
@@ -267,7 +299,7 @@ class Reader:
         raw = memory.bytes(table + 4 * WORD, memory.number(table + 2 * WORD))
         lined = _found.__code__.replace(co_linetable=raw, co_firstlineno=memory.number(address + layout.line, 4))
         spans = [(start, line) for start, _, line in lined.co_lines() if line is not None]
-        found = Code(file, name, [start for start, _ in spans], [line for _, line in spans])
+        found = Code(file, name, [start for start, _ in spans], [line for _, line in spans], columns_of(lined))
         self.codes[address] = found
         return found
 

@@ -116,7 +116,7 @@ def share_of_slow(slow: int, doubtful: int, seen: int, population: int | None) -
     return Fact(SLOW_SHARE, slow / seen, said)
 
 
-def wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(k: float, n: float, z: float = 1.96) -> tuple[float, float]:
     """The 95 % interval of a share seen ``k`` times in ``n`` (Wilson, JASA 22, 1927); also valid for ``k`` = 0."""
     p, w = k / n, z * z / n
     middle, half = p + w / 2, z * math.sqrt(p * (1 - p) / n + w / (4 * n))

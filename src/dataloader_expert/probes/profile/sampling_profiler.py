@@ -28,7 +28,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dataloader_expert.facts import Json
-from dataloader_expert.probes.profile.remote_stack import WORD, Layout, Memory, Reader, Stack, find_layout
+from dataloader_expert.probes.profile.remote_stack import WORD, Columns, Layout, Memory, Reader, Stack, find_layout
 
 BURST, LEAST_GAP_S = 8, 0.001
 """Stacks per burst, and the least seconds between two: closer ones are the same."""
@@ -52,11 +52,12 @@ then two for each process."""
 
 @dataclass(frozen=True)
 class Tick:
-    """A stack within the fetch, and how often it was seen."""
+    """A stack within the fetch, and how often it was seen; ``columns``: the part of its source that the innermost frame executes."""
 
     stack: Stack
     running: int
     blocked: int
+    columns: Columns | None = None
 
 
 class Ticker:
@@ -117,7 +118,7 @@ class Ticker:
         os.close(self._result)
         self._shared.close()
         found: Json = json.loads(text) if text else {"ticks": [], "cpu": 0.0}
-        ticks = [Tick(tuple((f, n, g) for f, n, g in t[0]), t[1], t[2]) for t in found["ticks"]]
+        ticks = [Tick(tuple((f, n, g) for f, n, g in t[0]), t[2], t[3], t[1] and tuple(t[1])) for t in found["ticks"]]
         return ticks, float(found["cpu"])
 
 
@@ -167,17 +168,17 @@ class Sampled:
             self.reader.memory.close()
         self.stat, self.reader = -1, None
 
-    def look(self) -> tuple[Stack, bool]:
-        """The stack within the fetch, if in one, and whether its thread ran or waited for a core."""
+    def look(self) -> tuple[Stack, Columns | None, bool]:
+        """The stack within the fetch, if in one, what the innermost frame executes, and whether its thread ran or waited for a core."""
         if self.reader is None:
-            return (), False
+            return (), None, False
         try:
             text = os.pread(self.stat, 512, 0)
         except OSError:  # it has ended
             self.gone()
-            return (), False
+            return (), None, False
         running = text[text.rfind(b")") + 2 : text.rfind(b")") + 3] == b"R"
-        return self.reader.stack(MARK), running
+        return self.reader.stack(MARK), self.reader.columns(), running
 
 
 @dataclass
@@ -210,7 +211,7 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
     gc.disable()
     begun = time.process_time()
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
-    stacks: dict[Stack, list[int]] = {}
+    stacks: dict[tuple[Stack, Columns | None], list[int]] = {}
     by_bursts: dict[Stack, Looks] = {}
     whole, commonest, bursts = Looks(), Looks(), 0
     spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
@@ -221,9 +222,9 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
         for look in range(BURST):
             if look:
                 time.sleep(gap_s * spread.uniform(0.5, 1.5))  # random like the pause; select would cost more
-            stack, running = sampled.look()
+            stack, columns, running = sampled.look()
             if stack:
-                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+                stacks.setdefault((stack, columns), [0, 0])[0 if running else 1] += 1
                 burst[stack] += 1
         n = burst.total()
         whole.add(n, n)
@@ -241,5 +242,8 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
         worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
         owed = (time.process_time() - begun - worth) / rate  # including its own start
         pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
-    told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
+    told = {
+        "ticks": [[list(s), columns, *times] for (s, columns), times in stacks.items()],
+        "cpu": time.process_time() - begun,
+    }
     os.write(result, json.dumps(told).encode())

@@ -9,17 +9,19 @@ module, so that ``from zlib import decompress as d`` is recognised. If none of t
 from __future__ import annotations
 
 import ast
+import binascii
 import functools
 import importlib
 import linecache
 import re
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dataloader_expert.probes.profile.remote_stack import Stack
+from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 
 PACKAGE = str(Path(__file__).parent.parent.parent)
 """This package, which may be installed as a checkout."""
@@ -61,6 +63,7 @@ FUNCTIONS = {
 WEAK = {
     "transform": "numpy torch math random _random array statistics cv2 PIL.Image",
 }
+HASHES = (zlib.crc32, zlib.adler32, binascii.crc32)
 INFLATING = frozenset({"decompress", "inflate", "decompressobj"})
 NO_READING = frozenset({"write", "writelines", "flush", "fsync", "fspath", "getpid", "urandom"})
 """Functions of modules that read which belong to no stage of loading."""
@@ -198,6 +201,8 @@ class Namer:
             module = getattr(target, "__module__", None) or getattr(type(target), "__module__", "")
             own = f"{module}.{getattr(target, '__name__', '')}"
             stage = _by_prefix(own, _MODULE)
+            if stage == "decode" and target in HASHES and in_loop(file, call):
+                return "transform"  # of tokens, not of what was read
             if stage is not None:
                 return None if own.rpartition(".")[2] in NO_READING else stage
             if is_users(getattr(sys.modules.get(str(module)), "__file__", None) or ""):
@@ -295,15 +300,18 @@ def _holds(owner: Any, name: str) -> bool:
 
 
 @functools.lru_cache(256)
+def _all_nodes(file: str) -> list[ast.AST]:
+    try:
+        return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+
+
+@functools.lru_cache(256)
 def _tree(file: str) -> dict[int, list[ast.AST]]:
     """A file's syntax tree by line: for each statement on the line or spanning it, its expressions on that line."""
-    text = "".join(linecache.getlines(file))
     found: dict[int, list[ast.AST]] = {}
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return found
-    for node in ast.walk(tree):
+    for node in _all_nodes(file):
         if isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.AugAssign):
             for line in {node.lineno, node.end_lineno or node.lineno}:
                 found.setdefault(line, []).append(node)
@@ -318,6 +326,107 @@ def calls(file: str, line: int) -> Iterator[ast.Call]:
     for node in _nodes(file, line):
         if isinstance(node, ast.Call):
             yield node
+
+
+def running_calls(file: str, line: int, columns: Columns | None, inner: bool) -> list[ast.Call]:
+    """The call that a frame waits for at a line, if that is known or can be no other; else none.
+
+    Args:
+        columns: the part of the source that the frame executes, where the interpreter tells it: then the call is known.
+        inner: whether the frame is that of a comprehension or generator, which older interpreters run in one of its own.
+    """
+    there = list(calls(file, line))
+    if columns is not None:
+        first, last, begin, end = columns
+        return [
+            call
+            for call in there
+            if (call.end_lineno, call.end_col_offset) == (last, end)
+            and (call.lineno, call.col_offset) in ((first, begin), (call.lineno, begin))
+        ][:1]
+    within = {id(node) for loop in _comprehensions(file, line) for node in ast.walk(loop)}
+    there = [call for call in there if (id(call) in within) == inner]
+    return there if len({id(call) for call in there}) == 1 else []
+
+
+def after_error(file: str, call: ast.Call) -> bool:
+    """Whether a call is made once something has raised: in an ``except`` block, or in a loop that tries something."""
+    there = [
+        node
+        for node in _all_nodes(file)
+        if isinstance(node, ast.ExceptHandler | ast.For | ast.While | ast.AsyncFor)
+        and node.lineno <= call.lineno <= (node.end_lineno or node.lineno)
+    ]
+    return any(
+        any(inner is call for inner in ast.walk(node))
+        and (isinstance(node, ast.ExceptHandler) or any(isinstance(inner, ast.Try) for inner in ast.walk(node)))
+        for node in there
+    )
+
+
+def patterns_of(file: str, call: ast.Call) -> int:
+    """Compiled regular expressions that a loop around a call goes through, where the call matches one; 0 if it is of another kind."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in MATCHING:
+        return 0
+    most = 0
+    for loop in _every_loop(file):
+        if isinstance(loop, ast.While) or not loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno):
+            continue
+        iterated = [loop.iter] if isinstance(loop, ast.For) else [one.iter for one in loop.generators]
+        for node in iterated:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                node = node.func.value  # such as of items()
+            dotted = dotted_name(node)
+            held = None if dotted is None else _resolve(file, dotted)
+            if isinstance(held, list | tuple | dict) and any(inner is call for inner in ast.walk(loop)):
+                most = max(most, sum(map(_has_pattern, held.items() if isinstance(held, dict) else held)))
+    return most
+
+
+MATCHING = frozenset({"match", "search", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
+
+
+def _has_pattern(entry: Any) -> bool:
+    return isinstance(entry, re.Pattern) or (isinstance(entry, tuple) and any(isinstance(e, re.Pattern) for e in entry))
+
+
+def sleeping(file: str, line: int, columns: Columns | None, inner: bool) -> ast.Call | None:
+    """The call of ``time.sleep`` that a frame waits in, if it is in one."""
+    there = running_calls(file, line, columns, inner)
+    if not there and columns is None:
+        there = [
+            call for call in calls(file, line) if target_of(file, call) == "time.sleep"
+        ]  # beside it little takes long
+    return next((call for call in there if target_of(file, call) == "time.sleep"), None)
+
+
+def in_loop(file: str, call: ast.Call) -> bool:
+    """Whether a call is made for each of several values, in a loop or a comprehension."""
+    return any(
+        any(
+            inner is call
+            for part in (loop.body if isinstance(loop, ast.For | ast.While) else [loop])
+            for inner in ast.walk(part)
+        )
+        for loop in _every_loop(file)
+        if loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno)
+    )
+
+
+Loop = ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@functools.lru_cache(64)
+def _every_loop(file: str) -> list[Loop]:
+    return [node for node in _all_nodes(file) if isinstance(node, Loop)]
+
+
+def _comprehensions(file: str, line: int) -> list[Loop]:
+    return [
+        loop
+        for loop in _every_loop(file)
+        if not isinstance(loop, ast.For | ast.While) and loop.lineno <= line <= (loop.end_lineno or loop.lineno)
+    ]
 
 
 def dotted_name(node: ast.AST) -> str | None:

@@ -21,6 +21,7 @@ from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
+from dataloader_expert.probes.profile.readers import readers
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
@@ -267,9 +268,10 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if ticks or served.ours:
         stacks = weighed(namer, looked, seconds_of(spent), total)
-        ticked = sum(t.running + t.blocked for t in looked)
-        yield from hotspot_facts(namer, stacks, ticked)
-        yield from avoidable(served, stacks, ticked, total)
+        ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
+        yield from hotspot_facts(namer, stacks, ticked, columns)
+        yield readers(namer, stacks, ticked)
+        yield from avoidable(served, stacks, ticked, total, columns)
     else:
         yield Unknown(
             "hotspots",

@@ -67,9 +67,9 @@ def trial(runner: Runner) -> dict[str, Any]:
 
 
 def sample_s(bench: Bench) -> float:
-    """Seconds of a sample in this process, from measured throughput; without one, what the scan's first sample took."""
+    """Seconds of a sample in this process, from measured throughput; without one, what it took in a batch, or the very first."""
     alone = bench.facts.find(THROUGHPUT, workers=0)
     some = alone if alone is not None else bench.facts.find(THROUGHPUT)
     if some is None:
-        return float(bench.facts.value(FIRST, 0.0))
+        return bench.sampled_s if bench.sampled_s is not None else float(bench.facts.value(FIRST, 0.0))
     return max(1.0, float(some.at["workers"])) / float(some.value)

@@ -1,4 +1,4 @@
-"""Processes forked before anything was read, for experiments that depend on a process's history."""
+"""Processes forked for one experiment: before anything was read, where that depends on a process's history; or for what a sample may end."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ class Untouched:
         os.close(self._answer)
         os.kill(self._pid, signal.SIGKILL)  # it may hang in the user's code
         os.waitpid(self._pid, 0)
+
+
+def apart(experiment: Callable[[float], dict[str, Any]], seconds: float) -> dict[str, Any] | None:
+    """What an experiment returns that runs in a process of its own, which a sample may end or block; None if nothing in time."""
+    if not hasattr(os, "fork"):
+        return experiment(seconds)
+    process = Untouched(experiment)
+    try:
+        return process.ask(seconds)
+    finally:
+        process.close()
 
 
 def _single_threaded() -> None:

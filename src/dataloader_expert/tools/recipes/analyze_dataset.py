@@ -12,6 +12,8 @@ from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import Projection
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
+from dataloader_expert.probes.experiments.view_copies import ViewCopies
+from dataloader_expert.probes.health.batch_storages import BatchStorages
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -46,6 +48,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocAsStarted(),
         Stages(share=0.2),
         BatchLook(pictures=True, ends=True),
+        BatchStorages(),
         BatchSizes(share=0.2),
         Storage(),
         Draws(),
@@ -56,6 +59,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Projection(),
         Loading(share=0.8),
         WorkerSemantics(),
+        ViewCopies(),
         Packing(),
         MallocRetention(),
         WorkerResources(),

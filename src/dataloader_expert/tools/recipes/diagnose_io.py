@@ -26,8 +26,12 @@ from dataloader_expert.probes.experiments.malloc_retention import MallocRetentio
 from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.experiments.view_copies import ViewCopies
 from dataloader_expert.probes.first_use import FirstUse
+from dataloader_expert.probes.health.batch_storages import BatchStorages
+from dataloader_expert.probes.health.cache_thrash import CacheThrash
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
@@ -73,6 +77,8 @@ from dataloader_expert.tools.recipes.code import loader_code
 IDLE = (
     "other processes made samples wait here; none are expected there, so it is by the samples' own CPU and blocked time"
 )
+HEALTH = "health:"
+"""How what is unknown begins if it is of whether samples are right."""
 LISTED, USERS_LEAST = 8, 5
 """Functions listed, and how many of these are reserved for the user's own, if there are as many."""
 
@@ -87,12 +93,17 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         OwnCache(),
         Scan(share=0.05, severities=("error", "warning"), near=False, most=512),
         BatchLook(request.batch_size),
+        BatchStorages(request.batch_size),
         MallocAsStarted(request.batch_size),
         StaticChecks(request.batch_size, request.num_workers),
         *step,
         FirstUse(),
         StreamSharding(request.batch_size),
         Projection(),
+        CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
+        WorkerSemantics(request.batch_size, share=0.12, first=True),
+        WorkerResources(request.batch_size, share=0.12, first=True),
+        CacheThrash(request.batch_size, share=0.08),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -104,7 +115,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StartedFirst(),
         StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
-        CaughtErrors(),
+        ViewCopies(request.batch_size),
         Packing(request.batch_size),
         Stages(
             batch_size=request.batch_size,
@@ -112,6 +123,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.7,
             trip=request.what_if is not None,
         ),
+        LineCauses(),
         MallocRetention(),
         WorkerResources(request.batch_size),
         SampleCache(request.batch_size),
@@ -186,7 +198,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     ]
     return Conclusion(
         fields,
-        loading_summary(facts, of_loading(measured), top, users, step_ms is not None),
+        loading_summary(facts, of_loading(measured), top, users, step_ms is not None, unchecked(measured)),
         [
             *worker_advice(facts),
             *freeing_advice(facts),
@@ -196,6 +208,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         steps,
         unknowns,
     )
+
+
+def unchecked(measured: Measured) -> list[str]:
+    """What of the correctness of loading there was no time to look at."""
+    late = [u.what for u in measured.unknowns if u.what.startswith(HEALTH) and u.why.endswith("raise budget_s")]
+    return list(dict.fromkeys(what.removeprefix(HEALTH).strip() for what in late))
 
 
 def of_loading(measured: Measured) -> list[Finding]:

@@ -1,0 +1,110 @@
+"""What a few samples show of the user's costly lines: run on code that has each cause, and on code that has not."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.health.line_causes import LineCauses
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.sources.registry import open_source
+
+CODE = """
+import sqlite3
+import numpy as np
+import torch
+from PIL import Image, ImageFilter
+from torch.utils.data import Dataset
+
+FRAMES = np.random.default_rng(0).integers(0, 256, (16, 64, 64, 3), dtype=np.uint8)
+
+class Samples(Dataset):
+    db = None
+
+    def __len__(self):
+        return 16
+
+    def history(self, query):
+        if self.db is None:
+            self.db = sqlite3.connect({database!r})
+        return self.db.execute(query, (3,)).fetchall()
+
+    def converted(self, times):
+        image = Image.fromarray(FRAMES[0])
+        for _ in range(times):
+            x = torch.from_numpy(np.array(image)).float() / 255
+            image = Image.fromarray((x * 255).round().byte().numpy())
+        return image
+
+    def frames(self):
+        return [np.array(Image.fromarray(frame).resize((60, 60))) for frame in FRAMES]
+
+    def blurred(self, first):
+        image = Image.fromarray(FRAMES[0])
+        image = image if first else image.resize((16, 16))
+        image = image.filter(ImageFilter.GaussianBlur(2))  # the costly line
+        return np.array(image.resize((16, 16)))
+
+    def __getitem__(self, index):
+        return {work}
+"""
+COSTLY = next(n for n, line in enumerate(CODE.splitlines(), 1) if "the costly line" in line)
+
+
+def causes(folder: Path, work: str) -> dict[str, Any]:
+    database = sqlite3.connect(folder / "events.db")
+    database.executescript("CREATE TABLE ev (t INTEGER PRIMARY KEY, user, v); CREATE TABLE names (id, name);")
+    database.executemany("INSERT INTO ev VALUES (?, ?, ?)", ((k, k % 50, 0.5) for k in range(5000)))
+    database.execute("INSERT INTO names VALUES (1, 'one')")
+    if "indexed" in work:
+        database.execute("CREATE INDEX of_user ON ev (user)")
+    database.commit()
+    database.close()
+    file = folder / "samples.py"
+    file.write_text(CODE.format(database=str(folder / "events.db"), work=work))
+    ref = SourceRef(f"{file}:Samples", (str(folder),), code=True)
+    spot = {"file": str(file), "line": COSTLY, "line_share": 0.6}
+    bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
+    bench.facts = Facts((Fact(USER_FUNCTIONS, [spot], Evidence("sampled", "a test")),))
+    [found] = [fact for fact in LineCauses(most_s=20).measure(bench) if isinstance(fact, Fact)]
+    value: dict[str, Any] = found.value
+    return value
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select v from ev where user = ? order by t limit 9", True),
+        ("select v from ev where user = ? -- indexed", False),
+        ("select v from ev where t = ?", False),  # its key
+        ("select name from names where id = ?", False),  # a small table
+        ("select count(*), ? from ev", False),  # all rows are asked for
+    ],
+)
+def test_queries_that_read_all_rows_for_some_are_explained(tmp_path: Path, query: str, told: bool) -> None:
+    """Our promise: SQLite itself says that no index serves a query; the table, its column and its rows are named."""
+    scans = causes(tmp_path, f"self.history({query!r})")["scans"]
+    assert [(s["table"], s["column"], s["rows"]) for s in scans] == ([("ev", "user", 4999)] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("work", "times"),
+    [("self.converted(3)", 3.0), ("self.converted(0)", 0.0), ("self.frames()", 0.0)],
+    ids=["chain", "one", "frames"],
+)
+def test_images_made_into_the_same_image_again_are_counted(tmp_path: Path, work: str, times: float) -> None:
+    """Our promise: only what is the same image, byte by byte, was converted in vain."""
+    assert causes(tmp_path, work)["again"] == times
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_work_before_an_image_is_shrunk_is_told_from_work_after(tmp_path: Path, first: bool) -> None:
+    """Our promise: a line that runs before the image is shrunk works on all its pixels; one that runs after does not."""
+    before = causes(tmp_path, f"self.blurred({first})")["before"]
+    assert [(b["line"], b["pixels"], b["used"]) for b in before] == ([(COSTLY, [64, 64], [16, 16])] if first else [])
