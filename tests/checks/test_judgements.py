@@ -58,6 +58,15 @@ def devices() -> Data:
     return Data({"device": [f"d{i % 3}" for i in n], "x": x}, kinds={"device": "category"})
 
 
+def annotated(shared: int) -> Data:
+    """A hundred and forty comments, each by three annotators; of 40 in the test split, some are in training as well."""
+    texts = [f"the comment number {i} on how this was meant to be" for i in range(140)]
+    texts[100 : 100 + shared] = texts[:shared]
+    rows = [(text, f"ann{(i + k) % 7}") for i, text in enumerate(texts) for k in range(3)]
+    columns = {"comment": [text for text, _ in rows], "annotator": [who for _, who in rows]}
+    return Data(columns, splits=["train"] * 300 + ["test"] * 120, kinds={"comment": "text"})
+
+
 def sequences(shared: int, of: int | None = None, length: int = 40, unknown: bool = False, timed: bool = False) -> Data:
     """Sequences, each with a measurement; the last ``shared`` of the test split are some of training. ``of``: there are so many, all of
     which come again and again; ``unknown``: those shared are one letter throughout."""
@@ -1083,6 +1092,8 @@ SILENT = {
         "whole samples that are in both": prompted(shared=20, answered=False),
         "whole samples that are in both, in capitals": prompted(shared=20, answered=False, spelt=str.upper),
         "sequences of their own": sequences(shared=0),
+        "comments of several annotators, split by comment": annotated(shared=0),
+        "comments of which half are in both": annotated(shared=20),
         "sequences that are measured again and again": sequences(shared=20, of=30),
         "sequences of which nothing is known": sequences(shared=20, unknown=True),
         "short codes": sequences(shared=20, length=8),
@@ -2437,6 +2448,7 @@ SPEAKS = {
     },
     "shared_texts": {
         "prompts of training that are answered anew": (prompted(shared=20), "splits-near-overlap", "warning"),
+        "comments of several annotators in two splits": (annotated(shared=4), "splits-near-overlap", "warning"),
         "sequences of training that are measured anew": (sequences(shared=20), "splits-near-overlap", "warning"),
         "prompts of training in capitals": (prompted(shared=20, spelt=str.upper), "splits-near-overlap", "warning"),
     },

@@ -36,6 +36,9 @@ EXACT, PLAIN = "the same", "other capitals, spaces or punctuation"
 _QUOTES, _DIGIT, _STOPS, _AROUND = b"?\"'`", re.compile(rb"\d"), (b". ", b", ", b"; ", b": "), b".,;: "
 _SPACES = bytes.maketrans(b"\t\n\r\x0b\x0c", b"     ")
 _TYPESET = [("\u201c", '"'), ("\u201d", '"'), ("\u2018", "'"), ("\u2019", "'"), ("\u2026", "..."), ("\u00a0", " ")]
+OFTEN, FEW = 0.8, 0.2
+"""The share of training's samples from which on its texts come again by design, as where several annotators see each, and the most of
+another split's samples with such a text that show that it was split by them."""
 LEAST, TIMES, SURE = 5, 3.0, 4.0
 """The fewest such samples, how many times as many as expected they are at least, and by how many standard deviations."""
 
@@ -48,12 +51,14 @@ class SharedTexts(Check):
         self.content = content_fields(context)
         group = None if context.grouped is None else context.grouped.field
         texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name != context.label]
-        whole = len(self.content) > 1 and all(name in texts or name in context.conversations for name in self.content)
-        texts = [name for name in texts if name in self.content and name != group] if whole else []
+        told = all(name in texts or name in context.conversations for name in self.content)
+        texts = [name for name in texts if name in self.content and name != group]
+        self.alone = set() if told else set(texts)
+        """Texts beside fields of other kinds: what is in two splits may be a boilerplate."""
         aside = {group, context.label, None if context.timed is None else context.timed.field}
         self.codes = {f.name for f in context.fields if f.kind == "category" and f.dtype == "str" and not f.shape}
         self.codes &= {*self.content} - aside
-        self.texts = [*texts, *sorted(self.codes)][:FIELDS]
+        self.texts = [*texts, *sorted(self.codes)][:FIELDS] if len(self.content) > 1 else []
         self.others = [name for name in self.content if name not in self.texts or name in self.codes]
         self.kept: dict[str, list[Any]] = {}
         """By split, digests, uint64 [n, 2 + 2 fields]: of each sample's content, as it is and in plain words; of each text likewise, zero
@@ -118,14 +123,21 @@ class SharedTexts(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             expected = v["within"] * v["samples"]
             over = v["count"] - expected
-            if v["count"] < LEAST or v["count"] < TIMES * expected or over < SURE * math.sqrt(expected + 1):
+            by_text = v["within"] >= OFTEN and v["count"] <= FEW * v["samples"]  # else as many would be in both
+            rare = v["count"] < TIMES * expected or over < SURE * math.sqrt(expected + 1)
+            if v["count"] < LEAST or not (by_text or not (rare or fact.at["field"] in self.alone)):
                 continue
             how = "" if fact.at["how"] == EXACT else ", but for capitals, spaces and punctuation,"
             yield finding(
                 "splits-near-overlap",
                 "warning",
                 f"{v['count']:,} of {v['samples']:,} samples of {escaped(v['other'])} share their {name}{how} with samples of {escaped(v['of'])} "
-                f"that are otherwise different; within {escaped(v['of'])}, {v['within']:.1%} recur",
+                f"that are otherwise different; "
+                + (
+                    "texts come again and again there, and nearly all others are in one split alone"
+                    if by_text
+                    else f"within {escaped(v['of'])}, {v['within']:.1%} recur"
+                ),
                 fact,
                 f"split by {name}{' in plain lower case' if how else ''}, so that each is in one split only",
                 [{"field": fact.at["field"], "split": v["other"]}],
