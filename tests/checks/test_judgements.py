@@ -2289,6 +2289,11 @@ SPEAKS = {
             "turn-order",
             "warning",
         ),
+        "an answer before its question": (
+            chats(turns(1, "user", "assistant", "assistant", "user")),
+            "turn-order",
+            "warning",
+        ),
         "a tenth without an answer": (chats(*[turns(i, "user") for i in range(5)]), "turn-order", "warning"),
         "answers cut at one length": (
             chats(*[turns(i, "user", "assistant", content=("word " * (i + 3))[:300]) for i in range(80)]),

@@ -39,6 +39,10 @@ SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
 TEXTS = {
     "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
+    "exchanged": (
+        "{have} an answer before its question",
+        "exchange these two turns, unless the first one is a greeting: the roles alternate then",
+    ),
     "repeated": (
         "{have} two turns of one role in a row",
         "merge these turns or drop them: chat templates expect the roles to alternate",
@@ -216,12 +220,23 @@ def oddities(roles: list[str]) -> Iterator[str]:
     """What is odd about a conversation with these roles."""
     if {*roles} - KNOWN:
         yield "unknown"
-    if roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
+    exchanged = _exchanged([role for role in roles if role in ASK | ANSWER])
+    if exchanged:
+        yield "exchanged"
+    elif roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
         yield "unanswered"
-    if any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
+    if not exchanged and any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
         yield "repeated"
     if "system" in roles[1:]:
         yield "late"
+
+
+def _exchanged(roles: list[str]) -> bool:
+    """Whether questions and answers alternate once an answer and the question after it change places, and do not as they are."""
+    asks = [role in ASK for role in roles]
+    due = [i % 2 == 0 for i in range(len(asks))]
+    odd = [i for i, (is_, should) in enumerate(zip(asks, due, strict=True)) if is_ != should]
+    return len(asks) % 2 == 0 and len(odd) == 2 and odd[1] == odd[0] + 1 and asks[odd[1]]
 
 
 def echoes(turns: list[dict[str, Any]]) -> Iterator[str]:
