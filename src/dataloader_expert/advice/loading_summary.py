@@ -1,4 +1,4 @@
-"""A diagnosis of loading in three sentences: what was not checked, else where the time goes; what to fix first; the settings."""
+"""A diagnosis of loading in three sentences: what to fix first; the settings; what was not checked, else where the time goes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def loading_summary(
     with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step;
     ``unchecked``: what of correctness there was no time for."""
     first = cause(findings)
-    said = [f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s)."] if unchecked else []
-    said += [] if first is None else [in_a_sentence(first)]
+    said = [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
-    if bottleneck is not None and not unchecked:
+    if unchecked:
+        said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
+    elif bottleneck is not None:
         said.append(_where(bottleneck, functions))
     return " ".join(said)
 

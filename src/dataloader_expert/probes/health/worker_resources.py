@@ -51,6 +51,10 @@ class Mark(NamedTuple):
     free: int
 
 
+PASSES = 3
+"""Batches that must fit the time left, if they cannot be made smaller."""
+
+
 @dataclass(frozen=True)
 class WorkerResources(Probe):
     name: ClassVar[str] = "worker_resources"
@@ -78,7 +82,8 @@ class WorkerResources(Probe):
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
-        if most < 1:
+        whole_s = served.current.batch_size * sample_s(bench)
+        if most < 1 or (not served.sizable and whole_s > bench.left() / PASSES):
             yield Unknown(
                 "health: memory and files of workers",
                 "batches take too long to observe two workers within the budget: raise budget_s",
