@@ -27,3 +27,11 @@ def test_dates_with_other_texts_are_not_read_with_commas() -> None:
     days = [f"2023-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(390)] + ["1,5"] * 10
     found = judged("forms", Data({"day": days}, kinds={"day": "category"}))["dtype-drift"]
     assert READ not in found.fix
+
+
+def test_a_file_with_decimal_commas_is_told_beside_numbers() -> None:
+    """Our promise: what a parser left as texts in one file is named, not only that the types differ."""
+    values = [*(n / 8 for n in range(90)), *(f"{n},25" for n in range(20))]
+    found = judged("forms", Data({"x": values}, kinds={"x": "number"}))["dtype-drift"]
+    assert "with a decimal point and with a decimal comma" in found.message
+    assert found.count == 20

@@ -157,7 +157,7 @@ def known(counts: Counter[str]) -> tuple[str | None, dict[str, list[str]]]:
     point, comma = sum(counts[form] for form in pointed), counts[COMMA]
     if point >= least:
         return "numbers", {WHOLE if {*pointed} == {WHOLE} else POINT: pointed}
-    if point + comma >= least and min(counts[POINT], comma) >= BOTH * counts.total():
+    if point + comma >= least and min(counts[POINT] + counts[TYPED], comma) >= BOTH * counts.total():
         return "numbers", {POINT: pointed, COMMA: [COMMA]}
     if point + comma + sum(counts[form] for form in units) >= least and len(units) <= UNITS:
         return "numbers", {"marked": [*pointed, *units, *([COMMA] if comma else [])]}
@@ -186,7 +186,9 @@ def _judged(fact: Fact) -> Iterator[Finding]:
     if len(ways) > 1:
         ordered = sorted(ways, key=lambda way: (-ways[way], way))
         shown = ", ".join(
-            f"{ways[way]:,}{f' as {way}' if dates else ''} such as {v['examples'][way]!r}" for way in ordered
+            f"{ways[way]:,}{f' as {way}' if dates else ''}"
+            + (f" such as {v['examples'][way]!r}" if v["examples"][way] else "")
+            for way in ordered
         )
         in_ = f"in {len(ways)} formats" if dates else "with a decimal point and with a decimal comma"
         fix = "write all dates as YYYY-MM-DD: readers that guess fail, or swap day and month"
