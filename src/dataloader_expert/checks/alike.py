@@ -18,16 +18,21 @@ SHORT, LONG, TIMES, MOST_WORDS = 6, 10, 50, 300
 be; the most names that are compared."""
 SHORT_EXCHANGED, TIMES_EXCHANGED = 5, 20
 """The same where two neighbours are exchanged: few words become another one so, as many do by a letter more, less or other."""
+SHORT_CODE, CODES = 2, 20
+"""Letters of names that are codes, and how many times as frequent another one is of which such a name is a slip."""
 TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0", "on"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0", "off"), "false"),
 }
 
 
-def twins(names: Iterable[str]) -> list[list[str]]:
+def twins(counts: Mapping[str, int]) -> list[list[str]]:
     """Groups of names that look alike but for case, spaces, hyphens, underscores, quotes around them and a full stop or the like
-    at their end, or are words for true, or for false."""
-    plain = {name: _plain(name) for name in names}
+    at their end, or are words for true, or for false; no codes that are about as frequent.
+
+    ``counts``: how often each name occurs.
+    """
+    plain = {name: _plain(name) for name in counts}
     there = set(plain.values())
     for name in plain:  # one that only looks like another; words of another alphabet stay what they are
         latin = _plain(name.translate(LOOK_ALIKE))
@@ -38,7 +43,17 @@ def twins(names: Iterable[str]) -> list[list[str]]:
     alike: dict[str, list[str]] = {}
     for name, meant in plain.items():
         alike.setdefault(truth.get(meant, meant), []).append(name)
-    return [same for same in alike.values() if len(same) > 1]
+    found = []
+    for same in alike.values():
+        most = max(counts[name] for name in same)
+        one = [n for n in same if counts[n] == most or not _is_code(n) or CODES * counts[n] <= most]
+        found += [one] if len(one) > 1 and any(counts[n] < most or not _is_code(n) for n in one) else []
+    return found
+
+
+def _is_code(name: str) -> bool:
+    """Whether case may tell it from another: one or two letters, such as symbols of elements and units."""
+    return len(name.strip()) <= SHORT_CODE and name.casefold() not in TRUTH
 
 
 def _plain(name: str) -> str:

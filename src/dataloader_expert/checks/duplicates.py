@@ -21,6 +21,10 @@ PLACES = 4
 MOST_LABELS, AGREE, FINE = 100_000, 10, 0.9
 """Labels that tell how often two are the same; how many times as often those of equal samples may be, which are nearer; and the share
 of distinct ones from which they hardly ever come again."""
+MANY, UNEVEN, OFTEN = 0.05, 1.2, 10
+"""The share of rows that equal another one, and how many times as many pairs of equal rows there are as groups of one size would have,
+from which on rows with keys of their own recur by nature: copies come in twos, or all as often. And the pairs of each row, where they
+recur in a few combinations alone."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
 
 
@@ -175,6 +179,14 @@ def _told_apart(labels: Any) -> tuple[float, float]:
     return (float((counts * (counts - 1)).sum() / (n * (n - 1))), len(counts) / float(n)) if n > 1 else (0.0, 1.0)
 
 
+def _recur(extra: int, groups: int, pairs: int, seen: int) -> bool:
+    """Whether equal rows come in groups of very different sizes."""
+    if extra < max(20, MANY * seen):
+        return False
+    size = 1 + extra / max(1, groups)
+    return pairs >= OFTEN * extra or (size > 2.5 and pairs >= UNEVEN * extra * size / 2)
+
+
 def _beyond_chance(agreeing: dict[str, Any], samples: int) -> bool:
     """Whether equal samples that have the same value, too, are copies: values hardly ever come again, or far more agree than two
     that are alike do now and then, as rounded prices."""
@@ -289,6 +301,9 @@ class Duplicates(Check):
         if self._recurs(g["extra"]):
             chance = True
             across = equal = f"{but}: each is a single value, and most values recur"
+        if aside and not rich and _recur(g["extra"], g["groups"], g["equal_pairs"], self.seen):
+            chance = True
+            across = equal = f"{but}. Many rows are the same but for their key, as rows of few distinct values are"
         if measured and labelled is not None:
             chance = True
             across = equal = (

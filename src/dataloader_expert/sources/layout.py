@@ -278,8 +278,22 @@ STATES = {
     "active", "positive", "success", "successful", "returned", "accepted", "admitted", "fail", "win", "click", "abnormal",
 }  # fmt: skip
 """The same, if the column is the last one: beside others it may be a feature."""
-PARTS = {"year", "quarter", "month", "week", "weekday", "day", "hour", "minute", "date", "time"}
-"""Last words in the names of parts of a date, which are no labels."""
+PARTS = {
+    "fold",
+    "folds",
+    "kfold",
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "weekday",
+    "day",
+    "hour",
+    "minute",
+    "date",
+    "time",
+}
+"""Last words in the names of parts of a date, and of a cross-validation, which are no labels."""
 GOODS = {"sku", "product", "item", "article", "goods"}
 """Words in the names of columns that say which thing is sold."""
 PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}

@@ -320,6 +320,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         named = bool(stem) and (stem[-1].rstrip("s") in GROUP_WORDS or stem[-1] == "series")
         if named and stem[-1].rstrip("s") in SHARED and distinct < FEWEST_SHARED:
             continue
+        if named and stem[-1].rstrip("s") == "group" and len(stem) > 1 and not set(stem[:-1]) & GROUP_WORDS:
+            continue  # of ages or of blood: what a sample is like, not from whom it is
         if named and stem[-1] not in GROUP_WORDS and not any(isinstance(v, str) for v in values):
             continue  # numbers of customers, sessions or patients are counts
         if named and stem[-1] == "subject" and _topics(values):

@@ -14,7 +14,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
-from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, label_by_name
+from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, WEAK_LABELS, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
@@ -523,7 +523,7 @@ def find_label(
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
-    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first)])
+    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first) and _may_be(n, blocks)])
     if len(withheld) == 1 and (strong is None or ";" in how):
         [only] = withheld
         if only in scalar and not _is_quantity(_values(blocks, only)):
@@ -591,3 +591,11 @@ def _is_attribute(name: str, names: list[str], block: Block) -> bool:
         if several and len({value for value, _ in pairs}) == len(pairs):
             return True
     return False
+
+
+def _may_be(name: str, blocks: list[Block]) -> bool:
+    """Whether a column that is called like a label may be one: not one mark for all rows, nor stars by the thousand."""
+    values = {v for v in _values(blocks, name) if v is not None and v == v}
+    if name.lower() in WEAK_LABELS and len(values) == 1:
+        return False
+    return "star" not in name.lower() or len(values) <= MAX_CLASSES // 2
