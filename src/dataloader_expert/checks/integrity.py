@@ -106,6 +106,7 @@ FIXES = {
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
     "missing-pair": "add the missing file, or remove its partner: a dataset that zips both lists mismatches every later pair",
+    "parse-error": "repair them: strict readers stop there, others skip them or fill in missing values",
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",

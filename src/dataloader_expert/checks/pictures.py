@@ -78,6 +78,8 @@ class Pictures(Check):
                         self._look("rotated-by-exif", place)
                     if value.mode == "RGB" and _still(value):
                         self._look("still channel", place)
+                    if value.mode in ("RGBA", "LA") and len({*value.getchannel("A").getextrema()}) > 1:
+                        continue  # what it shows may be its outline alone
                 elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
                     self._size(int(h), int(w), place)
