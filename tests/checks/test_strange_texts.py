@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from dataloader_expert.checks.wording import MARKUP, TWICE, kinds_of
@@ -112,3 +114,23 @@ def test_texts_that_end_within_a_word_were_cut_off() -> None:
 )
 def test_texts_that_lack_only_the_full_stop_are_whole(ends: tuple[str, ...]) -> None:
     assert judged("cut_texts", ending(*ends)) == {}
+
+
+@pytest.mark.parametrize("word", ["été", "Dvořák", "niño", "Łódź", "Việt"])
+def test_letters_in_two_characters_are_found(word: str) -> None:
+    apart = unicodedata.normalize("NFD", word)
+    assert ("decomposed" in kinds_of(apart)) is (apart != word)
+    assert "decomposed" not in kinds_of(word)
+
+
+def test_marks_without_a_letter_of_their_own_are_sound() -> None:
+    """As linguists and other scripts write them."""
+    assert "decomposed" not in {*kinds_of("m\u0325 and b\u0301"), *kinds_of("\u0915\u093c"), *kinds_of("\u0430\u0301")}
+
+
+def test_a_few_texts_in_the_other_form_are_told() -> None:
+    texts = [f"le {n}e été à Orléans était chaud et sec" for n in range(200)]
+    texts[7:12] = [unicodedata.normalize("NFD", text) for text in texts[7:12]]
+    found = judged("texts", Data({"text": texts}, kinds={"text": "text"}))["suspicious-text"]
+    assert found.count == 5
+    assert "NFC" in found.fix

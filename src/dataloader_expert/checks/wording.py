@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ TWICE = re.compile(
     f"|\u00f0\u0178[{_CONTINUED}]"  # pictures
 )
 """UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
+APART = re.compile("[A-Za-z][\u0300-\u0304\u0306-\u030c\u0323\u0327\u0328]")
+"""A Latin letter and a mark on it, for most of which Unicode has one character."""
 _TAGS = "html|body|head|div|span|p|br|script|table|tr|td|th|ul|ol|li|h[1-6]"
 _PAIRED = "[biu]|strong|em|font|center|blockquote|title|style"
 MARKUP = re.compile(
@@ -85,10 +88,12 @@ KINDS = {
     "placeholder": "stand for a text that is missing, such as [removed]",
     "template": "hold marks of a chat template, such as <|im_end|>, [INST] or ### Instruction:",
     "disclaimer": "hold what a language model says of itself: as an AI language model, I ...",
+    "decomposed": "write letters and their accents as two characters (Unicode's NFD)",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
     "page": "download them again",
+    "decomposed": "write all in one form: unicodedata.normalize('NFC', text); else equal words differ",
     "flat": "fetch them anew, without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to say them",
     "placeholder": "drop these samples: a model learns to say it",
@@ -108,6 +113,8 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "hidden"
     if not text.isascii() and TWICE.search(text):
         yield "encoded twice"
+    if not text.isascii() and any(len(unicodedata.normalize("NFC", pair)) == 1 for pair in APART.findall(text)):
+        yield "decomposed"
     if ("<" in text or "&lt;" in text) and _has_markup(text):
         yield "page" if PAGE.match(text) else "markup"
     if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
