@@ -14,6 +14,7 @@ from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
+    test_annotators,
     test_default_values,
     test_exchanged_days,
     test_exchanged_numbers,
@@ -714,6 +715,7 @@ SILENT = {
         "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
         "silence": sounds(*(sound(0.0, n=3000) for _ in range(4))),
     },
+    "annotators": test_annotators.SILENT,
     "label_base": {
         "files with the same classes": Data({"x": NOISE, "label": np.arange(400) % 5}, "label", splits=QUARTERS),
         "a class to each file": Data({"x": NOISE, "label": np.arange(400) // 100}, "label", splits=QUARTERS),
@@ -1799,6 +1801,7 @@ SPEAKS = {
             "warning",
         ),
     },
+    "annotators": test_annotators.SPEAKS,
     "label_base": {
         "the last file from one on": (
             Data({"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)}, "label", splits=QUARTERS),
