@@ -14,6 +14,7 @@ from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
+    test_annotators,
     test_default_values,
     test_exchanged_days,
     test_exchanged_numbers,
@@ -34,6 +35,16 @@ RATE = 8000
 def picture(seed: int, low: int = 0, high: int = 256, mode: str = "RGB", size: int = 48) -> Any:
     coarse = np.random.default_rng(seed).integers(low, high, (6, 6, 3), np.uint8)
     return Image.fromarray(coarse.repeat(size // 6, 0).repeat(size // 6, 1)).convert(mode)
+
+
+MORE = np.random.default_rng(31).normal(0, 1, 900)
+
+
+def numbered_by_site(numbers: Callable[[Any, Any], Any], sites: int = 3, n: int = 900) -> Data:
+    """Samples of several sites, with class numbers made of the site and of classes from 0 to 4."""
+    site, y = np.arange(n) % sites, np.random.default_rng(30).integers(0, 5, n)
+    columns = {"x": MORE[:n], "site": [f"site {s}" for s in site], "label": numbers(site, y)}
+    return Data(columns, "label", kinds={"site": "category"})
 
 
 def with_channel(k: int, values: Any) -> Any:
@@ -723,10 +734,26 @@ SILENT = {
         "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
         "silence": sounds(*(sound(0.0, n=3000) for _ in range(4))),
     },
+    "annotators": test_annotators.SILENT,
     "label_base": {
         "files with the same classes": Data({"x": NOISE, "label": np.arange(400) % 5}, "label", splits=QUARTERS),
         "a class to each file": Data({"x": NOISE, "label": np.arange(400) // 100}, "label", splits=QUARTERS),
         "two classes to each file": Data({"x": NOISE, "label": np.arange(400) // 50}, "label", splits=QUARTERS),
+        "sites with the same classes": numbered_by_site(lambda site, y: y),
+        "a site without the first class": numbered_by_site(lambda site, y: np.where((site == 1) & (y == 0), 4, y)),
+        "a site with a class of its own": numbered_by_site(lambda site, y: np.where((site == 1) & (y == 4), 5, y)),
+        "sites of a few classes each": numbered_by_site(lambda site, y: 2 * site + y % 2),
+        "two sites, either of which may be meant": numbered_by_site(lambda site, y: y + (site == 1), sites=2),
+        "a site that sees neutral and good where the others see bad and neutral": numbered_by_site(
+            lambda site, y: y % 2 + (site == 1)
+        ),
+        "degrees that are higher at one site": numbered_by_site(
+            lambda site, y: np.clip(np.rint(2 + 0.9 * MORE), 0, 4).astype(int) + (site == 1)
+        ),
+        "counts that are higher at one site": numbered_by_site(
+            lambda site, y: np.floor(MORE**2).astype(int) + (site == 1)
+        ),
+        "sites of few samples": numbered_by_site(lambda site, y: y + (site == 1), n=30),
         "a rare class in one file": Data(
             {"x": NOISE, "label": np.where(np.arange(400) == 399, 5, np.arange(400) % 5)}, "label", splits=QUARTERS
         ),
@@ -1810,12 +1837,23 @@ SPEAKS = {
             "warning",
         ),
     },
+    "annotators": test_annotators.SPEAKS,
     "label_base": {
         "the last file from one on": (
             Data({"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)}, "label", splits=QUARTERS),
             "label-out-of-range",
             "warning",
         ),
+        "one site from one on": (numbered_by_site(lambda site, y: y + (site == 1)), "label-out-of-range", "warning"),
+        "one site, by its number, from one on": (
+            Data(
+                {"x": MORE, "site": np.arange(900) % 3, "label": np.arange(900) // 3 % 5 + (np.arange(900) % 3 == 1)},
+                "label",
+            ),
+            "label-out-of-range",
+            "warning",
+        ),
+        "one site from zero on": (numbered_by_site(lambda site, y: y + (site != 1)), "label-out-of-range", "warning"),
         "the last file from zero on": (
             Data({"x": NOISE, "label": 1 + np.arange(400) % 5 - (np.arange(400) >= 300)}, "label", splits=QUARTERS),
             "label-out-of-range",
