@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import pytest
 from PIL import Image, ImageFilter
 
 from dataloader_expert.sources.base import Objects, Role, Roles
+from dataloader_expert.sources.links import Keys as LinkedKeys
+from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
@@ -208,6 +210,12 @@ def named(values: list[str], files: list[str], sure: bool = True) -> Data:
     for file in files:
         there.add(file)
     return Data({"file": values}, context={"references": References(there, (Naming("file", False, sure),))})
+
+
+def linked(values: Any, keys: Iterable[Any], sure: bool = False) -> Data:
+    """Rows that refer to the rows of another table."""
+    link = Link("of", LinkedKeys("others.csv", "id", frozenset(keys)), sure)
+    return Data({"of": values}, context={"links": (link,)})
 
 
 def silent_half() -> Any:
@@ -863,6 +871,19 @@ SILENT = {
         "independent columns": Data({"a": NOISE[:200], "b": NOISE[200:]}),
         "equal columns of few rows": Data({"a": NUMBERS, "b": NUMBERS}),
         "a constant beside a column": Data({"a": NOISE, "b": np.ones(400)}),
+    },
+    "links": {
+        "every row is there": linked([f"p{i % 40}" for i in range(400)], [f"p{i}" for i in range(40)]),
+        "more rows than are referred to": linked(np.arange(400) % 40 + 1, range(1, 999)),
+        "words and numbers for none": linked(
+            [f"p{i % 40}" for i in range(400)] + ["unknown", "<UNK>", "", "N/A"], [f"p{i}" for i in range(40)]
+        ),
+        "numbers for none": linked(np.r_[np.arange(400) % 40 + 1, 0, -1, 9999], range(1, 41)),
+        "a list of what is frequent": linked(
+            [f"p{i % 40}" for i in range(4000)] + [f"r{i}" for i in range(60)], [f"p{i}" for i in range(40)]
+        ),
+        "a table of some of them": linked([f"p{i % 44}" for i in range(440)], [f"p{i}" for i in range(40)]),
+        "few different values": linked([f"p{i % 9}" for i in range(400)] + ["p77"], [f"p{i}" for i in range(40)]),
     },
     "references": {
         "every file is there": named(["a.png", "b.png"], ["a.png", "b.png"]),
@@ -1958,6 +1979,28 @@ SPEAKS = {
             "info",
         ),
         "one column mirrored": (Data({"a": NOISE, "b": -NOISE}), "collinear-fields", "info"),
+    },
+    "links": {
+        "rows that are not there": (
+            linked([f"p{i % 40}" for i in range(400)] + ["p91", "p92"], [f"p{i}" for i in range(40)]),
+            "dangling-reference",
+            "warning",
+        ),
+        "a number that is none": (
+            linked(np.r_[np.arange(400) % 40 + 1, [265] * 5], range(1, 41)),
+            "dangling-reference",
+            "warning",
+        ),
+        "among lists": (
+            linked([[f"p{i % 40}", f"p{i % 31}"] for i in range(400)] + [["p3", "p91"]], [f"p{i}" for i in range(40)]),
+            "dangling-reference",
+            "warning",
+        ),
+        "more of them where all suggests it": (
+            linked([f"p{i % 40}" for i in range(97)] + ["p91", "p92", "p93"], [f"p{i}" for i in range(40)], sure=True),
+            "dangling-reference",
+            "warning",
+        ),
     },
     "references": {
         "a file that is not there": (

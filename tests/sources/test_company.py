@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -206,3 +207,53 @@ def test_a_document_among_the_samples_of_a_class_is_foreign(tmp_path: Path) -> N
         (tmp_path / place).write_bytes(b"%PDF-1.7\n" + bytes(2000))
     told = [f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]
     assert [[place["file"] for place in f.where] for f in told] == [["moss/minutes.pdf"]]
+
+
+def records(path: Path, rows: list[dict[str, object]]) -> None:
+    """As JSON lines, or as a JSON document."""
+    path.write_text("\n".join(map(json.dumps, rows)) if path.suffix == ".jsonl" else json.dumps(rows), encoding="utf-8")
+
+
+PASSAGES: list[dict[str, object]] = [{"pid": f"p{i}", "title": f"t{i}", "text": f"some {i}"} for i in range(300)]
+QUERIES: list[dict[str, object]] = [{"qid": f"q{i}", "query": f"what of {i}", "pids": [f"p{i}"]} for i in range(100)]
+TEXTS: list[dict[str, object]] = [{"text": f"no {i}", "label": i % 2} for i in range(100)]
+ASIDE: dict[str, tuple[dict[str, list[dict[str, object]]], set[str]]] = {
+    "passages beside splits": ({"passages": PASSAGES, "train": QUERIES, "test": QUERIES[:20]}, {"passages"}),
+    "a collection and what is asked of it": (
+        {
+            "corpus": [{"_id": p["pid"], "title": p["title"], "text": p["text"]} for p in PASSAGES],
+            "queries": [{"_id": q["qid"], "text": q["query"]} for q in QUERIES],
+        },
+        {"queries"},
+    ),
+    "names of classes": ({"data": TEXTS, "names": [{"label": i, "name": f"n{i}"} for i in range(2)]}, {"names"}),
+    "several lists beside one large file": (
+        {"data": PASSAGES, **{n: [{"id": i, "name": f"{n}{i}"} for i in range(9)] for n in ("kinds", "places")}},
+        {"kinds", "places"},
+    ),
+    "what most files hold": ({"a": TEXTS, "b": TEXTS, "c": PASSAGES}, {"c"}),
+    "optional keys": (
+        {"a": TEXTS, "b": [{**t, "source": "web", "url": "u", "lang": "en"} for t in TEXTS], "c": [{"text": "no"}] * 9},
+        set(),
+    ),
+    "optional keys that differ": (
+        {f"part{k}": [{"text": f"{k} {i}", f"only{k}{i % 9}": i} for i in range(90)] for k in range(3)},
+        set(),
+    ),
+    "a split without labels": ({"train": TEXTS, "test": [{"text": t["text"], "id": 0} for t in TEXTS]}, set()),
+    "shards": ({f"shard-{k:05}": TEXTS for k in range(4)}, set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+@pytest.mark.parametrize(("files", "others"), ASIDE.values(), ids=ASIDE)
+def test_records_with_other_keys_are_another_table(
+    files: dict[str, list[dict[str, object]]], others: set[str], suffix: str, tmp_path: Path
+) -> None:
+    """Our promise: samples are the files of splits, else of the kind that most files are; optional keys do not matter."""
+    for name, rows in files.items():
+        records(tmp_path / f"{name}.{suffix}", rows)
+    source = opened(tmp_path)
+    assert source.samples == sum(len(rows) for name, rows in files.items() if name not in others)
+    told = [p for p in source.problems if p.code == "foreign-file"]
+    assert {Path(str(p.where["file"])).stem for p in told} == others and all(p.what == "table" for p in told)

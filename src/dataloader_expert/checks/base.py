@@ -23,6 +23,7 @@ from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, 
 from dataloader_expert.sources.arrays import objects_in
 from dataloader_expert.sources.base import PLACED, Block, Field, Objects, Role, Roles, Source
 from dataloader_expert.sources.layout import BY_FOLDER
+from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
 from dataloader_expert.sources.roles import part_of_name
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
@@ -86,6 +87,8 @@ class Context:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     references: References | None = None
     """Fields that name files; None if there are none."""
+    links: tuple[Link, ...] = ()
+    """Fields that refer to the keys of other tables."""
     objects: Objects | None = None
     """The field with the classes of a sample's objects."""
     conversations: frozenset[str] = frozenset()

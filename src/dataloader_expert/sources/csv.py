@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
-from dataloader_expert.errors import Aside, NothingReadable, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import SPLITS, label_by_name, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.layout import label_by_name, splits_of_files, splits_of_suffixes
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
+from dataloader_expert.sources.other_tables import aside, stem_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
-from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns, listed
+from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
 SAMPLE = 256 << 10
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -35,6 +36,10 @@ class _Part:
     split: str | None
     dialect: Dialect
     ranges: list[Range]
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.dialect.names
 
     @property
     def records(self) -> int:
@@ -57,8 +62,7 @@ class _Part:
 
     @property
     def stem(self) -> tuple[str, ...]:
-        """The words of its name, which parts of one table share: ``part`` of ``part-00003.csv``."""
-        return tuple(w for w in words(self.path.rsplit("/", 1)[-1]) if not w.isdigit() and w not in SPLITS)
+        return stem_of(self.path)
 
 
 KEYS = {"id", "index", "idx"}
@@ -163,10 +167,7 @@ class Csv(Table):
         held = {part.path for part in kept}
         for part in parts:
             if part.path not in held:
-                more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
-                columns = listed(part.dialect.names)
-                text = f"another table, with the columns {columns}: not read; the samples are the rows of {kept[0].path}{more}"
-                self.problems.append(Aside("note" if part.form else "table", text, file=part.path))
+                self.problems.append(aside(part, kept, "note" if part.form else "table"))
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:

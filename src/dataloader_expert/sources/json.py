@@ -11,6 +11,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
 from dataloader_expert.sources.layout import splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
+from dataloader_expert.sources.other_tables import LOOKED_AT, Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.plain import flat
 from dataloader_expert.sources.records import columns_of_records
 from dataloader_expert.sources.tables import Table
@@ -28,22 +29,29 @@ class Json(Table):
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         splits = splits_of_files([e.path for e in entries])
-        units: list[Unit] = []
-        start = 0
+        parts: list[Records] = []
         for entry, split in zip(entries, splits, strict=True):
             try:
                 records = records_of(listing.read(entry.path), entry.path, [])
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            units.append(Unit(len(units), entry.path, start, len(records), entry.size, split))
-            start += len(records)
+            parts.append(Records(entry.path, split, Keys.of(records[:LOOKED_AT], entry.path), len(records)))
+        kept = of_one_table(parts)
+        source.problems += all_aside(parts, kept)
+        sizes = {entry.path: entry.size for entry in entries}
+        units: list[Unit] = []
+        start = 0
+        for part in kept:
+            units.append(Unit(len(units), part.path, start, part.records, sizes[part.path], part.split))
+            start += part.records
         if not units:
             why = source.problems[0].told() if source.problems else "no JSON file"
             raise NothingReadable(f"{why}; give a list of objects, JSON lines or another format", source.problems)
         source.units = tuple(units)
         source.describe()
-        source.sharding = f"{len(entries)} JSON document{'s' * (len(entries) != 1)}"
+        n = len(entries) - len(parts) + len(kept)
+        source.sharding = f"{n} JSON document{'s' * (n != 1)}"
         return source
 
     def read(self, unit: Unit) -> bytes:

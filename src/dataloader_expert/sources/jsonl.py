@@ -11,9 +11,15 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.layout import splits_of_files
-from dataloader_expert.sources.lines import MAX_DEPTH, byte_order_mark, record_ranges, too_deep, utf8
+from dataloader_expert.sources.lines import MAX_DEPTH, Range, byte_order_mark, record_ranges, too_deep, utf8
+from dataloader_expert.sources.other_tables import LOOKED_AT, Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.records import columns_of_records
 from dataloader_expert.sources.tables import Table
+
+HEAD = 1 << 18
+"""The first bytes of a file, which tell the keys of its records."""
+FEWEST = 50
+"""Records of each file, at least, that tell them; of many files no more."""
 
 
 class Jsonl(Table):
@@ -29,23 +35,36 @@ class Jsonl(Table):
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         splits = splits_of_files([e.path for e in entries])
-        units: list[Unit] = []
-        start = 0
+        ranges: dict[str, list[Range]] = {}
+        parts: list[Records] = []
         for entry, split in zip(entries, splits, strict=True):
             try:
-                ranges = record_ranges(listing, entry.path, False, byte_order_mark(listing, entry.path))
+                found = record_ranges(listing, entry.path, False, byte_order_mark(listing, entry.path))
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            for lo, hi, records in ranges:
-                units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
+            ranges[entry.path] = found
+            keys = (
+                _keys(listing, entry.path, max(FEWEST, LOOKED_AT // len(entries)))
+                if len(entries) > 1
+                else Keys((), frozenset())
+            )
+            parts.append(Records(entry.path, split, keys, sum(records for _, _, records in found)))
+        kept = of_one_table(parts)
+        source.problems += all_aside(parts, kept)
+        units: list[Unit] = []
+        start = 0
+        for part in kept:
+            for lo, hi, records in ranges[part.path]:
+                units.append(Unit(len(units), part.path, start, records, hi - lo, part.split, None, (lo, hi)))
                 start += records
         if not units:
             raise NothingReadable("no JSON lines; give a file with one object per line", source.problems)
         source.units = tuple(units)
         source.describe()
         source.classes = source.fitting(declared_classes(listing))
-        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object per line"
+        n = len(entries) - len(parts) + len(kept)
+        source.sharding = f"{n} file{'s' * (n != 1)}, one object per line"
         return source
 
     def read(self, unit: Unit) -> bytes:
@@ -74,6 +93,14 @@ class Jsonl(Table):
         kept = np.array(rows, np.int64) if len(rows) < unit.samples else None
         columns = columns_of_records(records, self.stored(f.name for f in self.fields))
         return self.made(Block(unit, columns, (), problems, rows=kept))
+
+
+def _keys(listing: Listing, path: str, most: int) -> Keys:
+    """The keys of the first records of a file, ``most`` at most; none if no record is whole."""
+    lines = listing.head(path, HEAD).removeprefix(b"\xef\xbb\xbf").split(b"\n")[:most]
+    parser = Parser()
+    records = [parse_record(line, path, 0, [], parser) for line in lines if line.strip()]
+    return Keys.of((record for record in records if record is not None), path)
 
 
 class Parser:

@@ -23,6 +23,7 @@ from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
 from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.links import find_links
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 from dataloader_expert.sources.references import find_references
 from dataloader_expert.sources.roles import find_roles
@@ -221,6 +222,7 @@ class Scan(Probe):
         if source.nullable:  # a table
             listing, whole = getattr(source, "listing", None), bench.ref.split is None
             context.references = find_references(listing, blocks, source.fields, source.label, whole)
+            context.links = find_links(source, blocks)
         order = stratified(source.units, bench.seed)
         if self.most is not None:
             order = order[: self.most]

@@ -1,0 +1,134 @@
+"""Files of one folder that hold another table than that of the samples, such as a list of passages beside queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import Aside
+from dataloader_expert.sources.layout import SPLITS
+from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.tables import listed
+
+COLLECTION, ASKED = {"corpus", "passages", "documents", "docs", "collection"}, {"queries", "questions", "topics"}
+"""Words of the names of files with what is searched, and with what is asked of it."""
+LOOKED_AT = 1000
+"""Records of a file from which its keys are known."""
+NEARLY_ALL = 0.95
+"""The share of a file's records that have a key which is not optional."""
+LEAST = 0.1
+"""The share of all rows below which many files are lists beside the samples, such as those of classes."""
+
+
+class Held(Protocol):
+    """A file of records."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def names(self) -> Sequence[str]: ...
+
+
+def aside(part: Held, kept: Sequence[Held], what: str = "table") -> Aside:
+    """What is told of a file with another table than the kept ones."""
+    more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
+    text = f"another table, with the columns {listed(part.names)}: not read; the samples are the rows of {kept[0].path}{more}"
+    return Aside(what, text, file=part.path)
+
+
+def all_aside(parts: Sequence[Held], kept: Sequence[Held]) -> list[Aside]:
+    """What is told of the files that are not kept."""
+    held = {part.path for part in kept}
+    return [aside(part, kept) for part in parts if part.path not in held]
+
+
+def stem_of(path: str) -> tuple[str, ...]:
+    """The words of a file's name, which parts of one table share: ``part`` of ``part-00003.csv``."""
+    return tuple(w for w in words(path.rsplit("/", 1)[-1]) if not w.isdigit() and w not in SPLITS)
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a file's records: all, sorted, and those that are not optional."""
+
+    names: tuple[str, ...]
+    usual: frozenset[str]
+    searched: bool | None = None
+    """Whether the file's name says that it is searched; False: that it has what is asked; None: neither."""
+
+    @classmethod
+    def of(cls, records: Iterable[dict[str, Any]], path: str) -> Keys:
+        found: Counter[str] = Counter()
+        n = 0
+        for record in records:
+            found.update(record.keys())
+            n += 1
+        said = set(words(path.rsplit("/", 1)[-1]))
+        searched = None if bool(said & COLLECTION) == bool(said & ASKED) else bool(said & COLLECTION)
+        return cls(
+            tuple(sorted(found)), frozenset(k for k, times in found.items() if times >= NEARLY_ALL * n), searched
+        )
+
+    def unlike(self, other: Keys) -> bool:
+        """Whether at most half of the keys are in both, optional ones apart, and each has some that the other never has; of a collection
+        and what is asked of it, whether any key differs."""
+        mine, theirs = set(self.names), set(other.names)
+        common = mine & theirs
+        if None not in (self.searched, other.searched) and self.searched != other.searched:
+            return bool(self.usual - theirs or other.usual - mine)
+        apart = self.usual - theirs, other.usual - mine
+        return all(apart) and 2 * len(common) <= len(common | self.usual | other.usual)
+
+
+@dataclass(frozen=True)
+class Records:
+    """A file of records, its split, its keys, and how many records it has."""
+
+    path: str
+    split: str | None
+    keys: Keys
+    records: int
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.keys.names
+
+
+def of_one_table(parts: Sequence[Records]) -> list[Records]:
+    """The files that hold the samples: those of splits, else those whose keys most files have, else those with most rows."""
+    kinds: Counter[Keys] = Counter()  # rows
+    files: Counter[Keys] = Counter()
+    for part in parts:
+        if part.names:
+            kinds[part.keys] += part.records
+            files[part.keys] += 1
+    if len(kinds) < 2:
+        return list(parts)
+    chosen = {part.keys for part in parts if part.split is not None and part.names}
+    if chosen:
+        chosen = _with_alike(chosen, kinds)
+    else:
+        groups: list[set[Keys]] = []
+        for keys in kinds:
+            if not any(keys in group for group in groups):
+                groups.append(_with_alike({keys}, kinds))
+        total = sum(kinds.values())
+        rows = [sum(kinds[keys] for keys in group) for group in groups]
+        held = [
+            sum(files[keys] for keys in group) if n >= LEAST * total else 0
+            for group, n in zip(groups, rows, strict=True)
+        ]
+        chosen = groups[max(range(len(groups)), key=lambda i: (held[i], rows[i]))]
+    return [part for part in parts if not part.names or part.keys in chosen]
+
+
+def _with_alike(chosen: set[Keys], kinds: Iterable[Keys]) -> set[Keys]:
+    """These and all that are alike to one of them, or to one that is."""
+    found, new = set(chosen), set(chosen)
+    while new:
+        new = {keys for keys in kinds if keys not in found and any(not keys.unlike(one) for one in new)}
+        found |= new
+    return found
