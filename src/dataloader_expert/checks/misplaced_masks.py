@@ -1,7 +1,7 @@
 """Masks that fit their image once they are mirrored or turned, or fit the image before or after.
 
 Only where masks usually fit (``edge_fits``) does it say anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
-ten times as many as in another, which is chance, and no more than fit where they are. Of the image beside, it must fit better than that image's own mask.
+ten times as many as in another, which is chance, no more than fit where they are, and as well as these do. Of the image beside, it must fit better than that image's own mask.
 Images of one kind may all look alike, as those of heads do: only with the mask before as well is one the same scene.
 """
 
@@ -27,6 +27,8 @@ LEAST, MOST = 40, 100_000
 """The fewest masks that tell what is usual, and how many are looked at."""
 CHANCE, TELLS, USUAL = 2.0, 4.0, 3.0
 """The fit up to which a mask may lie anywhere, the one from which it is in its place, and the least median fit."""
+WEAKEST = 0.1
+"""The share of masks in their places that may fit less well than half of the misplaced ones do: what fits worse meets other edges."""
 MOST_CLASSES = 64
 """The most values of a mask that are looked at."""
 SEVERAL, RARER = 3, 10
@@ -163,7 +165,8 @@ def misplaced(fit: Any) -> Iterator[tuple[int, Any]]:
         many = int(found[:, k].sum())
         if counts[k] < max(SEVERAL, RARER * by_chance) or many > (own >= TELLS).sum():
             continue
-        if np.median(own[~found[:, k]]) >= USUAL:
+        placed = np.quantile(own[own >= TELLS], WEAKEST)
+        if np.median(own[~found[:, k]]) >= USUAL and np.median(ways[found[:, k], k]) >= placed:
             yield k, found[:, k]
 
 
