@@ -152,6 +152,24 @@ def spoken(shifted: range, by: int = 1) -> Data:
     return Data({"audio": sounds, "text": texts}, kinds={"audio": "audio", "text": "text"})
 
 
+def written(shifted: range, spread: float = 1.0) -> Data:
+    """Images of a line and the few words that they show, in these rows those of the next; widths are that uncertain, in letters."""
+    rng = np.random.default_rng(43)
+    words = ["sum", "total", "amount", "number", "quantities", "date", "received by", "no", "net amount payable"]
+    texts = [words[i] for i in rng.integers(0, len(words), 160)]
+    images = [Image.new("L", (max(8, int(8 * (len(t) + rng.normal(0, spread)))), 22)) for t in texts]
+    shown = [texts[i + 1 if i in shifted else i] for i in range(160)]
+    return Data({"image": images, "text": shown}, kinds={"text": "category"})
+
+
+def of_two_sizes(alternating: bool) -> Data:
+    """Pictures whose source tells how wide they are, one source after the other or by turns, and the last ones of any width."""
+    rng = np.random.default_rng(47)
+    sources = [("lake" if (i % 2 if alternating else i > 60) else "mountains") for i in range(160)]
+    wide = [int(rng.integers(20, 90)) if i > 100 else 20 * len(s) for i, s in enumerate(sources)]
+    return Data({"image": [Image.new("L", (w, 22)) for w in wide], "source": sources}, kinds={"source": "category"})
+
+
 def annotated(wrong: float) -> Data:
     """Reviews whose words tell their label, labelled by six annotators, one of whom is so often wrong."""
     good, bad = (
@@ -236,6 +254,10 @@ SILENT: dict[str, dict[str, Data]] = {
     "shifted_rows": {
         "each with its own": spoken(range(0)),
         "a few rows": spoken(range(60, 66)),
+        "lines of writing with their words": written(range(0)),
+        "words that tell little of the width": written(range(50, 110), 8.0),
+        "sources one after the other, each of one width": of_two_sizes(False),
+        "sources by turns, each of one width": of_two_sizes(True),
     },
     "noisy_groups": {
         "all alike": annotated(0.0),
@@ -371,6 +393,7 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     "shifted_rows": {
         "the transcripts of the next": (spoken(range(50, 110)), "rows-shifted", "warning"),
         "those of the one before": (spoken(range(50, 110), -1), "rows-shifted", "warning"),
+        "the words of the next line of writing": (written(range(50, 110)), "rows-shifted", "warning"),
     },
     "noisy_groups": {"one who guesses": (annotated(0.5), "label-odd-one-out", "warning")},
     "target_means": {"with the row itself": (rated(True), "label-leaked-by-field", "warning")},

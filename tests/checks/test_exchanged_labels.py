@@ -7,7 +7,8 @@ import random
 import numpy as np
 
 from dataloader_expert.checks.moved_labels import told_classes
-from tests.checks.looking import Data, judged
+from dataloader_expert.sources.base import Block, Column, Unit
+from tests.checks.looking import Data, blocks_of, context_of, findings, judged, looked
 
 WORDS = {
     "world": "minister treaty border election embassy vote army",
@@ -61,3 +62,21 @@ def test_noise_of_many_numbers_tells_no_class() -> None:
     rng, _ = drawn()
     label = rng.integers(0, 4, 80)
     assert (told_classes(rng.normal(size=(80, 64)), label, 4) == label).mean() < 0.6
+
+
+def test_a_file_of_images_of_another_type_leaves_the_others_judged() -> None:
+    """Our promise: labels of the row before are told in the files of the common type, and none are where all are right."""
+    rng, _ = drawn()
+    of = rng.integers(0, 4, 300)
+    images = rng.normal(90, 20, (300, 16, 16, 3))
+    for i, c in enumerate(of):
+        images[i, 4 * c : 4 * c + 4] += 100
+    images = images.clip(0, 255).astype(np.uint8)
+    for begin, told in ((180, {"rows-shifted"}), (300, set())):
+        labels = np.array([*of[:begin], *of[begin - 1 : 299]])[:300]
+        context = context_of(Data({"image": images, "label": labels}, "label"))
+        blocks = blocks_of(Data({"image": images[:240], "label": labels[:240]}, "label"))
+        columns = {"image": Column(images[240:] / np.float32(255)), "label": Column(labels[240:])}
+        blocks.append(Block(Unit(len(blocks), "floats", 240, 60, 0), columns))
+        assert set(findings("moved_labels", looked(context, blocks))) == told
+        assert set(findings("moved_labels", looked(context, blocks[::-1]))) == told

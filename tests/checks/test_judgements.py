@@ -26,7 +26,7 @@ from tests.checks import (
     test_shifted_numbers,
 )
 from tests.checks.looking import Data, judged
-from tests.checks.test_misplaced_masks import laid, mirrored, pairs
+from tests.checks.test_misplaced_masks import laid, mirrored, on_one_ground, pairs
 
 rng = np.random.default_rng(29)
 RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
@@ -631,7 +631,10 @@ SILENT = {
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
-    "misplaced_masks": {"where they should be": laid(pairs(0))},
+    "misplaced_masks": {
+        "where they should be": laid(pairs(0)),
+        "where they should be, on images that all look alike": laid(on_one_ground()),
+    },
     "masks": {
         "all resized with interpolation": Data({"mask": [drawn(True, i) for i in range(40)]}, kinds={"mask": "mask"}),
         "borders to be ignored in most, and a class of many": masks(
@@ -1509,6 +1512,12 @@ SPEAKS = {
     },
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
+        "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
+        "some of images that all look alike": (
+            laid(mirrored(on_one_ground(), range(30, 60), 1)),
+            "mask-mirrored",
+            "warning",
+        ),
     },
     "masks": {
         "a few resized with interpolation": (

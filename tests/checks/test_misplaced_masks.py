@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from dataloader_expert.conclusions import Finding
 from tests.checks.looking import Data, judged
@@ -22,6 +23,21 @@ Pairs = tuple[list[Any], list[Any]]
 def pairs(seed: int) -> Pairs:
     images, masks = zip(*(things(seed * PAIRS + i) for i in range(PAIRS)), strict=True)
     return list(images), list(masks)
+
+
+def on_one_ground() -> Pairs:
+    """Pictures of one ground, as of one organ, each with something small of its own on it."""
+    rng = np.random.default_rng(5)
+    down, across = np.mgrid[:SIZE, :SIZE] / SIZE
+    ground = 250.0 * ((across - 0.5) ** 2 + ((down - 0.5) / 1.3) ** 2 < 0.18)
+    images, masks = [], []
+    for _ in range(PAIRS):
+        x, y, size = rng.uniform(0.3, 0.42), rng.uniform(0.3, 0.7), rng.uniform(0.06, 0.09)
+        mask = ((across - x) ** 2 + (down - y) ** 2 < size**2).astype(np.uint8)
+        light = ground - 90.0 * mask + rng.normal(0, 4, ground.shape)
+        images.append(Image.fromarray(np.clip(light, 0, 255).astype(np.uint8)))
+        masks.append(mask)
+    return images, masks
 
 
 def found(pairs: Pairs) -> dict[str, Finding]:

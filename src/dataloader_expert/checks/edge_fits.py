@@ -64,9 +64,10 @@ def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -
             made[0, mine, k] = np.where(beside, (there[:, 0, 0] - middle) / width, np.nan)
             made[1, mine, k] = own[of]
         else:
-            turned = [(d != 0) for d in _steps(np.flip(masks, flips))]
-            total = sum((e * t).sum((1, 2)) for e, t in zip(edges, turned, strict=True))
-            made[0, :, k] = (total - centre) / spread
+            turned = [np.fft.rfft2((d != 0).astype(np.float64)) for d in _steps(np.flip(masks, flips))]
+            there = _moved(seen, turned)
+            middle, width = _elsewhere(there)
+            made[0, :, k] = (there[:, 0, 0] - middle) / width
     return made
 
 

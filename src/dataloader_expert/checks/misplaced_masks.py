@@ -1,7 +1,8 @@
 """Masks that fit their image once they are mirrored or turned, or fit the image before or after.
 
 Only where masks usually fit (``edge_fits``) does it say anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
-and ten times as many as in another, which is chance. Of the image beside, it must fit better than that image's own mask.
+ten times as many as in another, which is chance, no more than fit where they are, and as well as these do. Of the image beside, it must fit better than that image's own mask.
+Images of one kind may all look alike, as those of heads do: only with the mask before as well is one the same scene.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ LEAST, MOST = 40, 100_000
 """The fewest masks that tell what is usual, and how many are looked at."""
 CHANCE, TELLS, USUAL = 2.0, 4.0, 3.0
 """The fit up to which a mask may lie anywhere, the one from which it is in its place, and the least median fit."""
+WEAKEST = 0.1
+"""The share of masks in their places that may fit less well than half of the misplaced ones do: what fits worse meets other edges."""
 MOST_CLASSES = 64
 """The most values of a mask that are looked at."""
-SEVERAL, RARER, FEW = 3, 10, 0.2
-"""The fewest masks misplaced in one way, how many times as many as in another, and the largest share of them."""
+SEVERAL, RARER = 3, 10
+"""The fewest masks misplaced in one way, and how many times as many as in another."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,9 @@ class MisplacedMasks(Check):
                 continue
             gray = evened(looks(block, self.image).small) if gray is None else gray
             masks, index = np.stack([small[i] for i in at]), block.indices(at)
-            self.parts[name].append(
-                (index, fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS]))
-            )
+            fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
+            fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
+            self.parts[name].append((index, fit))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)
@@ -136,20 +139,34 @@ def _small(mask: Any, side: int) -> Any:
     return codes.reshape(side, side) if 2 <= len(found) <= MOST_CLASSES else None
 
 
+def alike(masks: Any) -> Any:
+    """How alike each mask is to the one before, [n - 1]: the correlation of where they have another code than most of their pixels."""
+    import numpy as np
+
+    flat = masks.reshape(len(masks), -1)
+    usual = np.array([np.bincount(codes).argmax() for codes in flat])
+    things = (flat != usual[:, None]).astype(np.float64)
+    things -= things.mean(1, keepdims=True)
+    things /= np.maximum(np.linalg.norm(things, axis=1, keepdims=True), 1e-9)
+    return (things[1:] * things[:-1]).sum(1)
+
+
 def misplaced(fit: Any) -> Iterator[tuple[int, Any]]:
     """The ways in which several masks fit, each with these masks, bool [n]; ``fit``, [2, n, 1 + ways], as ``fits`` gives it."""
     import numpy as np
 
     own, ways = fit[0, :, 0], np.where(np.isnan(fit[0, :, 1:]), -np.inf, fit[0, :, 1:])
-    if np.median(own) < USUAL:
-        return
     found = (own <= CHANCE)[:, None] & (ways >= TELLS) & (ways == ways.max(1, keepdims=True)) & (ways > fit[1, :, 1:])
     scenes = (fit[1, :, 0] < ONE_SCENE)[:, None]
     counts = (found & scenes).sum(0)
     for k in range(len(WAYS)):
         turned = sorted(counts[j] for j, other in enumerate(WAYS) if j != k and not other.by)
         by_chance = turned[len(turned) // 2]  # one of them may be a fault as well
-        if counts[k] >= max(SEVERAL, RARER * by_chance) and counts[k] <= FEW * len(own):
+        many = int(found[:, k].sum())
+        if counts[k] < max(SEVERAL, RARER * by_chance) or many > (own >= TELLS).sum():
+            continue
+        placed = np.quantile(own[own >= TELLS], WEAKEST)
+        if np.median(own[~found[:, k]]) >= USUAL and np.median(ways[found[:, k], k]) >= placed:
             yield k, found[:, k]
 
 

@@ -12,6 +12,7 @@ of its own, that is reported.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -101,8 +102,9 @@ class MovedLabels(Check):
         import numpy as np
 
         parts = sorted(self.parts, key=lambda part: part[0])
-        if sum(len(x) for _, x, _ in parts) < LEAST or len({x.shape[1] for _, x, _ in parts}) != 1:
+        if sum(len(x) for _, x, _ in parts) < LEAST:
             return
+        parts = of_one_width(parts)
         index = np.concatenate([start + np.arange(len(x)) for start, x, _ in parts])
         x, codes = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
         there = (x >= 0).any(1) if self.text is not None else np.isfinite(x).all(1)
@@ -155,6 +157,18 @@ class MovedLabels(Check):
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows; if so, find out with which list of classes they were written, and label them as the others"
             yield finding("label-odd-one-out", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+
+
+def of_one_width(parts: list[tuple[int, Any, Any]]) -> list[tuple[int, Any, Any]]:
+    """Parts whose vectors have another width than those of most samples, as images of another type have, with NaN in that width."""
+    import numpy as np
+
+    widths: Counter[int] = Counter()
+    for _, x, _ in parts:
+        widths[x.shape[1]] += len(x)
+    width = max(widths, key=lambda w: (widths[w], w))
+    blank = np.float32(np.nan)
+    return [(start, x if x.shape[1] == width else np.full((len(x), width), blank), codes) for start, x, codes in parts]
 
 
 def told_classes(x: Any, label: Any, classes: int) -> Any:

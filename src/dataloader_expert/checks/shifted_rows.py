@@ -2,11 +2,13 @@
 lost a line; and those of which one was cut off.
 
 Long texts belong to long recordings, to long translations, and to wide images of a line. Where the lengths of two fields agree in the data as a whole, and in a
-stretch of rows only once one of them is moved by a row, that one is shifted there.
+stretch of rows only once one of them is moved by a row, more closely than by chance, that one is shifted there. Words that recur, and so pass for categories, are
+compared with recordings and images only: names have lengths of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
@@ -34,6 +36,8 @@ OFTEN, AGREE, THERE, NOT = 0.4, 0.6, 0.6, 0.25
 """The least share of windows in which lengths agree, with at least so much rank correlation; the least in one of shifted rows once moved, and the most as they are."""
 RUNS = 2
 """The fewest overlapping windows of a stretch."""
+CHANCE = 1e-3
+"""The most stretches of unrelated lengths that may agree as well by chance, in all rows together."""
 
 
 class ShiftedRows(Check):
@@ -41,10 +45,15 @@ class ShiftedRows(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        fields = [f.name for f in context.fields if has_length(f) and f.name != context.label][:MOST_FIELDS]
-        self.pairs = list(combinations(fields, 2))
+        others = [f for f in context.fields if f.name != context.label]
+        words = {f.name for f in others if f.kind == "category" and f.dtype == "str" and not f.shape}
+        fields = [*(f.name for f in others if has_length(f)), *(f.name for f in others if f.name in words)][
+            :MOST_FIELDS
+        ]
+        measured = {f.name for f in others if has_length(f) and f.kind != "text"}
+        self.pairs = [(a, b) for a, b in combinations(fields, 2) if b not in words or a in measured]
         self.texts = {f.name for f in context.fields if f.kind == "text"}
-        self.names = fields if self.pairs else []
+        self.names = sorted({name for pair in self.pairs for name in pair})
         self.files = Files()
         self.parts: list[tuple[int, dict[str, Any]]] = []
 
@@ -120,20 +129,22 @@ def has_length(field: Field) -> bool:
 
 def stretches(x: Any, y: Any) -> list[tuple[int, int, int]]:
     """The first and last row of each stretch, and by how many rows ``y`` is shifted there: 1 if it fits the next ``x``."""
-    import numpy as np
 
-    ranks = [np.argsort(np.argsort(v, kind="stable")).astype(np.float64) for v in (x, y)]
+    ranks = [ranked(v) for v in (x, y)]
     starts = range(1, len(x) - WINDOW - 1, STEP)
     as_they_are = [correlated(*(r[start : start + WINDOW] for r in ranks)) for start in starts]
-    if float(np.quantile(as_they_are, 1 - OFTEN)) < AGREE:
+    if sum(r >= AGREE for r in as_they_are) < OFTEN * len(as_they_are):
         return []
     found: list[tuple[int, int, int]] = []
     runs = 0
     for start, here in zip(starts, as_they_are, strict=True):
+        if math.isnan(here) or here > NOT:
+            runs = 0
+            continue
         own = slice(start, start + WINDOW)
         moved = {by: correlated(ranks[0][start + by : start + by + WINDOW], ranks[1][own]) for by in (1, -1)}
-        by = max(moved, key=lambda one: moved[one])
-        if here > NOT or moved[by] < THERE:
+        by = max(moved, key=lambda one: (moved[one] >= THERE, moved[one]))
+        if math.isnan(moved[by]) or moved[by] < THERE:
             runs = 0
             continue
         runs += 1
@@ -141,14 +152,30 @@ def stretches(x: Any, y: Any) -> list[tuple[int, int, int]]:
             found[-1] = (found[-1][0], start + WINDOW - 1, by)
         elif runs >= RUNS:
             found.append((start - STEP, start + WINDOW - 1, by))
-    return found
+    return [one for one in found if luck(ranks[0], ranks[1], *one) * 2 * len(starts) <= CHANCE]
+
+
+def luck(x: Any, y: Any, first: int, last: int, by: int) -> float:
+    """How probable it is that unrelated ranks agree so well in these rows once ``y`` is moved, by Fisher's transformation."""
+    r = correlated(x[first + by : last + 1 + by], y[first : last + 1])
+    return 0.5 * math.erfc(math.atanh(min(r, 1 - 1e-9)) * math.sqrt((last - first - 2) / 2)) if r > 0 else 1.0
+
+
+def ranked(values: Any) -> Any:
+    """Ranks, float64 [n]; equal values have the mean of theirs."""
+    import numpy as np
+
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    means: Any = np.cumsum(counts) - (counts - 1) / 2
+    return means[which]
 
 
 def correlated(x: Any, y: Any) -> float:
+    """The correlation; NaN where one of both does not vary, which says nothing."""
     import numpy as np
 
     if x.std() == 0 or y.std() == 0:
-        return 1.0  # which says nothing
+        return math.nan
     return float(np.corrcoef(x, y)[0, 1])
 
 
