@@ -143,6 +143,8 @@ def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     assert eight.limit == "cpu"
     assert eight.workers_for_limit >= eight.at_workers > 2
     assert eight.stall_share is None
+    assert (eight.asked["cpus"], eight.per_process) == (8, False)
+    assert eight.note is None or "made samples wait" in eight.note  # beside other processes
     rows = {row.num_workers: row for row in eight.by_workers}
     assert list(rows) == sorted(rows)
     assert {0, 1, 2, 3, 4, 5, eight.at_workers} <= rows.keys()

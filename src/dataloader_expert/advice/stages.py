@@ -10,9 +10,9 @@ from dataloader_expert.advice.transport import FRESH_BYTES_S
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.clocks import helping
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.clocks import helping
 from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES

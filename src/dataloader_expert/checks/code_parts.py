@@ -142,7 +142,8 @@ def _labelled(label: Column, rows: Any) -> Any:
     import numpy as np
 
     values = label.values[rows] if isinstance(label.values, np.ndarray) else [label.values[i] for i in rows.tolist()]
-    there = np.array([value is not None and value == value and value != "" for value in values], bool)
+    plain = str | int | float | np.generic
+    there = np.array([isinstance(v, plain) and bool(v == v) and v != "" for v in values], bool)
     return there if label.nulls is None else there & ~label.nulls[rows]
 
 

@@ -76,7 +76,8 @@ class SampleScales(Check):
                 square = np.array([float(r @ r) for r in rows])
                 count = np.array([max(1, len(r)) for r in rows])
                 total = np.array([r.sum() for r in rows])
-            spread = np.maximum(square / count - (total / count) ** 2, 0)
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite values are told elsewhere
+                spread = np.maximum(square / count - (total / count) ** 2, 0)
             sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread)], 1)
             self.parts.setdefault(name, []).append((block.unit.start, sizes))
 

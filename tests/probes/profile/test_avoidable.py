@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import itertools
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.profile import avoidable as looked
 from dataloader_expert.probes.profile.python_loops import lines_of
-from dataloader_expert.probes.profile.remote_stack import Stack
+from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 from dataloader_expert.probes.serving import Serving
 
 SOURCE = """
@@ -168,8 +169,8 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     del sys.modules["pipeline"]
 
 
-def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
-    """Stacks of this thread while torch's fetcher reads samples, each with its share.
+def stacks_of(dataset: Any, seconds: float = 0.5) -> tuple[list[tuple[Stack, float]], list[Columns | None]]:
+    """Stacks of this thread while torch's fetcher reads samples, each with its share, and what their innermost frames execute.
 
     They are seen where Python's lock is given up, which within `gc.collect` is in callbacks only (Hypothesis registers one): without.
     """
@@ -177,16 +178,19 @@ def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
 
     fetcher = _MapDatasetFetcher(dataset, True, default_collate, False)
     found: list[Stack] = []
+    parts: list[Columns | None] = []
     me, done = threading.get_ident(), threading.Event()
 
     def looking() -> None:
         while not done.wait(0.002):
             frame, stack = sys._current_frames().get(me), []
+            part = None if frame is None else executed(frame)
             while frame is not None:
-                stack.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+                stack.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
                 frame = frame.f_back
             if any("_utils/fetch" in file for file, _, _ in stack):
                 found.append(tuple(stack))
+                parts.append(part)
 
     thread = threading.Thread(target=looking)
     switching, callbacks = sys.getswitchinterval(), gc.callbacks[:]
@@ -203,17 +207,23 @@ def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
         thread.join()
         sys.setswitchinterval(switching)
         gc.callbacks.extend(callbacks)
-    return [(stack, 1 / len(found)) for stack in found]
+    return [(stack, 1 / len(found)) for stack in found], parts
+
+
+def executed(frame: FrameType) -> Columns | None:
+    """The part of its source that a frame executes: its first and last line, and where they begin and end."""
+    first, last, begin, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return None if None in (first, last, begin, end) else (first, last, begin, end)  # type: ignore[return-value]  # none is
 
 
 def told(dataset: Any) -> list[Any]:
-    stacks = stacks_of(dataset)
+    stacks, parts = stacks_of(dataset)
     begun = time.perf_counter()
     for k in range(4):
         dataset[k]
     sample_s = (time.perf_counter() - begun) / 4
     served = Serving(dataset, default_collate, "default", LoaderPlan(batch_size=1), False, "a test")
-    return list(avoidable(Facts(tuple(looked.avoidable(served, stacks, len(stacks), sample_s)))))
+    return list(avoidable(Facts(tuple(looked.avoidable(served, stacks, len(stacks), sample_s, parts)))))
 
 
 @pytest.mark.journey

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.probes.profile.clocks import StolenClock, apart, stolen_ticks
+from dataloader_expert.probes.clocks import StolenClock, apart, stolen_ticks
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stages import stolen_apart, stolen_rate
 

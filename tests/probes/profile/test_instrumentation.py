@@ -14,8 +14,8 @@ from torch.utils.data._utils import fetch
 
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.probes.clocks import Laps, QueueClock
 from dataloader_expert.probes.descriptors import OPEN_FILES
-from dataloader_expert.probes.profile.clocks import Laps, QueueClock
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.profile.stage_classifier import Namer

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
-from dataloader_expert.probes.profile.clocks import QueueClock
+from dataloader_expert.probes.clocks import QueueClock
 from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s

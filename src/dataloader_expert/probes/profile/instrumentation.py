@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dataloader_expert.probes.clocks import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
-from dataloader_expert.probes.profile.clocks import Laps
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.system.malloc import PAGE, free_bytes
 

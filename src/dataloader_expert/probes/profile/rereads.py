@@ -11,7 +11,7 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
-from dataloader_expert.probes.profile.clocks import now, since
+from dataloader_expert.probes.clocks import now, since
 from dataloader_expert.probes.profile.instrumentation import SLOW_LEAST_S, SLOW_TIMES
 from dataloader_expert.probes.serving import Serving
 

@@ -6,7 +6,7 @@ import math
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
-from dataloader_expert.probes.profile.clocks import Spent
+from dataloader_expert.probes.clocks import Spent
 
 STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
 

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
-from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.readers import readers

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Observation, evidence
-from dataloader_expert.probes.profile.clocks import now, since
+from dataloader_expert.probes.clocks import now, since
 from dataloader_expert.probes.profile.stage import stage_fact
 from dataloader_expert.probes.serving import flat, samples_in
 

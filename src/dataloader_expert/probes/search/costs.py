@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.clocks import Laps, helping
 from dataloader_expert.probes.descriptors import Growth, open_now
-from dataloader_expert.probes.profile.clocks import Laps, helping
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
 
