@@ -144,7 +144,8 @@ def test_the_code_for_several_processes_runs_and_deals_by_rank(objective: str, q
         "suggest_sampler", f"{USERS}:Imbalanced", str(CHECKOUT), objective=objective, world_size=2, budget_s=20
     )
     text = rendered(quickly, report)
-    assert report.simulation is None or report.simulation.ranks == 2
+    simulation = report.model_dump()["simulation"]
+    assert simulation is None or simulation["ranks"] == 2
     assert 'rank = int(os.environ.get("RANK", "0"))' in text
     assert runs(text) == 1
 

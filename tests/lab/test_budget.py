@@ -17,7 +17,7 @@ STOPPED = "no result within 9 s, so the process was stopped; raise budget_s, or 
 
 
 def ended(doing: str, code: str = "timed-out") -> Outcome:
-    outcome = Outcome(failure=RequestError(code, STOPPED), stalled=True, doing=doing)  # type: ignore[arg-type]
+    outcome = Outcome(failure=RequestError(code, STOPPED), stalled=True, doing=doing)  # type: ignore[arg-type]  # a code by name
     outcome.facts.add(SEEN)
     return outcome
 

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.drawn_numbers import DrawnNumbers
 from dataloader_expert.checks.ranges import exchanged
-from dataloader_expert.checks.rows_kept import Named, at_of, in_order, numbers_of
+from dataloader_expert.checks.rows_kept import Named, in_order
 from dataloader_expert.checks.stretches import decay, highest
 from dataloader_expert.checks.units import tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 EXCHANGED = Quantity("numbers_exchanged", "samples", "stretches of rows in which two numbers are likelier exchanged")
@@ -53,7 +53,7 @@ class Stretch:
     luck: float
 
 
-class ExchangedNumbers(Check):
+class ExchangedNumbers(DrawnNumbers):
     ids = ("fields-swapped", "equal-fields")
 
     def __init__(self, context: Context) -> None:
@@ -71,23 +71,6 @@ class ExchangedNumbers(Check):
 
     def applies(self) -> bool:
         return bool(self.pairs)
-
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.pairs else ()
-        if not len(rows):
-            return
-        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
-        for name, named in self.kinds.items():
-            kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, ExchangedNumbers)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for name, named in other.kinds.items():
-            self.kinds[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

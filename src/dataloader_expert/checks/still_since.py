@@ -9,14 +9,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
+from dataloader_expert.checks.base import CHANGED_UNITS, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, at_of, in_order, numbers_of
+from dataloader_expert.checks.drawn_numbers import DrawnNumbers
+from dataloader_expert.checks.rows_kept import Named, in_order
 from dataloader_expert.checks.units import tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
 
 STILL = Quantity(
     "still_since",
@@ -32,7 +32,7 @@ VARIES = 0.9
 """The share of neighbours that differ from which a field is a measurement, whose runs are told as such."""
 
 
-class StillSince(Check):
+class StillSince(DrawnNumbers):
     ids = ("stuck-values",)
     of_features = True
 
@@ -49,23 +49,6 @@ class StillSince(Check):
 
     def applies(self) -> bool:
         return bool(self.fields)
-
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept: dict[str, Any] = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
-        for name, named in self.kinds.items():
-            kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, StillSince)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for name, named in other.kinds.items():
-            self.kinds[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from dataloader_expert.sources.reference import is_users
+from dataloader_expert.probes.tracing import users_traced
 
 DEEPEST = 8
 """Levels of a value that are looked into."""
@@ -176,7 +176,6 @@ def returned_by(call: Callable[[], Any], times: float) -> tuple[Any, dict[int, t
         Exception: what the user's code raises.
     """
     places: dict[int, tuple[str, str, int]] = {}
-    users: dict[str, bool] = {}
 
     def within(frame: FrameType, event: str, arg: Any) -> Any:
         if event == "return" and arg is not None:
@@ -185,20 +184,7 @@ def returned_by(call: Callable[[], Any], times: float) -> tuple[Any, dict[int, t
                 places.setdefault(one.address, (code.co_filename, code.co_name, frame.f_lineno))
         return within
 
-    def entered(frame: FrameType, event: str, arg: Any) -> Any:
-        name = frame.f_code.co_filename
-        if name not in users:
-            users[name] = is_users(name)
-        if not users[name]:
-            return None
-        frame.f_trace_lines = False
-        return within
-
-    before = sys.gettrace()
-    if before is not None:  # a debugger, or coverage, is at work
+    if sys.gettrace() is not None:  # a debugger, or coverage, is at work
         return call(), places
-    sys.settrace(entered)
-    try:
+    with users_traced(within):
         return call(), places
-    finally:
-        sys.settrace(None)

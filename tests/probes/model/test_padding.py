@@ -113,7 +113,7 @@ class OfHeads(Attends):
 
 
 class Needs(OfAttention):
-    def forward(self, ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:  # type: ignore[override]
+    def forward(self, ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:  # type: ignore[override]  # torch names no arguments
         return super().forward(ids, attention_mask)
 
 

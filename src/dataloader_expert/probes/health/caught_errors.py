@@ -7,7 +7,6 @@ same has hidden them.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.system.pristine_process import apart
-from dataloader_expert.sources.reference import is_users
+from dataloader_expert.probes.tracing import users_traced
 
 CAUGHT = Quantity(
     "caught_errors", "samples", "samples whose reading raised an error that the dataset's own code caught"
@@ -97,7 +96,6 @@ def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
         Exception: what the dataset raises itself.
     """
     raised: list[tuple[str, str]] = []
-    users: dict[str, bool] = {}
 
     def within(frame: FrameType, event: str, arg: Any) -> Any:
         if event == "exception" and not issubclass(arg[0], ORDINARY):
@@ -106,21 +104,8 @@ def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
             raised.append((at, escaped(arg[1], 160)))
         return within
 
-    def entered(frame: FrameType, event: str, arg: Any) -> Any:
-        name = frame.f_code.co_filename
-        if name not in users:
-            users[name] = is_users(name)
-        if not users[name]:
-            return None
-        frame.f_trace_lines = False
-        return within
-
-    before = sys.gettrace()
-    sys.settrace(entered)
-    try:
+    with users_traced(within):
         dataset[index]
-    finally:
-        sys.settrace(before)
     return raised
 
 
