@@ -26,7 +26,7 @@ from tests.checks import (
     test_shifted_numbers,
 )
 from tests.checks.looking import Data, judged
-from tests.checks.test_misplaced_masks import laid, mirrored, on_one_ground, pairs
+from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
 
 rng = np.random.default_rng(29)
 RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
@@ -571,10 +571,14 @@ SILENT = {
         ),
         "a split that is left unlabelled": tabled(["a", "b"] * 3 + [None] * 6, splits=HALVES),
         "a split whose labels are withheld as -1": tabled(np.array([0, 1] * 3 + [-1] * 6), splits=HALVES),
+        "a split whose labels of three classes are withheld as -1": tabled(
+            np.array([0, 1, 2] * 2 + [-1] * 6), splits=HALVES
+        ),
         "names that differ in more than case": tabled(["cat", "cats", "Dog", "owl"] * 3),
         "numbers within the declared classes": tabled(np.array([0, 1, 2] * 4), classes=("a", "b", "c")),
         "every class in every split": tabled(["a", "b"] * 6, splits=HALVES),
         "a target that is no class": tabled(NOISE[:12]),
+        "a scale from -1 to 1": tabled(np.array([0, 1, -1, 1] * 6)),
     },
     "duplicates": {
         "distinct rows": Data({"x": NOISE}),
@@ -1267,6 +1271,7 @@ SPEAKS = {
         ),
     },
     "classes": {
+        "-1 beside classes from 0 on": (tabled(np.array([0, 1, 2, -1] * 6)), "label-out-of-range", "warning"),
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
         "a class of one sample in a long tail": (
             Data({"target": np.repeat(np.arange(40), [40 - k for k in range(40)])}, "target"),
@@ -1513,6 +1518,7 @@ SPEAKS = {
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
+        "a few that lie beside their things": (laid(beside(pairs(0), range(0, 40, 4), 9)), "mask-shifted", "warning"),
         "some of images that all look alike": (
             laid(mirrored(on_one_ground(), range(30, 60), 1)),
             "mask-mirrored",

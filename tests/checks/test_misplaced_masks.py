@@ -59,12 +59,52 @@ def mirrored(pairs: Pairs, at: range, *flips: int) -> Pairs:
 @given(seed=SEEDS)
 def test_masks_that_lie_mirrored_are_told(flips: tuple[int, ...], told: str, seed: int) -> None:
     """Our promise: most of them are found, and hardly another mask."""
-    finding = found(mirrored(pairs(seed), range(30, 50, 2), *flips))["mask-mirrored"]
+    every = found(mirrored(pairs(seed), range(30, 50, 2), *flips))
+    finding = every.pop("mask-mirrored")
+    assert every == {}
     assert finding.severity == "warning"
     assert told in finding.message
     named = {place["sample"] for place in finding.where}
     assert len(named & set(range(30, 50, 2))) >= 5
     assert len(named - set(range(30, 50, 2))) <= 1
+
+
+def beside(pairs: Pairs, at: range, by: int) -> Pairs:
+    return pairs[0], [put_by(m, by, by) if i in at else m for i, m in enumerate(pairs[1])]
+
+
+def put_by(mask: Any, down: int, right: int) -> Any:
+    """The mask moved by so many pixels; what leaves the image is gone."""
+    padded = np.pad(mask, SIZE)
+    return padded[SIZE - down : 2 * SIZE - down, SIZE - right : 2 * SIZE - right]
+
+
+@settings(max_examples=4)
+@given(seed=SEEDS, down=st.sampled_from([-10, 0, 8]), right=st.sampled_from([-8, 10, 14]))
+def test_masks_that_lie_beside_their_things_are_told(seed: int, down: int, right: int) -> None:
+    images, masks = pairs(seed)
+    moved = set(range(20, 50, 2))
+    told = found((images, [put_by(m, down, right) if i in moved else m for i, m in enumerate(masks)]))
+    finding = told.pop("mask-shifted")
+    assert told == {}
+    assert finding.severity == "warning"
+    assert f"of the width {'left' if right > 0 else 'right'}" in finding.message  # back to where they belong
+    named = {place["sample"] for place in finding.where}
+    assert len(named & moved) >= 8
+    assert len(named - moved) <= 1
+
+
+@settings(max_examples=4)
+@given(seed=SEEDS)
+def test_masks_that_lie_beside_their_things_each_by_steps_of_its_own_are_told(seed: int) -> None:
+    images, masks = pairs(seed)
+    rng = np.random.default_rng(seed)
+    moved = {i: rng.choice([-12, -9, 9, 12], 2).tolist() for i in range(20, 50, 2)}
+    finding = found((images, [put_by(m, *moved.get(i, (0, 0))) for i, m in enumerate(masks)]))["mask-shifted"]
+    assert "each by steps of its own" in finding.message
+    named = {place["sample"] for place in finding.where}
+    assert len(named & moved.keys()) >= 6
+    assert len(named - moved.keys()) <= 1
 
 
 @settings(max_examples=4)

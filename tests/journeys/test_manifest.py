@@ -213,6 +213,7 @@ GROUP_OF = {
         ("parquet, a folder of files", "parquet, hive partitions", "arrow, file", "arrow, stream"), "table"
     ),
     **dict.fromkeys(("csv", "tsv", "json", "jsonl", "jsonl, objects", "parquet, objects"), "table"),
+    "csv, labels in the order of the rows": "table",
     **dict.fromkeys(("jsonl, texts", "text"), "texts"),
 }
 

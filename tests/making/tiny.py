@@ -387,6 +387,27 @@ def blanks(folder: Path) -> Made:
     return named(folder, "delimited", "tabular", 5)
 
 
+@tiny("csv, labels in the order of the rows")
+def csv_in_order(folder: Path) -> Made:
+    for split in SPLITS:
+        rows = records(split)
+        write_separated(folder / f"y_{split}.csv", {"label": rows.pop("label")}, ",")
+        write_separated(folder / f"X_{split}.csv", rows, ",")
+    return named(folder, "csv", "tabular", 4, missing=MISSING, group="table")
+
+
+@tiny("csv, labels by a key")
+def csv_by_key(folder: Path) -> Made:
+    for split in SPLITS:
+        rows = records(split)
+        n = len(rows["label"])
+        keys = [f"{split}{i:04d}" for i in range(n)]
+        backwards = {"sample_id": keys[::-1], "label": list(rows.pop("label"))[::-1]}
+        write_separated(folder / f"{split}_labels.csv", backwards, ",")
+        write_separated(folder / f"{split}_values.csv", {"sample_id": keys, **rows}, ",")
+    return named(folder, "csv", "tabular", 4, missing=MISSING)
+
+
 def dicts(rows: Rows) -> list[dict[str, Any]]:
     return [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
 

@@ -520,3 +520,16 @@ def test_what_is_called_after_shards_is_no_data_of_its_own(tmp_path: Path) -> No
     assert [f.where for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"] == [
         ({"file": "other.json"},)
     ]
+
+
+@pytest.mark.parametrize(
+    ("folders", "classes"),
+    [
+        ([f"{c}/v_{c}_g{k:02}" for c in ("run", "walk", "jump") for k in range(4)], ["jump", "run", "walk"]),
+        ([f"audi/a{k}" for k in range(3)] + [f"bmw/{k}" for k in ("m3", "x5")], ["a0", "a1", "a2", "m3", "x5"]),
+        ([f"{c}/terrier {c}" for c in ("york", "norfolk")], ["terrier norfolk", "terrier york"]),
+        ([f"{site}/patient{k}" for k, site in enumerate("aabbcc")], []),
+    ],
+)
+def test_numbered_takes_are_of_the_class_above(folders: list[str], classes: list[str]) -> None:
+    assert read_folders([f"{folder}/{i}.png" for folder in folders for i in range(8)])[2] == classes

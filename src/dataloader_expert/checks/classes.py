@@ -18,6 +18,9 @@ from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
+LABELS_MARKED = Quantity(
+    "labels_marked", "samples", "samples whose label is -1 beside classes from 0 on, and their places"
+)
 TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
@@ -59,6 +62,8 @@ class Classes(Check):
         self.counts: dict[str | None, Counter[Any]] = {}
         self.missing: Counter[str | None] = Counter()
         self.floats = False
+        self.marked = 0
+        """Samples with -1 for a label, where it is no class; they are counted as missing."""
         self.odd = 0
         self.where = Places()
 
@@ -128,7 +133,15 @@ class Classes(Check):
             self.counts.setdefault(split, Counter()).update(counts)
 
     def _hide(self) -> None:
-        """Counts the labels of a split that are -1 throughout as absent: so GLUE and others withhold them."""
+        """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
+        on, for so SNLI and others mark what has none."""
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        if self.context.classes is None and _marks_none(total):
+            for split, counts in self.counts.items():
+                n = counts.pop(-1, 0)
+                self.missing[split] += n
+                self.marked += n if counts else 0
+            return
         hidden = [s for s, counts in self.counts.items() if set(counts) == {-1}]
         if any(-1 in counts for split, counts in self.counts.items() if split not in hidden):
             return
@@ -176,10 +189,13 @@ class Classes(Check):
                 named[self.context.class_name(value)] += n
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
+        if self.marked:
+            yield Fact(LABELS_MARKED, {"count": self.marked, "where": self.where.of(-1)}, evidence)
         # a split in which most samples have no label is unlabelled on purpose
         some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
         where = [place for split in some for place in self.where.of((split, None))]
-        yield Fact(LABELS_BLANK, {"count": sum(self.missing[s] for s in some), "where": where}, evidence)
+        blank = max(0, sum(self.missing[s] for s in some) - self.marked)
+        yield Fact(LABELS_BLANK, {"count": blank, "where": where if blank else []}, evidence)
         counts = Counter[str]()
         for value, n in total.items():
             counts[self.context.class_name(value)] += n
@@ -255,6 +271,18 @@ class Classes(Check):
                 "label or drop them",
                 [*places(blank), *absent["where"]],
                 n,
+            )
+        marked = facts.find(LABELS_MARKED)
+        if marked is not None:
+            yield finding(
+                "label-out-of-range",
+                "warning",
+                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1 beside classes 0 to {len(counts) - 1}: "
+                "taken for samples without one",
+                marked,
+                "leave them out; cross-entropy takes no label -1, and counted as a class they would be learnt",
+                marked.value["where"],
+                marked.value["count"],
             )
         for names in twins(counts):
             yield finding(
@@ -351,6 +379,12 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     if values[0] in (0, 1) and len(values) >= DENSE * (values[-1] - values[0] + 1):
         return all(thin)  # as of classes, unless those in the middle are the most frequent
     return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
+
+
+def _marks_none(counts: Mapping[Any, int]) -> bool:
+    """Whether -1 says that a sample has no label: the others are numbers of classes from 0 on, more than the two of a scale from -1 to 1."""
+    others = sorted(v for v in counts if v != -1) if all(type(v) is int for v in counts) else []
+    return -1 in counts and len(others) > 2 and others == list(range(len(others)))
 
 
 def several(counts: Mapping[Any, int]) -> bool:

@@ -43,9 +43,7 @@ def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -
     """
     import numpy as np
 
-    edges = [np.sqrt(np.abs(d)) for d in _steps(gray)]
-    seams = [(d != 0).astype(np.float64) for d in _steps(masks)]
-    seen, laid = ([np.fft.rfft2(x) for x in both] for both in (edges, seams))
+    seen, laid = _seen(gray), _laid(masks)
     made = np.full((2, len(masks), 1 + len(ways)), np.nan)
     made[1, :, :] = -np.inf
     plain = gray.reshape(len(gray), -1) - gray.mean((1, 2))[:, None]
@@ -64,11 +62,47 @@ def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -
             made[0, mine, k] = np.where(beside, (there[:, 0, 0] - middle) / width, np.nan)
             made[1, mine, k] = own[of]
         else:
-            turned = [np.fft.rfft2((d != 0).astype(np.float64)) for d in _steps(np.flip(masks, flips))]
-            there = _moved(seen, turned)
+            there = _moved(seen, _laid(np.flip(masks, flips)))
             middle, width = _elsewhere(there)
             made[0, :, k] = (there[:, 0, 0] - middle) / width
     return made
+
+
+def moves(gray: Any, masks: Any, most: int) -> Any:
+    """How well masks fit when they are moved, by more than a little and by at most so many pixels of the small copies.
+
+    Args:
+        gray: float64 [n, side, side].
+        masks: codes, int [n, side, side].
+
+    Returns:
+        float64 [n, 3]: the best fit, and the rows (downwards) and columns (to the right) by which the mask is moved there.
+    """
+    import numpy as np
+
+    moved = _moved(_seen(gray), _laid(masks))
+    centre, spread = _elsewhere(moved)
+    steps = np.arange(-most, most + 1)
+    near = moved[:, steps[:, None], steps]
+    near[:, np.maximum(np.abs(steps)[:, None], np.abs(steps)) < NEAR] = -np.inf
+    best = near.reshape(len(near), -1).argmax(1)
+    rows, columns = np.divmod(best, len(steps))
+    fit = (near.reshape(len(near), -1)[np.arange(len(near)), best] - centre) / spread
+    return np.stack([fit, steps[rows], steps[columns]], 1)
+
+
+def _seen(gray: Any) -> list[Any]:
+    """The edges of images, as Fourier transforms."""
+    import numpy as np
+
+    return [np.fft.rfft2(np.sqrt(np.abs(d))) for d in _steps(gray)]
+
+
+def _laid(masks: Any) -> list[Any]:
+    """The seams of masks, as Fourier transforms."""
+    import numpy as np
+
+    return [np.fft.rfft2((d != 0).astype(np.float64)) for d in _steps(masks)]
 
 
 def _steps(images: Any) -> tuple[Any, Any]:

@@ -1,8 +1,9 @@
-"""Masks that fit their image once they are mirrored or turned, or fit the image before or after.
+"""Masks that fit their image once they are mirrored, turned or moved, or fit the image before or after.
 
 Only where masks usually fit (``edge_fits``) does it say anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
 ten times as many as in another, which is chance, no more than fit where they are, and as well as these do. Of the image beside, it must fit better than that image's own mask.
-Images of one kind may all look alike, as those of heads do: only with the mask before as well is one the same scene.
+Images of one kind may all look alike, as those of heads do: only with the mask before as well is one the same scene. A move is the best
+of many, so it must fit better than any move of a mask that is in its place does, and better than all other ways.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
+from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits, moves
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -21,7 +22,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 MISPLACED = Quantity(
-    "misplaced_masks", "masks", "masks that fit their images once mirrored or turned, or that fit the images beside"
+    "misplaced_masks",
+    "masks",
+    "masks that fit their images once mirrored, turned or moved, or that fit the images beside",
 )
 LEAST, MOST = 40, 100_000
 """The fewest masks that tell what is usual, and how many are looked at."""
@@ -31,6 +34,11 @@ WEAKEST = 0.1
 """The share of masks in their places that may fit less well than half of the misplaced ones do: what fits worse meets other edges."""
 MOST_CLASSES = 64
 """The most values of a mask that are looked at."""
+SIDE, REACH = 32, 10
+"""The side of the small copies, and by how many of their pixels masks are moved at most."""
+TOGETHER, MOST_STEPS = 0.7, 1_000
+"""The share of moved masks from which on a move is said to be theirs: those that are moved by it, within one pixel; and how many are
+compared."""
 SEVERAL, RARER = 3, 10
 """The fewest masks misplaced in one way, and how many times as many as in another."""
 
@@ -57,8 +65,12 @@ WAYS = (
 )
 
 
+MOVED = len(WAYS)
+"""What stands for a way in facts about masks that fit once they are moved."""
+
+
 class MisplacedMasks(Check):
-    ids = ("mask-mirrored", "rows-shifted")
+    ids = ("mask-mirrored", "mask-shifted", "rows-shifted")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -66,8 +78,8 @@ class MisplacedMasks(Check):
         self.image = images[0] if len(images) == 1 else ""
         self.names = context.masks
         self.files = Files()
-        self.parts: dict[str, list[tuple[Any, Any]]] = {name: [] for name in self.names}
-        """By field, of each block: the indices of samples, and how well their masks fit, as ``fits`` gives it."""
+        self.parts: dict[str, list[tuple[Any, Any, Any]]] = {name: [] for name in self.names}
+        """By field, of each block: the indices of samples, and how well their masks fit, as ``fits`` and ``moves`` give it."""
 
     def applies(self) -> bool:
         return bool(self.names and self.image)
@@ -82,7 +94,7 @@ class MisplacedMasks(Check):
         gray: Any = None
         for name in self.names:
             values = block.columns[name].values if name in block.columns else ()
-            small = [_small(value, 32) for value in values]
+            small = [_small(value, SIDE) for value in values]
             at = [i for i, mask in enumerate(small) if mask is not None]
             if not at:
                 continue
@@ -90,7 +102,7 @@ class MisplacedMasks(Check):
             masks, index = np.stack([small[i] for i in at]), block.indices(at)
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
-            self.parts[name].append((index, fit))
+            self.parts[name].append((index, fit, moves(gray[at].astype(np.float64), masks, REACH)))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)
@@ -103,18 +115,25 @@ class MisplacedMasks(Check):
         import numpy as np
 
         for name, parts in self.parts.items():
-            if sum(len(index) for index, _ in parts) < LEAST:
+            if sum(len(part[0]) for part in parts) < LEAST:
                 continue
-            index = np.concatenate([index for index, _ in parts])
-            fit = np.concatenate([fit for _, fit in parts], 1)
-            for way, found in misplaced(fit):
-                where = self.files.places(np.sort(index[found]).tolist(), name)
-                value = {"way": way, "count": int(found.sum()), "of": len(index), "where": where}
+            index = np.concatenate([index for index, _, _ in parts])
+            fit = np.concatenate([fit for _, fit, _ in parts], 1)
+            found = dict(misplaced(fit))
+            away = np.concatenate([of for _, _, of in parts])
+            shifted = moved(fit, away) & ~np.any([*found.values(), np.zeros(len(index), bool)], 0)
+            if shifted.sum() >= SEVERAL:
+                found[MOVED] = shifted
+            for way, at in found.items():
+                where = self.files.places(np.sort(index[at]).tolist(), name)
+                value = {"way": way, "count": int(at.sum()), "of": len(index), "where": where}
+                value["by"] = together(away[at, 1:]) if way == MOVED else None
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MISPLACED):
-            v, way, image = fact.value, WAYS[fact.value["way"]], escaped(self.image)
+            v, image = fact.value, escaped(self.image)
+            way = _move(v["by"]) if v["way"] == MOVED else WAYS[v["way"]]
             text = f"{escaped(str(fact.at['field']))}: {number(v['count'], 'mask')} of {v['of']:,} {verb(v['count'], 'fit')} "
             text += (
                 f"the {image} {way.words}"
@@ -122,6 +141,15 @@ class MisplacedMasks(Check):
                 else f"the {image} {way.words}, and not as {'it is' if v['count'] == 1 else 'they are'}"
             )
             yield finding(way.code, "warning", text, fact, way.fix, v["where"], v["count"])
+
+
+def _move(by: list[float] | None) -> Way:
+    """The way of masks that fit once they are moved; ``by``: the share of the height downwards, and of the width to the right."""
+    if by is None:
+        return Way("mask-shifted", "once moved, each by steps of its own", _AGAIN)
+    sides = ((by[0], "height", "down", "up"), (by[1], "width", "right", "left"))
+    steps = [f"{abs(part):.0%} of the {side} {on if part > 0 else back}" for part, side, on, back in sides if part]
+    return Way("mask-shifted", f"once moved by {' and '.join(steps)}", _AGAIN)
 
 
 def _small(mask: Any, side: int) -> Any:
@@ -137,6 +165,33 @@ def _small(mask: Any, side: int) -> Any:
     small = mask[np.ix_(rows, columns)]
     found, codes = np.unique(small, return_inverse=True)
     return codes.reshape(side, side) if 2 <= len(found) <= MOST_CLASSES else None
+
+
+def moved(fit: Any, away: Any) -> Any:
+    """Which masks fit once they are moved, bool [n]; ``fit`` as ``fits`` gives it, ``away`` as ``moves`` does."""
+    import numpy as np
+
+    own, best = fit[0, :, 0], away[:, 0]
+    placed = own >= TELLS
+    if not placed.any() or np.median(own) < USUAL:
+        return np.zeros(len(own), bool)
+    elsewhere = best[placed].max()  # by chance, or where the image repeats what the mask outlines
+    others = np.nan_to_num(fit[0, :, 1:], nan=-np.inf).max(1)
+    able = (own <= CHANCE) & (best >= TELLS) & (best > others) & (fit[1, :, 0] < ONE_SCENE)
+    found = able & (best > elsewhere) & (best >= np.quantile(own[placed], WEAKEST))
+    by = together(away[found, 1:]) if found.sum() >= SEVERAL else None
+    if by is not None:  # what fits less well by the same move is moved as well
+        found |= able & (np.abs(away[:, 1:] - np.array(by) * SIDE).max(1) <= 1)
+    return found if found.sum() <= placed.sum() else np.zeros(len(own), bool)
+
+
+def together(steps: Any) -> list[float] | None:
+    """The move that most of these share, as shares of the height and the width; ``steps``: rows and columns of each, [n, 2]."""
+    import numpy as np
+
+    steps = steps[:MOST_STEPS]
+    near = (np.abs(steps[:, None] - steps[None, :]).max(2) <= 1).mean(1)
+    return (steps[near.argmax()] / SIDE).tolist() if near.max() >= TOGETHER else None
 
 
 def alike(masks: Any) -> Any:

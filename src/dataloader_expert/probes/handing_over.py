@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.sources import plain
+from dataloader_expert.sources.answer_files import Answers
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.plain import READERS
@@ -32,6 +33,7 @@ CONSTANTS = (
     "NAMES",
     "BEFORE",
     "BESIDE",
+    "ANSWERS",
     "NULLS",
     "OFFSETS",
     "CLASS_NAMES",
@@ -99,12 +101,23 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         known["WINDOW"] = source.fields[0].shape[0]
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
+    answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
     known["BESIDE"] = {
-        os.path.basename(table): {name: os.path.basename(file.path) for name, file in files.items()}
-        for table, files in getattr(source, "column_files", {}).items()
+        table: {name: os.path.basename(file.path) for file in files for name in file.columns}
+        for table, files in answers.items()
+    }
+    known["ANSWERS"] = {
+        table: [(os.path.basename(file.path), file.key, dict(file.called)) for file in files]
+        for table, files in answers.items()
     }
     known["BEFORE"] = dialects[0].remarks if dialects else 0
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
+
+
+def reader_of(source: Source) -> Reader:
+    """The plain reader of the source's files."""
+    of_tables = source.format in ("csv", "tsv") and getattr(source, "answers", {})
+    return plain.read_answered if of_tables else READERS[source.format][0]
 
 
 def streams_of(source: Source) -> set[tuple[str, int]]:
@@ -148,9 +161,15 @@ def unread(source: Source) -> str | None:
         return "lines that belong together, and tagged tokens"
     if source.format == "token-bin" and len(streams_of(source)) > 1:
         return "tokens of several widths"
-    beside = getattr(source, "column_files", {})
-    if any(file.values.ndim > 1 for files in beside.values() for file in files.values()):
+    answers: dict[str, list[Answers]] = getattr(source, "answers", {})
+    files = [file for of in answers.values() for file in of]
+    if any(getattr(column.values, "ndim", 1) > 1 for file in files for column in file.columns.values()):
         return "matrices in files of their own"
-    if getattr(source, "aligned", ()) and len({os.path.basename(table) for table in beside}) < max(1, len(beside)):
+    in_order = getattr(source, "aligned", ()) and not answers  # lines of text
+    if (
+        in_order
+        or len({os.path.basename(table) for table in answers}) < len(answers)
+        or not all(f.plain for f in files)
+    ):
         return "fields in files of their own"
     return None if source.format in READERS else f"the format {source.format}"

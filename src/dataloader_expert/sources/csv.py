@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.answer_files import Answered, placed
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
@@ -22,7 +23,7 @@ from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8
 from dataloader_expert.sources.other_tables import aside, stem_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
-from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAMPLE = 256 << 10
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -44,6 +45,16 @@ class _Part:
     @property
     def records(self) -> int:
         return sum(records for _, _, records in self.ranges)
+
+    @property
+    def named(self) -> bool:
+        return self.dialect.header
+
+    @property
+    def written(self) -> tuple[Any, ...]:
+        """How the file is written, as far as a plain reader must know it."""
+        of = self.dialect
+        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated)
 
     def unlike(self, names: set[str]) -> bool:
         """Whether at most half of its and the table's columns are in both; the split of a table is part of it in any case.
@@ -69,7 +80,7 @@ KEYS = {"id", "index", "idx"}
 """Words of columns that number the rows of an unlabelled split."""
 
 
-class Csv(Table):
+class Csv(Answered[_Part]):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
@@ -95,11 +106,12 @@ class Csv(Table):
                 source.problems.append(problem)
                 continue
             parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
-        parts = source._one_table(parts)
+        parts = source._one_table(source.without_answers(parts))
         units: list[Unit] = []
         start = 0
         for part in parts:
             source.dialects[part.path] = part.dialect
+            source.first[part.path] = start
             for lo, hi, records in part.ranges:
                 units.append(Unit(len(units), part.path, start, records, hi - lo, part.split, None, (lo, hi)))
                 start += records
@@ -110,6 +122,7 @@ class Csv(Table):
         source._check_forms(parts)
         source._check_zeros(parts)
         source.join()
+        source.withhold_answers()
         source.describe()
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
@@ -118,11 +131,23 @@ class Csv(Table):
             f"{n} file{'s' * (n != 1)}, delimiter {first.delimiter!r}, "
             f"{'with' if first.header else 'without'} a header, quoting {'on' if first.quoted else 'off'}"
         )
+        if source.aligned:
+            source.sharding += f"; columns of these rows in {number(len(source.aligned), 'more file')}"
         return source
 
     def tables(self) -> list[Entry]:
         """The files that are tables."""
         return self.listing.of(self.kinds)
+
+    def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
+        ranges = part.ranges if whole else part.ranges[:1]
+        lo, hi, records = ranges[0][0], ranges[-1][1], sum(n for _, _, n in ranges)
+        reader = type(self)()
+        reader.listing, reader.dialects, reader.types = self.listing, {part.path: part.dialect}, None
+        unit = Unit(0, part.path, 0, records, hi - lo, None, None, (lo, hi))
+        block = reader._decoded(unit, reader.read(unit))
+        self.problems += block.problems if whole else []
+        return placed(block.columns, block.rows, records)
 
     def join(self) -> None:
         """A format whose other files hold columns of these rows takes them over."""
@@ -139,13 +164,15 @@ class Csv(Table):
 
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
-        self.only, self.types = [n for n in known if n in names], None
+        self.only, self.types, self.asked = [n for n in known if n in {*names, *self.matched}], None, frozenset(names)
 
     types: dict[str, Any] | None
     """Of the columns that have values in the first block that was read; None before."""
 
     def telling(self) -> Sequence[Unit]:
-        return sorted(self.units, key=lambda unit: {*self.dialects[unit.file].names} != {*self.names})
+        return sorted(
+            self.units, key=lambda u: (u.file not in self.answers, {*self.dialects[u.file].names} != {*self.names})
+        )
 
     def _one_table(self, parts: list[_Part]) -> list[_Part]:
         """The files that are parts of one table; a smaller file with other columns is another one, such as a list of classes."""
@@ -244,6 +271,10 @@ class Csv(Table):
         return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        return self.with_answers(self._decoded(unit, raw))
+
+    def _decoded(self, unit: Unit, raw: Any) -> Block:
+        """The unit's samples as its file has them."""
         problems: list[Unreadable] = []
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
         data, blank = self._blanked(unit, data, problems)

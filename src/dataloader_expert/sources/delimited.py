@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside, Unreadable
-from dataloader_expert.sources.base import Block, Column, Unit
+from dataloader_expert.sources.answer_files import Answers
+from dataloader_expert.sources.base import Column, Unit
 from dataloader_expert.sources.csv import Csv
 from dataloader_expert.sources.dialects import Dialect, is_number, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
@@ -29,14 +30,6 @@ COLUMN = ""
 """The delimiter of a column alone."""
 _BLANKS = re.compile(rb"[ \t]+")
 _OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
-
-
-@dataclass(frozen=True)
-class ColumnFile:
-    """A file with one number for each row of a table, [rows], or as many in each, [rows, columns]: float64 or int64."""
-
-    path: str
-    values: Any
 
 
 @dataclass(frozen=True)
@@ -61,15 +54,6 @@ class DelimitedText(Csv):
         super().__init__()
         self.beside: list[Entry] = []
         """The files that may hold columns of the tables' rows."""
-        self.column_files: dict[str, dict[str, ColumnFile]] = {}
-        """Of each table: those that hold columns of its rows, by name."""
-        self.first: dict[str, int] = {}
-        """The first row of each table."""
-
-    @property
-    def aligned(self) -> frozenset[str]:
-        """The files whose lines belong to those of a table."""
-        return frozenset(file.path for columns in self.column_files.values() for file in columns.values())
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
@@ -88,6 +72,10 @@ class DelimitedText(Csv):
         self.beside = found.beside if found.tables else []
         return found.tables or found.beside
 
+    def without_answers(self, parts: Sequence[Any]) -> list[Any]:
+        """All: files with columns of the rows are no tables here."""
+        return list(parts)
+
     def join(self) -> None:
         """Files with one value, or equally many, for each row of the only table of their folder or split, as ``y_train.txt`` of
         ``X_train.txt``."""
@@ -96,7 +84,6 @@ class DelimitedText(Csv):
         homes: dict[tuple[str, str | None], list[str]] = {}
         for unit in self.units:
             if unit.file not in rows:
-                self.first[unit.file] = unit.start
                 splits.setdefault(unit.split, []).append(unit.file)
                 homes.setdefault(_home(unit.file), []).append(unit.file)
             rows[unit.file] += unit.samples
@@ -122,13 +109,7 @@ class DelimitedText(Csv):
                 stem = entry.path.rpartition("/")[2].rpartition(".")[0]
                 name = without_split(stem) or stem
                 name = f"{name}_2" if name in self.names else name
-                self.column_files.setdefault(tables[0], {})[name] = ColumnFile(entry.path, values)
-        held = {u.split: frozenset(self.column_files.get(u.file, ())) for u in self.units}
-        if held.get("train"):  # a test split without its labels
-            self.withheld = held["train"] - frozenset.intersection(*held.values())
-
-    def telling(self) -> Sequence[Unit]:
-        return sorted(super().telling(), key=lambda unit: unit.file not in self.column_files)
+                self.answers.setdefault(tables[0], []).append(Answers(entry.path, {name: Column(values)}))
 
     def _column(self, entry: Entry, first: int) -> Any:
         """The values of a file, [rows] or [rows, columns], NaN in rows of another width; None where some are no numbers.
@@ -153,16 +134,6 @@ class DelimitedText(Csv):
             return np.array(lines, np.int64) if mark == COLUMN else np.array(cells, np.float64)
         except (ValueError, OverflowError):
             return np.array(lines, np.float64) if mark == COLUMN and all(map(is_number, lines)) else None
-
-    def decode(self, unit: Unit, raw: Any) -> Block:
-        block = super().decode(unit, raw)
-        columns = self.column_files.get(unit.file)
-        if not columns:
-            return block
-        lo = unit.start - self.first[unit.file]
-        rows = slice(lo, lo + unit.samples) if block.rows is None else lo + block.rows
-        more = {name: Column(file.values[rows]) for name, file in columns.items()}
-        return replace(block, columns={**block.columns, **more})
 
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, HEAD)

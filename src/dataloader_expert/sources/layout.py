@@ -98,7 +98,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
     if held and 1 < len({p[-1] for p in inside if p}) <= len(parts) // 3:  # else each sample has a folder of its own
         parts = inside
-    if _clips(parts, splits):
+    if _clips(parts, splits) or _takes(parts):
         parts = [p[:-1] for p in parts]
     labels: list[str | None] = [p[-1] if p else None for p in parts]
     aside = {x for x in labels if x is not None and _is_no_class(x)}
@@ -163,6 +163,19 @@ def _clips(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> bool
     outer = {(of[-2], split) for of, split in inner}
     classes = {name for name, _ in outer}
     return apart and 1 < len(classes) < len(inner) and len(outer) == len(classes) * len({*splits})
+
+
+def _takes(parts: Sequence[Sequence[str]]) -> bool:
+    """Whether the innermost folders are numbered takes, those of each folder above called alike and otherwise than those of the others:
+    ``run/v_run_g01`` and ``walk/v_walk_g02``."""
+    if not parts or any(len(p) < 2 for p in parts):
+        return False
+    takes: dict[str, set[str]] = {}
+    for *_, outer, inner in {tuple(p[-2:]) for p in parts}:
+        takes.setdefault(outer, set()).add(inner)
+    called = {outer: {re.sub(r"\d+", "#", name) for name in names} for outer, names in takes.items()}
+    several = all(len(names) > 1 and len(called[outer]) == 1 for outer, names in takes.items())
+    return several and 1 < len(takes) == len(set[str]().union(*called.values()))
 
 
 def _splits_of(folders: list[str | None]) -> list[str | None]:

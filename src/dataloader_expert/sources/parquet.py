@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.answer_files import Answered, joined
 from dataloader_expert.sources.base import Block, Column, Source, Unit, runs
 from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, splits_of_files
-from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.other_tables import Keys, Records, all_aside, of_one_table
+from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
@@ -25,7 +29,38 @@ Spans = list[tuple[int, bytes]]
 """Pieces of a file, each with its offset."""
 
 
-class Parquet(Table):
+@dataclass(frozen=True)
+class _Part:
+    """A file with its footer, schema, split, and what its folders say of all rows."""
+
+    path: str
+    metadata: Any
+    schema: Any
+    split: str | None
+    within: dict[str, str]
+    written = None
+    named = True
+
+    @property
+    def names(self) -> Sequence[str]:
+        names: list[str] = self.schema.names
+        return names
+
+    @property
+    def records(self) -> int:
+        return int(self.metadata.num_rows)
+
+    def units(self, first: int, start: int) -> Iterator[Unit]:
+        """Its row groups; ``first``: the number of the first one, ``start``: of its first row."""
+        for group in range(self.metadata.num_row_groups):
+            held = self.metadata.row_group(group)
+            lo, hi = _span(held)
+            at = (group, lo, hi, self.within)
+            yield Unit(first + group, self.path, start, held.num_rows, hi - lo, self.split, None, at)
+            start += held.num_rows
+
+
+class Parquet(Answered[_Part]):
     format = "parquet"
     kinds = frozenset({"parquet"})
     in_shards = True
@@ -38,10 +73,8 @@ class Parquet(Table):
         source.listing = listing
         source.metadata = {}
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
-        units: list[Unit] = []
-        start = 0
+        parts: list[_Part] = []
         splits = splits_of_files([e.path for e in entries])
-        schemas: dict[str, Any] = {}
         for entry, split in zip(entries, splits, strict=True):
             try:
                 metadata = source._footer(entry)
@@ -53,22 +86,24 @@ class Parquet(Table):
                 text = f"the footer cannot be read: {str(e)[:120]}"
                 source.problems.append(Unreadable("unreadable", text, file=entry.path))
                 continue
-            source.metadata[entry.path] = metadata
-            schemas[entry.path] = found
             keys = hive_keys(entry.path)
             split = keys.pop("split", None) or split
-            for group in range(metadata.num_row_groups):
-                rows = metadata.row_group(group).num_rows
-                spans = _span(metadata.row_group(group))
-                units.append(
-                    Unit(len(units), entry.path, start, rows, spans[1] - spans[0], split, None, (group, *spans, keys))
-                )
-                start += rows
+            parts.append(_Part(entry.path, metadata, found, split, keys))
+        source.metadata = {part.path: part.metadata for part in parts}
+        parts = source._one_table(source.without_answers(parts))
+        source.metadata = {part.path: part.metadata for part in parts}
+        units: list[Unit] = []
+        start = 0
+        for part in parts:
+            source.first[part.path] = start
+            units += part.units(len(units), start)
+            start += part.records
         if not units:
             if source.problems:
                 text = f"no Parquet file could be read: {source.problems[0].told()}: write them again, or pass another source"
                 raise NothingReadable(text, source.problems)
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
+        schemas = {part.path: part.schema for part in parts}
         expected = commonest(schemas)
         for path, found in schemas.items():
             if not found.equals(expected):
@@ -78,12 +113,29 @@ class Parquet(Table):
             f"{len(source.metadata)} file{'s' * (len(source.metadata) != 1)}, {len(units)} row groups of up to "
             f"{max(u.samples for u in units)} rows"
         )
+        if source.aligned:
+            source.sharding += f"; columns of these rows in {number(len(source.aligned), 'more file')}"
+        source.withhold_answers()
         source.describe()
         declared = source.metadata[units[0].file].metadata or {}
         source.classes = feature_classes(declared.get(b"huggingface"), source.label) or declared_classes(listing)
         return source
 
     metadata: dict[str, Any]
+
+    def _one_table(self, parts: list[_Part]) -> list[_Part]:
+        """The files of one table; what is in the others is told."""
+        held = [Records(p.path, p.split, Keys(tuple(sorted(p.names)), frozenset(p.names)), p.records) for p in parts]
+        kept = of_one_table(held)
+        self.problems += all_aside(held, kept)
+        paths = {part.path for part in kept}
+        return [part for part in parts if part.path in paths]
+
+    def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
+        units = [*part.units(0, 0)]
+        blocks = [self._decoded(unit, _Window(self.read(unit)), None) for unit in (units if whole else units[:1])]
+        self.problems += [problem for block in blocks for problem in block.problems if whole]
+        return {name: joined([block.columns[name] for block in blocks]) for name in part.names}
 
     def _footer(self, entry: Entry) -> Any:
         import pyarrow.parquet as pq
@@ -125,7 +177,11 @@ class Parquet(Table):
     """The columns that are read; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
-        self.only = tuple(self.stored(names))
+        self.asked = frozenset(names)
+        own = dict.fromkeys(name for file in self.metadata.values() for name in file.schema.to_arrow_schema().names)
+        wanted = [*self.stored(names), *self.matched]
+        there = tuple(name for name in dict.fromkeys(wanted) if name in own or name not in self.answered)
+        self.only = there or (next(iter(own)),)  # which says how many rows there are
 
     def read(self, unit: Unit) -> Spans:
         """The bytes of the row group's columns, those that lie side by side in one piece."""
@@ -171,7 +227,7 @@ class Parquet(Table):
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
         n = unit.samples if rows is None else len(rows)
         within = {key: Column([value] * n) for key, value in keys.items()}  # first, as the last column may be the label
-        return self.made(Block(unit, within | columns | within, (), problems, rows=rows))
+        return self.with_answers(self.made(Block(unit, within | columns | within, (), problems, rows=rows)))
 
 
 def _shared_texts(group: Any) -> tuple[list[str], int]:

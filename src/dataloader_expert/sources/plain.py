@@ -28,6 +28,9 @@ BEFORE = 0
 """Lines before the header, or before the first row where there is none; blank ones are not counted."""
 BESIDE: dict[str, dict[str, str]] = {}
 """Files in the same folder that hold columns of a table, by the table's name and the column."""
+ANSWERS: dict[str, list[tuple[str, str | None, dict[str, str]]]] = {}
+"""Files in the same folder with more columns of a table's rows, by the table's name: each file's name, the column of both (None: rows
+belong together by their order), and what its columns are called."""
 OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
@@ -130,6 +133,18 @@ def read_csv(path: Path) -> Iterator[Sample]:
             if len(row) > len(names):
                 raise ValueError(f"a row has more cells than the header: {row[len(names) :]}")
             yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
+
+
+def read_answered(path: Path) -> Iterator[Sample]:
+    found: list[tuple[dict[Any, Sample], str | None, dict[str, str]]] = []
+    for name, key, called in ANSWERS.get(path.name, ()):
+        rows = {i if key is None else row[key]: row for i, row in enumerate(read_csv(path.parent / name))}
+        found.append((rows, key, called))
+    for i, row in enumerate(read_csv(path)):
+        for rows, key, called in found:
+            answer = rows.get(i if key is None else row[key], {})
+            row.update({own: answer.get(name) for name, own in called.items()})
+        yield row
 
 
 def read_delimited(path: Path) -> Iterator[Sample]:

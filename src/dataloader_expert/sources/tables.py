@@ -263,6 +263,8 @@ class Table(Source):
         super().__init__()
         self.members: Members = {}
         """Of fields that hold objects, those of their members that take their place."""
+        self.answered: frozenset[str] = frozenset()
+        """The fields that files of answers hold."""
 
     def made(self, block: Block) -> Block:
         """A decoded block, with members in place of objects."""
@@ -306,7 +308,7 @@ class Table(Source):
         rows = None if dear else sum(unit.samples for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named, rows)
         split = self.roles.split.field if self.roles.split is not None else None
-        self.label, self.label_how = find_label(blocks, split, self.withheld)
+        self.label, self.label_how = find_label(blocks, split, self.withheld, self.answered)
         if self.label is not None:
             self.roles = find_roles(looked_at, self.fields, self.label, named, rows)
         if self.label is not None:
@@ -371,7 +373,7 @@ class Table(Source):
         role, names = as_split(name, values)
         self.units = [replace(unit, split=None) for unit in self.units]
         if self.label == name:
-            self.label, self.label_how = find_label(blocks, name, self.withheld)
+            self.label, self.label_how = find_label(blocks, name, self.withheld, self.answered)
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 
@@ -510,13 +512,17 @@ def _is_quantity(values: list[Any]) -> bool:
 
 
 def find_label(
-    blocks: list[Block], split: str | None = None, withheld: frozenset[str] = frozenset()
+    blocks: list[Block],
+    split: str | None = None,
+    withheld: frozenset[str] = frozenset(),
+    answered: frozenset[str] = frozenset(),
 ) -> tuple[str | None, str]:
     """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
 
     The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
     name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
-    ``split``: the column that names the split; ``withheld``: the columns that only the training split has.
+    ``split``: the column that names the split; ``withheld``: the columns that only the training split has; ``answered``: those that
+    a file of answers holds.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split]
@@ -528,6 +534,10 @@ def find_label(
         [only] = withheld
         if only in scalar and not _is_quantity(_values(blocks, only)):
             return only, "the one column that only the training split has"
+    if len(answered) == 1 and (strong is None or ";" in how):
+        [only] = answered
+        if only in scalar and not _is_quantity(_values(blocks, only)):
+            return only, "the one column of a file of labels"
     if strong is not None:
         return strong, how
     if len(withheld) > 1:

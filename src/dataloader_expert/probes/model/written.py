@@ -14,7 +14,7 @@ from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
-from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
+from dataloader_expert.probes.handing_over import literals, reader_of, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources import plain_files
 from dataloader_expert.sources.annotations.record import Table
@@ -139,7 +139,7 @@ def of_files(
     places = None if listing is None else arrays_of(source, list(held)) if side_by_side(source) else places_of(source)
     if listing is None or places is None:
         raise NotWritten("splits that share files or spread over many folders")
-    reader = READERS[source.format][0]
+    reader = reader_of(source)
     constants, parts = reading(source, reader)
     kind: Any = plain.Files
     beside, table = [], ""
