@@ -187,6 +187,14 @@ def objects(classes: list[list[int]], names: dict[int, str] | None = None, step:
     return Data(made, context={"objects": held}, **more)
 
 
+def flags(rows: Any, splits: str | list[str] = "") -> Data:
+    """Rows of zeros and ones as a column each, the labels of a sample."""
+    names = tuple("abcd"[: rows.shape[1]])
+    return Data(
+        {name: rows[:, k].astype(int) for k, name in enumerate(names)}, splits=splits, context={"label_columns": names}
+    )
+
+
 def tags(*of: list[str], splits: str | list[str] = "") -> Data:
     return Data({"tags": list(of)}, splits=splits, kinds={"tags": "other"})
 
@@ -818,6 +826,7 @@ SILENT = {
         "several labels or none now and then": Data(
             {"y": np.r_[np.eye(4)[np.arange(100) % 4], np.zeros((10, 4)), np.ones((10, 4))]}
         ),
+        "a column for each of several labels": flags(np.arange(120)[:, None] % [2, 3, 5, 7] == 0),
         "labels of boxes": objects([[0, 1], [0], []] * 40),
         "a rare tag that validation lacks": tags(
             *[["a", "b"]] * 59, ["b", "c"], *[["a", "b"]] * 60, splits=["train"] * 60 + ["val"] * 60
@@ -1735,6 +1744,16 @@ SPEAKS = {
         "with numbers from another list": (classed(150, by=0, renumbered=True), "label-odd-one-out", "warning"),
     },
     "label_sets": {
+        "a column that is never 1": (
+            flags(np.arange(120)[:, None] % [2, 3, 5, 200] == [1, 1, 1, 150]),
+            "empty-class",
+            "warning",
+        ),
+        "columns of one label each, and a row of two": (
+            flags(np.r_[np.eye(4)[np.arange(119) % 4], [[0, 1, 1, 0]]]),
+            "label-conflict",
+            "warning",
+        ),
         "a place that is never 1": (
             Data({"y": np.eye(4)[np.arange(120) % 3] + np.eye(4)[np.arange(120) % 2] > 0}),
             "empty-class",

@@ -97,6 +97,8 @@ class Context:
     """Whether ``boxes`` are known to be left, top, right and bottom."""
     withheld: frozenset[str] = frozenset()
     """The fields that the training split has and the others lack, unless these have the label."""
+    label_columns: tuple[str, ...] = ()
+    """Fields that each say whether a sample has one label, where it has no other one."""
     media: str | None = None
     """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
     phrase: int = 0
@@ -137,6 +139,7 @@ class Context:
             conversations=frozenset(source.conversations),
             corners=source.corners,
             withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
+            label_columns=source.label_columns if source.label is None else (),
             media=source.media,
             phrase=source.phrase,
             short_texts=source.short_texts,

@@ -13,10 +13,10 @@ from typing import Any
 from dataloader_expert.checks.base import LABEL_SETS, LABELS_EACH, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding, number, verb
-from dataloader_expert.errors import escaped
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.sources.arrays import has_boxes
-from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.base import Block, Column, Field
 from dataloader_expert.sources.roles import words
 
 NAMED = {
@@ -40,7 +40,9 @@ class LabelSets(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.field = field_of_sets(context)
+        self.columns = context.label_columns
+        """Fields that each say whether a sample has one label, in place of one that holds all."""
+        self.field = listed(self.columns) if self.columns else field_of_sets(context)
         self.names: dict[Json, int] = {}
         self.counts: dict[str | None, Counter[int]] = {}
         self.several = self.none = self.missing = 0
@@ -60,7 +62,7 @@ class LabelSets(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        column = block.columns.get(self.field or "")
+        column = self._joined(block) if self.columns else block.columns.get(self.field or "")
         if self.none_such or column is None:
             return
         values = column.values[: block.samples]
@@ -71,7 +73,19 @@ class LabelSets(Check):
         if any(f is None for f in found) or len(self.names) > MOST_LABELS:
             self.none_such = True
             return
-        self._keep(block, found)
+        self._keep(block, found, values)
+
+    def _joined(self, block: Block) -> Column | None:
+        """The columns as a vector of 0 and 1 for each sample; None for one that lacks a value of them, and where a column is not there."""
+        import numpy as np
+
+        columns = [block.columns[name] for name in self.columns if name in block.columns]
+        if len(columns) < len(self.columns):
+            return None
+        self.names = self.names or {name: at for at, name in enumerate(self.columns)}
+        there = np.all([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 0)
+        rows = np.stack([np.asarray(c.values, np.float64) > 0 for c in columns], 1)
+        return Column([row if known else None for row, known in zip(rows, there.tolist(), strict=True)])
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""
@@ -94,7 +108,7 @@ class LabelSets(Check):
             return None
         return [self.names.setdefault(one, len(self.names)) for one in listed]
 
-    def _keep(self, block: Block, found: list[list[int] | None]) -> None:
+    def _keep(self, block: Block, found: list[list[int] | None], values: Any) -> None:
         import numpy as np
 
         sizes = np.array([len(f or ()) for f in found], np.int32)
@@ -102,8 +116,8 @@ class LabelSets(Check):
         self.several += int((sizes > 1).sum())
         self.none += int((sizes == 0).sum())
         for i in np.flatnonzero(sizes != 1).tolist() if self.vectors else ():
-            if found[i] is not None and block.columns[str(self.field)].values[i] is not None:
-                self.odd.add("several" if sizes[i] else "none", block, i, str(self.field))
+            if found[i] is not None and values[i] is not None:
+                self.odd.add("several" if sizes[i] else "none", block, i, next(iter(self.columns), str(self.field)))
         names, of = self.context.splits_of(block)
         of = np.repeat(of[: len(sizes)], sizes)
         for at, split in enumerate(names):
@@ -173,7 +187,8 @@ class LabelSets(Check):
         mean = total.total() / max(1, self.seen - self.missing)
         each["one_hot"] = bool(self.vectors) and FEW * (self.several + self.none) <= self.seen
         each["where"] = {kind: self.odd.of(kind) for kind in ("none", "several")} if each["one_hot"] else {}
-        yield Fact(LABELS_EACH, {**each, "mean": mean, "vector": bool(self.vectors)}, evidence, {"field": self.field})
+        each |= {"mean": mean, "vector": bool(self.vectors), "columns": list(self.columns)}
+        yield Fact(LABELS_EACH, each, evidence, {"field": self.field})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(LABEL_SETS, split=None)

@@ -343,6 +343,8 @@ class Source(ABC):
         """For object detection."""
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
+        self.label_columns: tuple[str, ...] = ()
+        """Fields that each say whether a sample has one label."""
         self.withheld: frozenset[str] = frozenset()
         """The fields that the training split has and the others lack, such as targets of a test split."""
         self.media: str | None = None

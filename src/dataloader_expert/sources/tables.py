@@ -14,6 +14,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
+from dataloader_expert.sources.label_columns import ends_in, flags
 from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, WEAK_LABELS, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
@@ -316,8 +317,9 @@ class Table(Source):
                 Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
                 for f in self.fields
             )
+        self._several_labels(blocks)
         self.fields = _among_texts(self.fields, self.label, blocks[0])
-        self.modality = modality_of(self.fields, self.label)
+        self.modality = modality_of(tuple(f for f in self.fields if f.name not in self.label_columns), self.label)
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
         if self.conversations and self.modality in ("tabular", "array"):
             self.modality = "text"
@@ -332,6 +334,19 @@ class Table(Source):
             others = [f for f in said if f not in texts]
             rows = _records(rows[:GUESSED_FROM], whole, others) if others else rows
             self.phrase = phrase_length(rows, sure=self.label is None and not others)
+
+    def _several_labels(self, blocks: list[Block]) -> None:
+        """Takes the last columns for labels where each says whether a text has one."""
+        assert self.roles is not None
+        flagged = flags(block.columns for block in blocks)
+        aside = {role["field"] for role in self.roles.listed()}
+        if not ends_in(flagged, self.fields, aside) or self.label not in (None, *flagged):
+            return
+        self.label, self.label_columns = None, tuple(flagged)
+        self.label_how = (
+            f"{len(flagged)} columns say which labels a sample has ({listed(flagged)}); pass label= for one of them"
+        )
+        self.fields = tuple(replace(f, kind="category") if f.name in flagged else f for f in self.fields)
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""

@@ -167,14 +167,12 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:
+        place = f"the columns {classes.label}" if each.value["columns"] else f"field '{classes.label}'"
         if each.value["one_hot"] or not each.value["several"]:
-            return Task(
-                name=f"{kind}classification",
-                how=f"{number(classes.count, 'class')}, one-hot in field '{classes.label}'",
-            )
+            return Task(name=f"{kind}classification", how=f"{number(classes.count, 'class')}, one-hot in {place}")
         return Task(
             name=f"{kind}multi-label classification",
-            how=f"{classes.count} labels in field '{classes.label}', {each.value['mean']:.1f} a sample on average",
+            how=f"{classes.count} labels in {place}, {each.value['mean']:.1f} a sample on average",
         )
     if classes is not None:
         return Task(

@@ -265,6 +265,7 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
 
 def rarest_labels(field: str, facts: Facts) -> list[str]:
     """Lines that define ``labels``: the rarest of the labels of each sample, as text."""
+    columns = facts.value(LABELS_EACH, field=field)["columns"]
     value = value_of(field, facts)
     nested = any(f["name"] == field and f["kind"] == "other" for f in facts.value(FIELDS, []))
     if nested and facts.value(FORMAT) != "reference":
@@ -273,8 +274,12 @@ def rarest_labels(field: str, facts: Facts) -> list[str]:
         held = f"numpy.flatnonzero({value}).tolist()"
     else:
         held = f"numpy.asarray({value}).tolist()"
+    sets = f"[[str(label) for label in {held}] for i in range(len(dataset))]"
+    if columns:
+        each = "map(dataset.__getitem__, range(len(dataset)))"
+        sets = f"[[name for name in {columns!r} if sample[name] > 0] for sample in {each}]"
     return [
-        f"sets = [[str(label) for label in {held}] for i in range(len(dataset))]",
+        f"sets = {sets}",
         "frequency = Counter(label for held in sets for label in held)",
         'labels = numpy.asarray([min(held, key=lambda v: (frequency[v], v), default="") for held in sets])',
     ]
