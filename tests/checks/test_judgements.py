@@ -565,6 +565,8 @@ SILENT = {
         "numbers without holes": Data({"x": NOISE}),
         "nines of a long tail": Data({"x": np.r_[np.exp(2 * NOISE + 3), np.full(5, 999.0), np.full(5, 99.0)]}),
         "debts and gains among which -999 is one": Data({"x": np.r_[NOISE**3 * 400, np.full(4, -999.0)]}),
+        "amounts, many of them nothing": Data({"rain": np.maximum(0, NOISE)}),
+        "amounts from nothing on": Data({"pressure": np.abs(NOISE) * (np.arange(len(NOISE)) % 9 > 0)}),
         "counts up to 99": Data({"x": np.r_[np.arange(400) % 90, np.full(9, 99)].astype(float)}),
         "a label that is constant in one class": tabled(["a"] * 12),
         "texts of one length that differ": Data({"x": ["aa", "bb"] * 6}),
@@ -1231,6 +1233,16 @@ SPEAKS = {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
+        "a blood pressure of 0": (
+            Data({"pressure": np.r_[120 + 12 * NOISE, np.zeros(9)]}),
+            "missing-values",
+            "warning",
+        ),
+        "nothing sold on some days": (
+            Data({"sold": np.r_[np.rint(120 + 12 * NOISE), np.zeros(9)]}),
+            "missing-values",
+            "info",
+        ),
         "the size of images that are all alike": (
             Data({"image": PICTURES, "width": np.full(len(PICTURES), 64.0)}),
             "constant-field",

@@ -39,6 +39,7 @@ NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infi
 PILED = Quantity(
     "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
 )
+ZERO_APART = Quantity("zero_apart", "values", "how often a field is 0 where all other values are far above it")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 FEATURE_MOMENTS = Quantity(
     "feature_moments",
@@ -50,6 +51,11 @@ NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
 UNSCALED = ("category", "audio", "tokens")
 """Kinds of fields in which a far value means nothing, as do pixels of eight bits: codes, and single samples of a signal."""
+NEVER_ZERO = {
+    "height", "bmi", "pressure", "bp", "glucose", "insulin", "thickness", "pulse", "hr", "heart", "spo2", "saturation", "hemoglobin",
+    "cholesterol", "creatinine", "platelets", "density", "ph",
+}  # fmt: skip
+"""Words of measurements that can hardly be 0."""
 RGB = ("red", "green", "blue")
 MOST_TEXTS, LONGEST_TEXT = 10_000, 256
 """Distinct texts of a field that are counted, and the characters of one beyond which none is."""
@@ -308,7 +314,10 @@ class Statistics(Check):
             summary = numbers.summary(bins=i < BINNED, treated=measured)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
-            cut, marked = summary.pop("piled"), summary.pop("marked")
+            cut, marked, zero = (summary.pop(name) for name in ("piled", "marked", "zero"))
+            if zero is not None and measured and field in scalars:
+                zero["where"] = [self._placed({"field": field, "sample": i}) for i in zero["where"][:MAX_PLACES]]
+                yield Fact(ZERO_APART, {**zero, "n": summary["n"]}, evidence, at)
             if marked:
                 places = [self._placed({"field": field, "sample": i}) for i in marked[:MAX_PLACES]]
                 yield Fact(NAN_PLACES, places, evidence, {**at, "code": "placeholder"})
@@ -539,7 +548,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             [{"field": name}],
             n,
         )
-    if outliers and outliers["count"]:
+    zero = facts.find(ZERO_APART, field=name)
+    if outliers and outliers["count"] and (zero is None or outliers["count"] != zero.value["count"]):
         n, timed = outliers["count"], kind == "time"
         low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
         yield finding(
@@ -552,6 +562,18 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
             or [{"field": name}],
             outliers["count"],
+        )
+    if zero is not None and kind == "number" and not text:
+        n, body = zero.value["count"], bool(set(words(name)) & NEVER_ZERO)
+        yield finding(
+            "missing-values",
+            "warning" if body else "info",
+            f"{name} is 0 in {n:,} of {zero.value['n']:,} samples, and otherwise {zero.value['next']:g} or more"
+            f"{': it can hardly be 0' if body else ''}",
+            zero,
+            "if 0 stands for what was not measured, read it as missing in every split",
+            zero.value["where"] or [{"field": name}],
+            n,
         )
     held = marks_of(s["treatment"])
     marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
