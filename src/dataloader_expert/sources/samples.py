@@ -196,7 +196,7 @@ class FileSamples(Source):
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
         flagged = flags([self.given])
-        if flagged and (self.label in (None, *flagged) or PLACED in how):
+        if flagged and (self.label is None or PLACED in how or (self.label in flagged and ";" in how)):
             self.label, self.label_columns = None, tuple(flagged)
             how = (
                 f"{len(flagged)} columns say which labels a sample has ({listed(flagged)}); pass label= for one of them"

@@ -340,7 +340,8 @@ class Table(Source):
         assert self.roles is not None
         flagged = flags(block.columns for block in blocks)
         aside = {role["field"] for role in self.roles.listed()}
-        if not ends_in(flagged, self.fields, aside) or self.label not in (None, *flagged):
+        sure = self.label is not None and (self.label not in flagged or ";" not in self.label_how)
+        if sure or not ends_in(flagged, self.fields, aside):
             return
         self.label, self.label_columns = None, tuple(flagged)
         self.label_how = (
