@@ -17,7 +17,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.drawn_numbers import DrawnNumbers
-from dataloader_expert.checks.ranges import exchanged
+from dataloader_expert.checks.ranges import exchanged, many_values
 from dataloader_expert.checks.rows_kept import Named, in_order
 from dataloader_expert.checks.stretches import decay, highest
 from dataloader_expert.checks.units import tells
@@ -81,7 +81,7 @@ class ExchangedNumbers(DrawnNumbers):
         for a, b in self.pairs:
             x, y = rows[f"number {a}"], rows[f"number {b}"]
             at = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-            if len(at) < FEWEST or min(len(np.unique(v[at])) for v in (x, y)) < VALUES:
+            if len(at) < FEWEST or not all(many_values(v[at], VALUES) for v in (x, y)):
                 continue
             copied = copied_stretch(x[at], y[at], len(self.pairs))
             found = copied[0] if copied is not None else exchanged_stretch(x[at], y[at], len(self.pairs))

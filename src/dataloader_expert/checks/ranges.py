@@ -13,12 +13,23 @@ FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
 least of these rows; and by how much of itself a range is widened."""
 
 
+SOME = 1_000
+"""Numbers that are looked at first, since most fields have many values among them."""
+
+
+def many_values(numbers: Any, least: int) -> bool:
+    """Whether there are so many distinct numbers."""
+    import numpy as np
+
+    return any(len(np.unique(part)) >= least for part in (numbers[:SOME], numbers))
+
+
 def exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
     """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
     votes for and against, have no ranges of their own."""
     import numpy as np
 
-    if odd.sum() < FEWEST or others.sum() < LEAST or min(len(np.unique(v[others])) for v in (x, y)) < VALUES:
+    if odd.sum() < FEWEST or others.sum() < LEAST or not all(many_values(v[others], VALUES) for v in (x, y)):
         return False
     # other foreign values, such as places at (0, 0), are in the range of neither
     bulks = [v[(v >= low) & (v <= high)] for v in (x[others], y[others]) for low, high in (core_of(v),)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.ranges import exchanged
+from dataloader_expert.checks.ranges import exchanged, many_values
 from dataloader_expert.checks.rows_kept import (
     Named,
     at_of,
@@ -147,10 +147,12 @@ class Relations(Check):
             n = int(odd.sum())
             if not n or total - n < USUAL * total:
                 continue
-            told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
             swapped = exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
             meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
-            if swapped or (meant and (told is not None or n * FEW <= total)):
+            if not swapped and not meant:
+                continue
+            told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
+            if swapped or told is not None or n * FEW <= total:
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
                 value["times"] = a in self.times
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
@@ -186,7 +188,7 @@ class Relations(Check):
             x, y = rows[f"number {a}"], rows[f"number {b}"]
             there = np.isfinite(x) & np.isfinite(y)
             shares = {s: float((x == y)[mask & there].mean()) for s, mask in splits if (mask & there).sum() >= LEAST}
-            varied = all(len(np.unique(x[mask & there])) >= VALUES for s, mask in splits if s in shares)
+            varied = all(many_values(x[mask & there], VALUES) for s, mask in splits if s in shares)
             if len(shares) > 1 and varied and max(shares.values()) >= ALWAYS and min(shares.values()) <= SELDOM:
                 yield Fact(SAME, shares, self.evidence("sampled", int(there.sum())), {"fields": [a, b]})
 

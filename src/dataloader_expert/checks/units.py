@@ -120,8 +120,10 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     runs = min(RUNS, n // LEAST)
     if runs < FEWEST:
         return None
-    whose = np.arange(n) * runs // n
-    middles = np.sort([np.median(part) for part in np.split(placed, np.flatnonzero(np.diff(whose)) + 1)])
+    begins = -(-np.arange(runs + 1) * n // runs)
+    sizes = np.diff(begins)
+    of_size = [placed[begins[:-1][sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
+    middles = np.sort(np.concatenate([np.median(parts, axis=1) for parts in of_size]))
     widest = int(np.diff(middles).argmax())
     low, high = middles[widest], middles[widest + 1]
     above = placed > (math.sqrt(low) * math.sqrt(high) if low > 0 else (low + high) / 2)
