@@ -52,15 +52,17 @@ def column(source: Source, name: str) -> list[Any]:
     return found
 
 
+@pytest.mark.parametrize("x", ["X_", "x", "features."])
 @pytest.mark.parametrize("named", [True, False])
-def test_answers_in_the_order_of_the_rows(tmp_path: Path, named: bool) -> None:
+def test_answers_in_the_order_of_the_rows(tmp_path: Path, named: bool, x: str) -> None:
+    y = x.replace("X", "y").replace("x", "y").replace("features", "labels")
     told = {s: RNG.integers(0, 2, n).tolist() for s, n in SIZES.items()}
     for split, n in SIZES.items():
-        put(tmp_path / f"X_{split}.csv", ["a", "b", "c"] if named else None, numbers(n))
-        put(tmp_path / f"y_{split}.csv", ["grade"] if named else None, [[v] for v in told[split]])
+        put(tmp_path / f"{x}{split}.csv", ["a", "b", "c"] if named else None, numbers(n))
+        put(tmp_path / f"{y}{split}.csv", ["grade"] if named else None, [[v] for v in told[split]])
     source = opened(tmp_path)
     assert (source.samples, source.splits, source.problems) == (80, {"test": 20, "train": 60}, [])
-    assert source.label == ("grade" if named else "y")
+    assert source.label == ("grade" if named else "labels" if x == "features." else "y")
     assert column(source, source.label) == told["test"] + told["train"]
 
 

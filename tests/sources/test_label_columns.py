@@ -16,7 +16,26 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
-WORDS = "the a man woman dog runs plays near house tree river mountain quickly slowly red blue big small".split()
+WORDS = [
+    "the",
+    "a",
+    "man",
+    "woman",
+    "dog",
+    "runs",
+    "plays",
+    "near",
+    "house",
+    "tree",
+    "river",
+    "mountain",
+    "quickly",
+    "slowly",
+    "red",
+    "blue",
+    "big",
+    "small",
+]
 NAMES = ["toxic", "obscene", "threat", "insult"]
 
 

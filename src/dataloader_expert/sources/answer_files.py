@@ -10,8 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.layout import SPLITS, without_split
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.layout import SPLITS, tokens
 from dataloader_expert.sources.tables import Table
 
 ANSWERS = {
@@ -146,7 +145,11 @@ def _home(file: File) -> str:
 
 def _said(file: File) -> frozenset[str]:
     """The words of a file's name without that of its split."""
-    return frozenset(w for w in words(file.path.rpartition("/")[2].rpartition(".")[0]) if w not in SPLITS)
+    return frozenset(w for w in tokens(_stem(file.path)) if w not in SPLITS)
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]
 
 
 class Answered(Table, Generic[F]):
@@ -271,6 +274,5 @@ def _plain(column: Column) -> list[Any]:
 
 def _called_after(path: str, name: str, columns: int) -> str:
     """The name of a column without one: that of its file, with the column's own where there are several."""
-    stem = path.rpartition("/")[2].rpartition(".")[0]
-    file = without_split(stem) or stem
+    file = "_".join(word for word in tokens(_stem(path)) if word not in SPLITS)
     return file if columns == 1 else f"{file}_{name}"

@@ -39,12 +39,17 @@ _NUMBERED = re.compile(
 )
 """Folders that are called after what their samples were taken of: fewer words than of columns (``roles.GROUP_WORDS``), as a folder is
 a class far more often."""
-_TOKEN = re.compile(r"t10k|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_TOKEN = re.compile(r"t10k|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def tokens(name: str) -> list[str]:
+    """The words and numbers of a file's name, in lower case: ``ytrain_2.csv`` is y, train, 2 and csv."""
+    return [m.lower() for m in _TOKEN.findall(name)]
 
 
 def split_in_name(name: str) -> str | None:
     """The split in a file name or key: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
-    found = [SPLITS[t] for t in (m.lower() for m in _TOKEN.findall(name.rsplit(".", 1)[0])) if t in SPLITS]
+    found = [SPLITS[t] for t in tokens(name.rsplit(".", 1)[0]) if t in SPLITS]
     return found[0] if len(set(found)) == 1 else None
 
 
@@ -58,10 +63,10 @@ def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
 
 def split_of_folder(name: str) -> str | None:
     """The split that a folder holds: ``train``, ``train2017``, ``val_images``, ``test-set``; else None."""
-    tokens = [m.lower() for m in _TOKEN.findall(name)]
-    found = {SPLITS[t] for t in tokens if t in SPLITS}
-    others = [t for t in tokens if t not in SPLITS and t not in AROUND and not t.isdigit()]
-    whole = len("".join(tokens)) == len(re.sub(r"[_\-. ]", "", name))  # no sign of another script
+    said = tokens(name)
+    found = {SPLITS[t] for t in said if t in SPLITS}
+    others = [t for t in said if t not in SPLITS and t not in AROUND and not t.isdigit()]
+    whole = len("".join(said)) == len(re.sub(r"[_\-. ]", "", name))  # no sign of another script
     return found.pop() if len(found) == 1 and not others and whole else None
 
 
@@ -136,10 +141,10 @@ def splits_of_files(paths: Sequence[str]) -> list[str | None]:
 def _numbered(paths: Sequence[str], splits: Sequence[str | None]) -> bool:
     """Whether files differ only by a number beside a word that means something else as well, as ``dev-01`` and ``dev-02`` of two
     devices or ``test-01`` of a series of tests, and no other split is there. Shards say how many they are."""
-    tokens = [_TOKEN.findall(path.rpartition("/")[2].partition(".")[0].lower()) for path in paths]
-    rest = {tuple(token for token in of if not token.isdigit()) for of in tokens}
+    said = [tokens(path.rpartition("/")[2].partition(".")[0].lower()) for path in paths]
+    rest = {tuple(token for token in of if not token.isdigit()) for of in said}
     alone = len(paths) > 1 and len({*splits}) == 1
-    return alone and rest in ({("dev",)}, {("test",)}) and all(len(of) == 2 for of in tokens)
+    return alone and rest in ({("dev",)}, {("test",)}) and all(len(of) == 2 for of in said)
 
 
 def beside_folders(paths: Sequence[str]) -> set[str]:
