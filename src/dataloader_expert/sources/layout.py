@@ -198,13 +198,13 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
 def _told_apart(names: list[str]) -> dict[str, str | None] | None:
     """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, whatever stands beside them, or that
     all begin with one, as ``train-clean-100`` and ``dev-clean``; None of others."""
-    tokens = {name: [m.lower() for m in _TOKEN.findall(name)] for name in names}
-    splits = {name: [SPLITS[t] for t in of if t in SPLITS] for name, of in tokens.items()}
+    said = {name: tokens(name) for name in names}
+    splits = {name: [SPLITS[t] for t in of if t in SPLITS] for name, of in said.items()}
     named = [name for name in names if splits[name]]
     if len({splits[name][0] for name in named}) < 2:
         return None
-    rest = {tuple(t for t in tokens[name] if t not in SPLITS and not t.isdigit()) for name in named}
-    begin = all(len(of) > 1 and of[0] in SPLITS and not of[1].isdigit() for of in tokens.values())
+    rest = {tuple(t for t in said[name] if t not in SPLITS and not t.isdigit()) for name in named}
+    begin = all(len(of) > 1 and of[0] in SPLITS and not of[1].isdigit() for of in said.values())
     alike = len(rest) == 1 and (any(rest) or len(named) == len(names))
     return {name: splits[name][0] if splits[name] else None for name in names} if alike or begin else None
 
