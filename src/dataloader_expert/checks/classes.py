@@ -15,7 +15,7 @@ from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.layout import PREDICTED
-from dataloader_expert.sources.roles import GROUP_WORDS, words
+from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 LABELS_MARKED = Quantity(
@@ -38,6 +38,8 @@ DENSE = 0.5
 """The least share of their range that numbers of classes fill."""
 THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
+RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
+"""Words of what users give things: more or less of it."""
 CLASS_WORDS = GROUP_WORDS | {
     "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
 }  # fmt: skip
@@ -149,12 +151,21 @@ class Classes(Check):
             self.missing[split] += self.counts[split].total()
             self.counts[split] = Counter()
 
+    def _is_quantity(self, total: Counter[Any]) -> bool:
+        """Whether the labels are amounts, or what users think of things, which is more or less."""
+        fields = {f.name for f in self.context.fields if f.kind not in ("text", "image", "audio")} - {self.context.label}
+        named = [set(words(name)) for name in fields]
+        rated = {*words(self.context.label or "")} & RATINGS and any(of & WHO for of in named) and any(of & WHAT for of in named)
+        alone = len(fields) == len(self.context.fields) - 1  # a review is classified by its text
+        levels = all(isinstance(v, int | float) for v in total) and len(total) > 2
+        return quantities(self.context.label or "", total) or (bool(rated) and alone and levels)
+
     def usable(self) -> bool:
         self._hide()
         total: Counter[Any] = sum(self.counts.values(), Counter())
         if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
             return False
-        return self.context.classes is not None or not quantities(self.context.label or "", total)
+        return self.context.classes is not None or not self._is_quantity(total)
 
     def unknowns(self) -> Iterable[Unknown]:
         if not self.usable():
@@ -166,14 +177,14 @@ class Classes(Check):
                 else "its values hold several labels each"
                 if several(sum(self.counts.values(), Counter()))
                 else "its values are whole numbers as they are measured or counted, not numbers of classes"
-                if quantities(self.context.label or "", sum(self.counts.values(), Counter()))
+                if self._is_quantity(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
             yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
 
     def facts(self) -> Iterable[Fact]:
         if not self.usable():
-            if self.floats or quantities(self.context.label or "", sum(self.counts.values(), Counter())):
+            if self.floats or self._is_quantity(sum(self.counts.values(), Counter())):
                 yield Fact(QUANTITY_LABEL, True, self.evidence())
             return
         evidence = self.evidence()
