@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from dataloader_expert.sources.base import Objects, Role, Roles
+from dataloader_expert.sources.base import LabelColumns, Objects, Role, Roles
 from dataloader_expert.sources.links import Keys as LinkedKeys
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import FileNames, Naming, References
@@ -191,7 +191,9 @@ def flags(rows: Any, splits: str | list[str] = "") -> Data:
     """Rows of zeros and ones as a column each, the labels of a sample."""
     names = tuple("abcd"[: rows.shape[1]])
     return Data(
-        {name: rows[:, k].astype(int) for k, name in enumerate(names)}, splits=splits, context={"label_columns": names}
+        {name: rows[:, k].astype(int) for k, name in enumerate(names)},
+        splits=splits,
+        context={"label_columns": LabelColumns(names, 0)},
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.base import LabelColumns, Source
 from dataloader_expert.sources.registry import open_source
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
@@ -59,7 +59,7 @@ def told(n: int = 80) -> list[list[int]]:
 def test_columns_that_say_what_a_text_is(tmp_path: Path) -> None:
     put(tmp_path / "train.csv", ["id", "comment", *NAMES], [[f"c{i:04}", said(), *t] for i, t in enumerate(told())])
     source = opened(tmp_path)
-    assert (source.label, source.label_columns, source.modality) == (None, tuple(NAMES), "text")
+    assert (source.label, source.label_columns, source.modality) == (None, LabelColumns(tuple(NAMES), 0), "text")
     assert "pass label= for one of them" in source.label_how
 
 
@@ -70,7 +70,7 @@ def test_columns_of_a_table_that_say_what_an_image_is(tmp_path: Path) -> None:
         Image.fromarray(RNG.integers(0, 255, (16, 16, 3), np.uint8)).save(tmp_path / "images" / f"{i:03}.png")
     put(tmp_path / "labels.csv", ["image", *NAMES], [[f"{i:03}.png", *t] for i, t in enumerate(rows)])
     source = opened(tmp_path)
-    assert (source.label, source.label_columns, source.samples) == (None, tuple(NAMES), 40)
+    assert (source.label, source.label_columns, source.samples) == (None, LabelColumns(tuple(NAMES), 0), 40)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_columns_of_a_table_that_say_what_an_image_is(tmp_path: Path) -> None:
 )
 def test_other_columns_of_zeros_and_ones_are_none(tmp_path: Path, header: list[str], row: Any) -> None:
     put(tmp_path / "rows.csv", header, [row(t) for t in told()])
-    assert opened(tmp_path).label_columns == ()
+    assert opened(tmp_path).label_columns is None

@@ -21,7 +21,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
 from dataloader_expert.sources.arrays import objects_in
-from dataloader_expert.sources.base import PLACED, Block, Field, Objects, Role, Roles, Source
+from dataloader_expert.sources.base import PLACED, Block, Field, LabelColumns, Objects, Role, Roles, Source
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
@@ -97,8 +97,8 @@ class Context:
     """Whether ``boxes`` are known to be left, top, right and bottom."""
     withheld: frozenset[str] = frozenset()
     """The fields that the training split has and the others lack, unless these have the label."""
-    label_columns: tuple[str, ...] = ()
-    """Fields that each say whether a sample has one label, where it has no other one."""
+    label_columns: LabelColumns | None = None
+    """Those of samples that have no other label."""
     media: str | None = None
     """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
     phrase: int = 0
@@ -139,7 +139,7 @@ class Context:
             conversations=frozenset(source.conversations),
             corners=source.corners,
             withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
-            label_columns=source.label_columns if source.label is None else (),
+            label_columns=source.label_columns if source.label is None else None,
             media=source.media,
             phrase=source.phrase,
             short_texts=source.short_texts,

@@ -40,7 +40,7 @@ class LabelSets(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.columns = context.label_columns
+        self.columns = context.label_columns.names if context.label_columns is not None else ()
         """Fields that each say whether a sample has one label, in place of one that holds all."""
         self.field = listed(self.columns) if self.columns else field_of_sets(context)
         self.names: dict[Json, int] = {}
@@ -76,16 +76,20 @@ class LabelSets(Check):
         self._keep(block, found, values)
 
     def _joined(self, block: Block) -> Column | None:
-        """The columns as a vector of 0 and 1 for each sample; None for one that lacks a value of them, and where a column is not there."""
+        """The columns as a vector of 0 and 1 for each sample, what nobody knows as 0; None for one of which nothing is known, and where a
+        column is not there."""
         import numpy as np
 
         columns = [block.columns[name] for name in self.columns if name in block.columns]
         if len(columns) < len(self.columns):
             return None
         self.names = self.names or {name: at for at, name in enumerate(self.columns)}
-        there = np.all([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 0)
-        rows = np.stack([np.asarray(c.values, np.float64) > 0 for c in columns], 1)
-        return Column([row if known else None for row, known in zip(rows, there.tolist(), strict=True)])
+        values = np.stack([np.asarray(c.values, np.float64) for c in columns], 1)
+        assert self.context.label_columns is not None
+        there = np.stack([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 1)
+        there &= values >= self.context.label_columns.no
+        known = there.any(1).tolist()
+        return Column([row if of else None for row, of in zip(there & (values > 0), known, strict=True)])
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""

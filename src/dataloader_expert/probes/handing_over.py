@@ -131,7 +131,8 @@ def streams_of(source: Source) -> set[tuple[str, int]]:
 
 def _uses(reader: Reader, helper: Any) -> bool:
     called = f"{helper.__name__}("
-    return called in inspect.getsource(reader) or (helper is plain.value_of and _uses(reader, plain.sample_at))
+    by = {plain.value_of: plain.sample_at, plain.opened: plain.read_csv}.get(helper)
+    return called in inspect.getsource(reader) or (by not in (None, reader) and _uses(reader, by))
 
 
 def in_several_files(source: Source) -> bool:

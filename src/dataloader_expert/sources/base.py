@@ -287,6 +287,14 @@ class Objects:
     """Empty: none are declared."""
 
 
+@dataclass(frozen=True)
+class LabelColumns:
+    """Fields that each say whether a sample has one label: by 1 that it has, by ``no`` (0 or -1) that it has not; by less that nobody knows."""
+
+    names: tuple[str, ...]
+    no: int
+
+
 PLACED = "guessed from its place"
 """How a label was found that neither its name nor its values suggest."""
 
@@ -343,8 +351,7 @@ class Source(ABC):
         """For object detection."""
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
-        self.label_columns: tuple[str, ...] = ()
-        """Fields that each say whether a sample has one label."""
+        self.label_columns: LabelColumns | None = None
         self.withheld: frozenset[str] = frozenset()
         """The fields that the training split has and the others lack, such as targets of a test split."""
         self.media: str | None = None

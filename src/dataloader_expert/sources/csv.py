@@ -20,7 +20,7 @@ from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, splits_of_files, splits_of_suffixes
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
-from dataloader_expert.sources.other_tables import aside, stem_of
+from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
@@ -176,8 +176,11 @@ class Csv(Answered[_Part]):
 
     def _one_table(self, parts: list[_Part]) -> list[_Part]:
         """The files that are parts of one table; a smaller file with other columns is another one, such as a list of classes."""
+        every = parts
+        parts = without_other_stems(parts)
         rows: Counter[tuple[str, ...]] = Counter()
-        for part in [p for p in parts if p.split == "train"] or parts:
+        training = [p for p in parts if p.split == "train"]
+        for part in training or parts:
             rows[tuple(sorted(part.dialect.names))] += part.records
         if not rows:
             return parts
@@ -189,10 +192,11 @@ class Csv(Answered[_Part]):
             mine, table = set(part.dialect.names), set(names)
             renamed = len(stems) == 1 and part.stem not in stems and part.split is None
             another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
-            if 2 * part.records >= total or not another or (len(mine) == len(table) and not renamed):
+            large = 2 * part.records >= total and not training
+            if large or not another or (len(mine) == len(table) and not renamed):
                 kept.append(part)
         held = {part.path for part in kept}
-        for part in parts:
+        for part in every:
             if part.path not in held:
                 self.problems.append(aside(part, kept, "note" if part.form else "table"))
         others = [part for part in kept if part.split not in (None, "train")]

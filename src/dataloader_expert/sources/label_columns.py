@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dataloader_expert.sources.base import Column, Field
+from dataloader_expert.errors import listed
+from dataloader_expert.sources.base import Column, Field, LabelColumns
 
 PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})
 """What such columns hold; as booleans or in floats as well."""
@@ -13,9 +14,9 @@ FEWEST = 3
 """So many columns with both values are labels; of two, each may be anything."""
 
 
-def flags(columns: Iterable[Mapping[str, Column]]) -> list[str]:
-    """The columns, in order, that hold the same two numbers and no others, with those that hold one of these alone; none where there are
-    too few. ``columns``: of each block."""
+def flags(columns: Iterable[Mapping[str, Column]]) -> LabelColumns | None:
+    """The columns, in order, that hold the same two numbers and no others, with those that hold one of these alone; None where there are
+    too few. ``columns``: of each block of training, in others some labels may be unknown."""
     found: dict[str, set[Any]] = {}
     others: set[str] = set()
     for block in columns:
@@ -28,29 +29,36 @@ def flags(columns: Iterable[Mapping[str, Column]]) -> list[str]:
     for pair in PAIRS:
         able = [name for name, values in found.items() if name not in others and values and values <= pair]
         if sum(found[name] == pair for name in able) >= FEWEST:
-            return able
-    return []
+            return LabelColumns(tuple(able), int(min(pair)))
+    return None
+
+
+def said_of(found: LabelColumns) -> str:
+    """How labels are known that these columns tell."""
+    return f"{len(found.names)} columns say which labels a sample has ({listed(found.names, 3)}); pass label= for one of them"
 
 
 def _held(column: Column) -> set[Any] | None:
-    """The numbers of a column, at most three of them; None of other values, and where some are missing."""
+    """The known numbers of a column, at most four of them; None of other values."""
     import numpy as np
 
     values = column.values
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "biuf":
         return None
-    if column.nulls is not None and column.nulls.any():
-        return None
-    return {float(v) for v in np.unique(values)[:3]}
+    known = values if column.nulls is None else values[~column.nulls]
+    return {float(v) for v in np.unique(known)[:4] if v == v}
 
 
-def ends_in(flagged: Sequence[str], fields: Sequence[Field], aside: set[str]) -> bool:
-    """Whether a table ends in these columns, and what stands before them makes no sample without them: texts, pictures, and ``aside``,
-    such as keys."""
-    before = fields[: len(fields) - len(flagged)]
-    rich = ("text", "image", "audio", "bytes")
-    return (
-        [f.name for f in fields[len(before) :]] == list(flagged)
-        and any(f.kind in rich for f in before)
-        and all(f.kind in rich or f.name in aside for f in before)
-    )
+def say_all(names: Sequence[str], fields: Sequence[Field], aside: set[str], columns: Mapping[str, Column]) -> bool:
+    """Whether these columns stand side by side, and the others of a table make no sample without them: texts, pictures, strings that
+    hardly recur, and ``aside``, such as keys. ``columns``: some of their values."""
+    at = [i for i, f in enumerate(fields) if f.name in names]
+    others = [f for f in fields if f.name not in names and f.name not in aside]
+    rich = [f for f in others if f.kind in ("text", "image", "audio", "bytes") or _is_content(f, columns)]
+    return at == list(range(at[0], at[0] + len(names))) and bool(rich) and rich == others
+
+
+def _is_content(field: Field, columns: Mapping[str, Column]) -> bool:
+    """Whether it holds strings that hardly recur, such as formulas and sequences."""
+    values = columns[field.name].values if field.dtype == "str" and field.name in columns else []
+    return len(values) >= FEWEST and 2 * len({*values}) > len(values)

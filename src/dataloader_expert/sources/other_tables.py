@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import listed
+
+
+class Stemmed(Protocol):
+    """A table in a file of a split."""
+
+    @property
+    def stem(self) -> tuple[str, ...]: ...
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def split(self) -> str | None: ...
+    @property
+    def records(self) -> int: ...
+
 
 COLLECTION, ASKED = {"corpus", "passages", "documents", "docs", "collection"}, {"queries", "questions", "topics"}
 """Words of the names of files with what is searched, and with what is asked of it."""
@@ -48,6 +62,27 @@ def all_aside(parts: Sequence[Held], kept: Sequence[Held]) -> list[Aside]:
 def stem_of(path: str) -> tuple[str, ...]:
     """The words of a file's name, which parts of one table share: ``part`` of ``part-00003.csv``."""
     return tuple(w for w in words(path.rsplit("/", 1)[-1]) if not w.isdigit() and w not in SPLITS)
+
+
+P = TypeVar("P", bound=Stemmed)
+
+
+def without_other_stems(parts: Sequence[P]) -> list[P]:
+    """The files of one stem, the one with most rows, where several stand in two splits and more and have columns of their own each: ``news``
+    and ``behaviors`` of a training and a development split. All files elsewhere."""
+    columns: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    splits: dict[tuple[str, ...], set[str]] = {}
+    rows: Counter[tuple[str, ...]] = Counter()
+    for part in parts:
+        columns.setdefault(part.stem, set()).add(tuple(part.names))
+        rows[part.stem] += part.records
+        if part.split is not None:
+            splits.setdefault(part.stem, set()).add(part.split)
+    whole = {stem for stem, names in columns.items() if len(names) == 1 and len(splits.get(stem, ())) > 1}
+    if len({names for stem in whole for names in columns[stem]}) < 2:
+        return list(parts)
+    kept = max(whole, key=lambda stem: (rows[stem], stem))
+    return [part for part in parts if part.stem == kept]
 
 
 @dataclass(frozen=True)
@@ -108,13 +143,13 @@ def of_one_table(parts: Sequence[Records]) -> list[Records]:
     if len(kinds) < 2:
         return list(parts)
     chosen = {part.keys for part in parts if part.split is not None and part.names}
-    if chosen:
+    groups: list[set[Keys]] = []
+    for keys in kinds:
+        if not any(keys in group for group in groups):
+            groups.append(_with_alike({keys}, kinds))
+    if chosen and not _in_several_splits(parts, groups):
         chosen = _with_alike(chosen, kinds)
     else:
-        groups: list[set[Keys]] = []
-        for keys in kinds:
-            if not any(keys in group for group in groups):
-                groups.append(_with_alike({keys}, kinds))
         total = sum(kinds.values())
         rows = [sum(kinds[keys] for keys in group) for group in groups]
         held = [
@@ -123,6 +158,12 @@ def of_one_table(parts: Sequence[Records]) -> list[Records]:
         ]
         chosen = groups[max(range(len(groups)), key=lambda i: (held[i], rows[i]))]
     return [part for part in parts if not part.names or part.keys in chosen]
+
+
+def _in_several_splits(parts: Sequence[Records], groups: Sequence[set[Keys]]) -> bool:
+    """Whether files of unlike keys stand in the same splits, two and more each, as the configurations of a collection do."""
+    splits = [{part.split for part in parts if part.keys in group} - {None} for group in groups]
+    return sum(len(of) > 1 for of in splits) > 1
 
 
 def _with_alike(chosen: set[Keys], kinds: Iterable[Keys]) -> set[Keys]:

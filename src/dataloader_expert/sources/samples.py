@@ -16,12 +16,12 @@ from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, 
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.label_columns import flags
+from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, in_aside, label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
-from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
+from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 
 T = TypeVar("T")
 NEARLY_ALL = 0.95
@@ -196,17 +196,15 @@ class FileSamples(Source):
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
         flagged = flags([self.given])
-        if flagged and (self.label is None or PLACED in how or (self.label in flagged and ";" in how)):
-            self.label, self.label_columns = None, tuple(flagged)
-            how = (
-                f"{len(flagged)} columns say which labels a sample has ({listed(flagged)}); pass label= for one of them"
-            )
+        several = flagged.names if flagged is not None else ()
+        if flagged and (self.label is None or PLACED in how or (self.label in several and ";" in how)):
+            self.label, self.label_columns, how = None, flagged, said_of(flagged)
         table = next((t.path for t in found.joined if self.label in t.fields), found.tables[0])
         self.label_how = f"{how.partition('; pass')[0]}, in {escaped(table)}" if self.label else how
         self.roles = find_roles([block], self.annotated, self.label, named, len(self.units))
         self.annotated = tuple(
             Field(f.name, "category", f.dtype, f.shape)
-            if f.name in (self.label, *self.label_columns) and not f.shape
+            if f.name in (self.label, *(self.label_columns.names if self.label_columns else ())) and not f.shape
             else f
             for f in self.annotated
         )

@@ -14,7 +14,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
-from dataloader_expert.sources.label_columns import ends_in, flags
+from dataloader_expert.sources.label_columns import flags, said_of, say_all
 from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, WEAK_LABELS, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
@@ -319,7 +319,8 @@ class Table(Source):
             )
         self._several_labels(blocks)
         self.fields = _among_texts(self.fields, self.label, blocks[0])
-        self.modality = modality_of(tuple(f for f in self.fields if f.name not in self.label_columns), self.label)
+        told = self.label_columns.names if self.label_columns is not None else ()
+        self.modality = modality_of(tuple(f for f in self.fields if f.name not in told), self.label)
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
         if self.conversations and self.modality in ("tabular", "array"):
             self.modality = "text"
@@ -338,16 +339,15 @@ class Table(Source):
     def _several_labels(self, blocks: list[Block]) -> None:
         """Takes the last columns for labels where each says whether a text has one."""
         assert self.roles is not None
-        flagged = flags(block.columns for block in blocks)
+        training = [block for block in blocks if block.unit.split == "train"]
+        found = flags(block.columns for block in training or blocks)
         aside = {role["field"] for role in self.roles.listed()}
-        sure = self.label is not None and (self.label not in flagged or ";" not in self.label_how)
-        if sure or not ends_in(flagged, self.fields, aside):
+        if found is None or not say_all(found.names, self.fields, aside, blocks[0].columns):
             return
-        self.label, self.label_columns = None, tuple(flagged)
-        self.label_how = (
-            f"{len(flagged)} columns say which labels a sample has ({listed(flagged)}); pass label= for one of them"
-        )
-        self.fields = tuple(replace(f, kind="category") if f.name in flagged else f for f in self.fields)
+        if self.label is not None and (self.label not in found.names or ";" not in self.label_how):
+            return
+        self.label, self.label_columns, self.label_how = None, found, said_of(found)
+        self.fields = tuple(replace(f, kind="category") if f.name in found.names else f for f in self.fields)
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
