@@ -667,6 +667,10 @@ SILENT = {
         "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "drift": {
+        "a number that is mostly 0, in a small test split": Data(
+            {"pixel": np.r_[np.tile([0.0] * 9 + [60.0, 180.0], 20), np.tile([0.0] * 16 + [30.0, 40.0], 3)]},
+            splits=["train"] * 220 + ["test"] * 54,
+        ),
         "training on sound samples alone": Data(
             {"x": NOISE, "label": ["good"] * 300 + ["scratch"] * 100}, "label", splits=LARGE_HALVES
         ),
@@ -1235,6 +1239,11 @@ SPEAKS = {
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
+        "the border of small images, pixel by pixel": (
+            Data({f"pixel{k}": np.zeros(400) if k < 5 else NOISE + k for k in range(20)}),
+            "constant-field",
+            "info",
+        ),
         "a blood pressure of 0": (
             Data({"pressure": np.r_[120 + 12 * NOISE, np.zeros(9)]}),
             "missing-values",

@@ -51,6 +51,8 @@ FEW = 20
 """The most forms of a field that are reported: more are natural variety."""
 TIMES, SURE_LABELS = 2.0, 3.5
 """How many times as frequent in one split a class must be to be reported on its own; and standard errors for one comparison."""
+TAIL, FEW_BEYOND = 0.05, 10
+"""The share of rows beyond the last percentile that is compared, and how many these are at least where most values are the same."""
 LEAST = 20
 """The fewest values of each split."""
 LEVELS = 4.0
@@ -399,6 +401,8 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
         return False
     if _running(one) and _running(two):
         return False  # numbers of rows, which begin anew in each split
+    if TAIL * min(one["n"], two["n"]) < FEW_BEYOND and max(_mostly(one), _mostly(two)) > 0.5:
+        return False  # of values that are mostly one, such as 0, a few rows make the range and the deviation
     a, b = list(one["quantiles"].values()), list(two["quantiles"].values())
     ranges = a[5] - a[1], b[5] - b[1]
     if min(ranges) <= 0:
@@ -417,6 +421,11 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     moved = normalized or _proportional(a[3] / ranges[0], b[3] / ranges[1])
     chance = min(SAME_SHAPE, 1 / math.sqrt(min(one["n"], two["n"])))  # the tails of few values scatter
     return bool(ratio >= OTHER_SCALE and apart <= SAME_SHAPE + chance and moved)
+
+
+def _mostly(split: dict[str, Any]) -> float:
+    """The share of the most frequent value."""
+    return float((split["commonest"] or {"share": 0.0})["share"])
 
 
 def _running(split: dict[str, Any]) -> bool:

@@ -59,6 +59,8 @@ NEVER_ZERO = {
 RGB = ("red", "green", "blue")
 MOST_TEXTS, LONGEST_TEXT = 10_000, 256
 """Distinct texts of a field that are counted, and the characters of one beyond which none is."""
+FAMILY = 16
+"""So many fields that differ in a number alone are parts of one thing, such as an image."""
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
 
@@ -369,9 +371,39 @@ class Statistics(Check):
         file = self.files.of(int(str(where["sample"])))
         return where if file is None else {**where, "file": file}
 
+    def _families(self) -> dict[str, str]:
+        """Of numbered fields, as ``pixel17``, the name without its number, where so many share it that they are parts of one thing."""
+        stems = {f.name: f.name.rstrip("0123456789") for f in self.context.fields if not f.shape}
+        numbered = {name: stem for name, stem in stems.items() if stem != name}
+        sizes = Counter(numbered.values())
+        return {name: stem for name, stem in numbered.items() if sizes[stem] >= FAMILY}
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(STATISTICS):
-            yield from _judge(fact, facts, self.context)
+        found = [(fact, one) for fact in facts.all(STATISTICS) for one in _judge(fact, facts, self.context)]
+        of_family = self._families()
+        same: dict[str, list[tuple[Fact, Finding]]] = {}
+        for fact, one in found:
+            family = of_family.get(str(fact.at["field"]))
+            if one.code == "constant-field" and family is not None:
+                same.setdefault(family, []).append((fact, one))
+            else:
+                yield one
+        for family, of in same.items():
+            if len(of) == 1:
+                yield of[0][1]
+                continue
+            members = sum(name == family for name in of_family.values())
+            where = [place for _, one in of for place in one.where]
+            yield finding(
+                "constant-field",
+                "warning" if len(of) == members else "info",
+                f"{len(of):,} of the {members:,} fields {escaped(family)}# hold one value in every sample, such as "
+                f"{escaped(str(of[0][0].at['field']))}",
+                [fact for fact, _ in of][:MAX_PLACES],
+                "nothing to do where they are parts of one thing, such as the border of an image; else leave them out",
+                where,
+                len(of),
+            )
         for fact in facts.all(MISSING):
             name, seen = fact.at["field"], fact.evidence.seen or 1
             places = facts.value(NAN_PLACES, [], field=name, code="missing")

@@ -15,6 +15,8 @@ from dataloader_expert.sources.magic import head_bytes, kind_of
 from dataloader_expert.sources.opened import OpenFile, below
 from dataloader_expert.sources.packed import unpacked_name
 
+MARKERS = ("_SUCCESS", "_started_", "_committed_")
+"""How empty files are called by which a writer such as Spark says that a folder is whole."""
 JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
 ABOUT = {"readme", "readme.md", "readme.txt", "license", "license.txt", "license.md", "licence", "licence.txt"}
 """Files that describe a data set and are not part of it."""
@@ -319,6 +321,8 @@ def _add(listing: Listing, rel: str, path: str) -> None:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
     kind = kind_of(name if stored is None else unpacked_name(name), head)
+    if size == 0 and name.startswith(MARKERS):
+        return
     if size == 0:
         listing.problems.append(Unreadable("empty-file", "0 bytes", file=rel))
         if kind is None:

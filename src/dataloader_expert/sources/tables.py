@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.label_columns import flags, said_of, say_all
-from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, STATES, WEAK_LABELS, label_by_name
+from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, SPLITS, STATES, WEAK_LABELS, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
@@ -34,6 +35,8 @@ MOST_TRIED = 64
 """Units that may be damaged before one that shows the content of the data."""
 TALKS = 64
 """Values of a field that show whether it holds conversations."""
+BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?\d+", re.IGNORECASE)
+"""Names that say nothing but the place of a column."""
 PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 SHORTEST, FEWEST, UNLIKELY = 10, 5, 12.0
@@ -541,7 +544,7 @@ def find_label(
     a file of answers holds.
     """
     first = blocks[0]
-    names = [n for n in first.columns if n != split]
+    names = [n for n in first.columns if n != split and not _names_splits(n, blocks)]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
@@ -568,12 +571,12 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
-    bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
+    bare = bool(names) and all(map(BARE.fullmatch, names))
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
-        if name not in scalar or "float" in found[name].dtype:
+        if name not in scalar or ("float" in found[name].dtype and not (bare and _are_whole(_values(blocks, name)))):
             continue
         if set(words(name)) & GROUP_WORDS:
             continue  # of whom a sample is says what it is only where the name says so
@@ -593,6 +596,17 @@ def find_label(
             why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how
+
+
+def _are_whole(values: list[Any]) -> bool:
+    """Whether all numbers are whole, as classes are in a file that writes every number with a point."""
+    return all(isinstance(v, int | float) and (v != v or float(v).is_integer()) for v in values)
+
+
+def _names_splits(name: str, blocks: list[Block]) -> bool:
+    """Whether a column holds nothing but names of splits."""
+    values = [v for v in _values(blocks, name)[:GUESSED_FROM] if v is not None]
+    return bool(values) and all(isinstance(v, str) and v.lower() in SPLITS for v in values)
 
 
 def _outcome(scalar: list[str], names: list[str], blocks: list[Block]) -> str | None:

@@ -1,0 +1,125 @@
+"""Folders that hold several tables: which one the samples are, and which columns are no labels."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+
+RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
+WORDS = [
+    "the",
+    "a",
+    "man",
+    "woman",
+    "dog",
+    "runs",
+    "plays",
+    "near",
+    "house",
+    "tree",
+    "river",
+    "mountain",
+    "quickly",
+    "slowly",
+    "red",
+    "blue",
+    "big",
+    "small",
+]
+
+
+def put(file: Path, header: list[str] | None, rows: list[list[Any]], mark: str = ",") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", newline="") as out:
+        csv.writer(out, delimiter=mark).writerows([*([header] if header else []), *rows])
+
+
+def opened(path: Path) -> Source:
+    return open_source(SourceRef(str(path), (str(path),)), [])
+
+
+def said() -> str:
+    return " ".join(RNG.choice(WORDS, 9))
+
+
+def aside(source: Source) -> list[str]:
+    assert {p.code for p in source.problems} <= {"foreign-file"}
+    return sorted(str(p.where["file"]) for p in source.problems)
+
+
+def test_tables_of_the_same_splits_are_not_mixed(tmp_path: Path) -> None:
+    for split, n in (("train", 60), ("dev", 20)):
+        put(tmp_path / split / "news.tsv", None, [[f"N{i}", "sports", said(), said()] for i in range(n // 2)], "\t")
+        put(tmp_path / split / "behaviors.tsv", None, [[i, f"U{i % 9}", said()] for i in range(n)], "\t")
+    source = opened(tmp_path)
+    assert source.splits == {"dev": 20, "train": 60}
+    assert aside(source) == ["dev/news.tsv", "train/news.tsv"]
+
+
+def test_shards_of_other_names_are_one_table(tmp_path: Path) -> None:
+    for split in ("train", "dev"):
+        for site in ("north", "south"):
+            put(
+                tmp_path / f"{site}_{split}.csv",
+                ["a", "b", "label"],
+                [[float(RNG.random()), i / 3, i % 2] for i in range(20)],
+            )
+    source = opened(tmp_path)
+    assert (source.samples, source.problems) == (80, [])
+
+
+def test_a_larger_table_beside_that_of_training_is_another_one(tmp_path: Path) -> None:
+    put(
+        tmp_path / "sales_train.csv",
+        ["id", "store", *(f"d_{i}" for i in range(9))],
+        [[i, i % 3, *range(9)] for i in range(30)],
+    )
+    put(tmp_path / "prices.csv", ["store", "week", "price"], [[i % 3, i, i / 7] for i in range(200)])
+    source = opened(tmp_path)
+    assert (source.samples, aside(source)) == (30, ["prices.csv"])
+
+
+def test_configurations_of_a_collection_are_not_mixed(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for split, n in (("train", 60), ("validation", 20)):
+        for name, of in (("pairs", ("first", "second", "third")), ("single", ("sentence",))):
+            (tmp_path / name).mkdir(exist_ok=True)
+            rows = n if name == "pairs" else n // 2
+            columns = {column: [said() for _ in range(rows)] for column in of} | {"label": [i % 2 for i in range(rows)]}
+            pq.write_table(pa.table(columns), tmp_path / name / f"{split}-00000-of-00001.parquet")
+    source = opened(tmp_path)
+    assert source.splits == {"train": 60, "validation": 20}
+    assert len(aside(source)) == 2
+
+
+def test_a_marker_of_a_writer_is_no_file_of_the_data(tmp_path: Path) -> None:
+    put(tmp_path / "part-0.csv", ["a", "label"], [[i, i % 2] for i in range(20)])
+    (tmp_path / "_SUCCESS").write_bytes(b"")
+    problems: list[Any] = []
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), problems)
+    assert (source.problems, problems) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "label"),
+    [
+        (["text", "partition"], lambda i: [said(), ("train", "valid", "test")[i % 3]], None),
+        (["v1", "v2"], lambda i: [("ham", "spam")[i % 2], said()], "v1"),
+        (None, lambda i: [i / 7, i / 9, float(i % 4)], "f2"),
+        (["a", "b", "c"], lambda i: [i / 7, i / 9, float(i % 4) + 0.5], None),
+    ],
+)
+def test_which_column_may_be_a_label(tmp_path: Path, header: list[str] | None, row: Any, label: str | None) -> None:
+    put(tmp_path / "rows.csv", header, [row(i) for i in range(90)])
+    assert opened(tmp_path).label == label
