@@ -187,6 +187,11 @@ def objects(classes: list[list[int]], names: dict[int, str] | None = None, step:
     return Data(made, context={"objects": held}, **more)
 
 
+def answered(answer: str) -> list[dict[str, str]]:
+    """A conversation of one question and its answer."""
+    return [{"role": "user", "content": "What happened then?"}, {"role": "assistant", "content": answer}]
+
+
 def flags(rows: Any, splits: str | list[str] = "") -> Data:
     """Rows of zeros and ones as a column each, the labels of a sample."""
     names = tuple("abcd"[: rows.shape[1]])
@@ -333,6 +338,26 @@ def tagged(*odd: tuple[int, int] | dict[str, Any], quoted: bool = False) -> Data
     more = [span if isinstance(span, dict) else {"start": span[0], "end": span[1], "label": "bird"} for span in odd]
     values = [[span] for span in spans] + [[span] for span in more]
     return Data({"text": texts + texts[:1] * len(odd), "spans": values}, kinds={"text": "text", "spans": "other"})
+
+
+def zipfian(ids: Any, seed: int = 0, rows: int = 400, topic: float = 0.0) -> list[Any]:
+    """Sequences of tokens, framed by 0 and 1, whose frequencies fall with their rank; ``ids``: the id of each rank."""
+    rng = np.random.default_rng(seed)
+    shares = 1.0 / np.arange(3, len(ids) + 3) ** 1.1
+    shares = shares * np.exp(topic * rng.normal(0, 1, len(ids)))
+    return [np.r_[0, ids[rng.choice(len(ids), 30, p=shares / shares.sum())], 1] for _ in range(rows)]
+
+
+def tokenized(test: list[Any]) -> Data:
+    train = zipfian(IDS, 1)
+    return Data(
+        {"input_ids": [*train, *test]},
+        splits=["train"] * len(train) + ["test"] * len(test),
+        kinds={"input_ids": "tokens"},
+    )
+
+
+IDS = 10 + np.random.default_rng(9).permutation(900)
 
 
 def offsets(counted: Callable[[str, int], int]) -> Data:
@@ -1039,6 +1064,11 @@ SILENT = {
             {"a": [[[i, 2]] for i in range(60)], "b": [[[7, 2]]] * 60}, kinds={"a": "other", "b": "other"}
         ),
         "a field that is a copy": Data({"a": LONG * 4, "b": LONG * 4}, kinds={"a": "text", "b": "text"}),
+    },
+    "token_maps": {
+        "the same tokens": tokenized(zipfian(IDS, 2)),
+        "another topic": tokenized(zipfian(IDS, 2, topic=0.7)),
+        "a small test split": tokenized(zipfian(IDS, 2, 40)),
     },
     "spans": {
         "two that cut words, as parts of compounds": tagged((4, 5), (18, 20)),
@@ -2287,7 +2317,53 @@ SPEAKS = {
             "warning",
         ),
     },
+    "token_maps": {
+        "another tokenizer": (
+            tokenized(zipfian(10 + np.random.default_rng(3).permutation(900), 2)),
+            "preprocessing-differs",
+            "warning",
+        ),
+        "ids that are one larger": (
+            tokenized([np.where(row > 9, row + 1, row) for row in zipfian(IDS, 2)]),
+            "preprocessing-differs",
+            "error",
+        ),
+        "padded at the other side": (
+            tokenized([np.r_[np.zeros(4, int), row[1:]] for row in zipfian(IDS + 1, 2)]),
+            "preprocessing-differs",
+            "error",
+        ),
+        "without the token at the end": (
+            tokenized([row[:-1] for row in zipfian(IDS, 2)]),
+            "preprocessing-differs",
+            "warning",
+        ),
+    },
     "spans": {
+        "offsets in bytes, all": (
+            Data(
+                {
+                    "text": [f"\u00e9t\u00e9 {i} the owl met a gnu" for i in range(60)],
+                    "answer_start": [len(f"\u00e9t\u00e9 {i} the ".encode()) for i in range(60)],
+                    "answer_text": ["owl"] * 60,
+                },
+                kinds={"text": "text"},
+            ),
+            "span-mismatch",
+            "error",
+        ),
+        "answers beyond texts that were cut": (
+            Data(
+                {
+                    "text": [f"the owl {i} met a gnu"[: 21 if i % 3 else 12] for i in range(90)],
+                    "answer_start": [f"the owl {i} met a gnu".index("gnu") for i in range(90)],
+                    "answer_text": ["gnu"] * 90,
+                },
+                kinds={"text": "text"},
+            ),
+            "span-mismatch",
+            "error",
+        ),
         "offsets in bytes, of a third": (
             offsets(lambda text, at: len(text[:at].encode())),
             "span-mismatch",
@@ -2346,6 +2422,15 @@ SPEAKS = {
         ),
     },
     "fixed_cuts": {
+        "answers that were cut at one length": (
+            Data(
+                {"talk": [answered(text) for text in [*TALES[:300], *(text[:120] for text in TALES[300:])]]},
+                kinds={"talk": "other"},
+                context={"conversations": frozenset({"talk"})},
+            ),
+            "suspicious-text",
+            "warning",
+        ),
         "texts that were cut at one length": (
             Data({"text": [*TALES[:300], *(text[:120] for text in TALES[300:])]}, kinds={"text": "text"}),
             "suspicious-text",

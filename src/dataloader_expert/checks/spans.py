@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from dataloader_expert.checks.base import Check, Context
@@ -27,6 +28,8 @@ MOSTLY = 0.6
 SHIFTS = (1, -1, 2, -2, 3, -3)
 """Characters by which a start may be off, as the words given are found there."""
 SOUND = {"fits", "cuts"}
+FLAT_STARTS = {"answer_start", "span_start", "char_start", "entity_start", "mention_start"}
+"""How the field of a table is called that holds where a span begins."""
 Span = tuple[int, int | None, str | None]
 """Its first character, the one after its last, and its text; at least one of the latter two is known."""
 ODD: dict[str, tuple[Severity, str, str]] = {
@@ -70,12 +73,14 @@ class Spans(Check):
         super().__init__(context)
         self.fields = context.nested
         self.texts = [f.name for f in context.fields if f.dtype == "str"][:TEXTS]
+        self.flat = flat_fields(context)
+        """Fields that hold the start, the end and the words of one span of each sample; None without any."""
         self.counts: Counter[tuple[str, str, str]] = Counter()
         """By field, text and what was seen: ``fits`` and ``cuts`` a word, or one of ``ODD``."""
         self.where = Places()
 
     def applies(self) -> bool:
-        return bool(self.fields and self.texts)
+        return bool((self.fields or self.flat) and self.texts)
 
     def looked(self) -> bool:
         return bool(self.counts)
@@ -85,12 +90,19 @@ class Spans(Check):
         texts = {name: block.columns[name].values for name in self.texts if name in block.columns}
         for name, i, value in block.values(self.fields):
             for span in spans(value, 0):
-                for of, values in texts.items():
-                    if isinstance(text := values[i], str):
-                        kind = (name, of, how(span, text))
-                        self.counts[kind] += 1
-                        if kind[2] not in SOUND:
-                            self.where.add(kind, block, i, name)
+                self._note(name, span, texts, block, i)
+        if self.flat is not None and self.flat.start in block.columns:
+            for i, held in enumerate(self.flat.spans(block)):
+                if held is not None:
+                    self._note(self.flat.start, held, texts, block, i)
+
+    def _note(self, name: str, span: Span, texts: dict[str, Any], block: Block, i: int) -> None:
+        for of, values in texts.items():
+            if isinstance(text := values[i], str) and (self.flat is None or of != self.flat.said):
+                kind = (name, of, how(span, text))
+                self.counts[kind] += 1
+                if kind[2] not in SOUND:
+                    self.where.add(kind, block, i, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Spans)
@@ -103,7 +115,8 @@ class Spans(Check):
             # the text that most of them fit; that they end where its words do shows that they are no times or tokens
             of = max(self.texts, key=lambda text: self._fitting(name, text))
             total = sum(n for (field, text, _), n in self.counts.items() if (field, text) == (name, of))
-            if total < LEAST or self._fitting(name, of) < MOSTLY * total:
+            fitting, inside = self._fitting(name, of), total - self.counts[name, of, "outside"]
+            if fitting < LEAST or fitting < MOSTLY * inside:  # many may lie beyond texts that were cut
                 continue
             for odd, kinds in self._causes(name, of).items():
                 n = sum(self.counts[name, of, kind] for kind in kinds)
@@ -115,9 +128,11 @@ class Spans(Check):
                     yield Fact(ODD_SPANS, value, self.evidence(), {"field": name, "text": of, "odd": odd})
 
     def _fitting(self, name: str, of: str) -> int:
-        """Spans that fit a text, as they are or all moved by as many characters: their words are not found there by chance."""
+        """Spans that fit a text, as they are, all moved by as many characters, or all counted in the same other unit: their words are not
+        found there by chance."""
         moved = (sum(self.counts[name, of, kind] for kind in _moved_by(off)) for off in SHIFTS)
-        return self.counts[name, of, "fits"] + max(moved)
+        counted = (self.counts[name, of, unit] for unit in UNITS)
+        return self.counts[name, of, "fits"] + max(*moved, *counted)
 
     def _causes(self, name: str, of: str) -> dict[str, list[str]]:
         """What is wrong with spans, each with the kinds in which it was seen.
@@ -145,6 +160,37 @@ class Spans(Check):
             field, of = (escaped(str(fact.at[key])) for key in ("field", "text"))
             told = f"{field}: {n} of {number(fact.value['of'], 'span')} of {of} {text}"
             yield finding("span-mismatch", severity, told, fact, fix, fact.value["where"], n)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Fields of the start, the end and the words of a span; one of the latter two may be None."""
+
+    start: str
+    end: str | None
+    said: str | None
+
+    def spans(self, block: Block) -> Iterator[Span | None]:
+        """Each sample's span; None for one without."""
+        held = [
+            [None] * block.samples if n is None or n not in block.columns else block.columns[n].values
+            for n in (self.start, self.end, self.said)
+        ]
+        for start, end, said in zip(*(of.tolist() if hasattr(of, "tolist") else of for of in held), strict=False):
+            known = _whole(start) and (_whole(end) or isinstance(said, str))
+            yield (start, end if _whole(end) else None, said if isinstance(said, str) else None) if known else None
+
+
+def flat_fields(context: Context) -> Flat | None:
+    """The fields of a table that are called as the parts of a span are, such as ``answer_start`` and ``answer_text``."""
+    plain = [f for f in context.fields if not f.shape]
+    starts = [f.name for f in plain if f.name in FLAT_STARTS and "int" in f.dtype]
+    if len(starts) != 1:
+        return None
+    of = starts[0].partition("_")[0]
+    ends = [f.name for f in plain if f.name == f"{of}_end" and "int" in f.dtype]
+    said = [f.name for f in plain if f.dtype == "str" and f.name in (f"{of}_text", of)]
+    return Flat(starts[0], next(iter(ends), None), next(iter(said), None)) if ends or said else None
 
 
 def spans(value: Any, depth: int) -> Iterator[Span]:

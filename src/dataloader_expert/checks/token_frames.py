@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.token_fields import PADDED, ids_of, without_tail
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.arrays import TOKENS as NAMED
 from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
@@ -23,8 +22,6 @@ FRAMED = Quantity(
 )
 LEAST, USUAL, FEWEST = 20, 0.7, 3
 """The fewest samples, the least share that keeps to the rule, and the fewest that break it."""
-PADDED = 2
-"""The fewest tokens at the end that are padding, and no word that ends a text."""
 
 
 class TokenFrames(Check):
@@ -33,14 +30,7 @@ class TokenFrames(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         rows = {f.name for f in context.fields if (len(f.shape) == 1 and "int" in f.dtype) or f.dtype == "bool"}
-        self.ids_ = next(
-            (
-                f.name
-                for f in context.fields
-                if f.name in rows and (f.name.lower() in NAMED or f.name.lower().endswith("input_ids"))
-            ),
-            None,
-        )
+        self.ids_ = ids_of(context)
         self.mask = next(
             (f.name for f in context.fields if f.name in rows and f.name.lower().endswith("attention_mask")), None
         )
@@ -78,7 +68,7 @@ class TokenFrames(Check):
                     kind = (int(row[-1]), bool(mask[-1]))
                     self.tails[kind] += 1
                     self.where.add(("tail", *kind), block, i, self.mask)
-            elif len(stripped := _without_tail(row)):
+            elif len(stripped := without_tail(row)):
                 counted = stripped
             for end, token in (("begin", counted[0]), ("end", counted[-1])) if len(counted) else ():
                 self.ends[end, int(token)] += 1
@@ -131,15 +121,6 @@ class TokenFrames(Check):
             text += "which the others do"
             fix = "find out whether a special token is missing there, such as that of the beginning or the end of a text, and add it"
             yield finding("missing-token", severity, text, fact, fix, v["where"], v["count"])
-
-
-def _without_tail(row: Any) -> Any:
-    """A sequence without its padding: the run of one token at its end."""
-    import numpy as np
-
-    other = np.flatnonzero(row != row[-1])
-    last = int(other[-1]) + 1 if len(other) else 0
-    return row[:last] if len(row) - last >= PADDED else row
 
 
 CHECK = TokenFrames
