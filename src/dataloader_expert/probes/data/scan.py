@@ -251,7 +251,9 @@ class Scan(Probe):
         if rest:
             # units are read fastest in order; the random order matters only if not all can be read
             fits = deadline is None or not lead or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
-            single = fits and all(source.units[i].samples == 1 for i in rest) and len(rest) > 4 * MOST * processes
+            single = fits and all(source.units[i].samples == 1 for i in rest)
+            # neighbours are looked at together, as some checks compare them; of few, each process has some runs
+            together = max(1, min(MOST, len(rest) // (4 * processes))) if single else 1
             folded = fold(
                 work,
                 sorted(rest) if fits else rest,
@@ -259,7 +261,7 @@ class Scan(Probe):
                 deadline,
                 lambda i: bench.at(source.units[i].start),
                 lambda n: bench.progress(f"read {n + len(lead)} of {len(order)} units", (n + len(lead)) / len(order)),
-                MOST if single else 1,
+                together,
                 begin,
             )
             parts += folded.partials
