@@ -117,6 +117,15 @@ def filmed(scale: float, cameras: int = 2) -> Data:
     return Data({"image": pictures, "boxes": boxes}, splits=["train"] * 50 + ["val"] * 30, context={"corners": True})
 
 
+def resized(with_boxes: bool) -> Data:
+    """Images with boxes all over them, some of which were resized to twice the size, with their boxes or without."""
+    whole = filmed(1.0)
+    large = [i % 3 == 0 for i in range(80)]
+    sizes = [(200, 200) if twice else (100, 100) for twice in large]
+    boxes = [box * (2 if twice and with_boxes else 1) for box, twice in zip(whole.columns["boxes"], large, strict=True)]
+    return Data({"image": [Image.new("L", size) for size in sizes], "boxes": boxes}, context={"corners": True})
+
+
 def counted(milliseconds: int, name: str = "event_time") -> Data:
     seconds = 1_700_000_000 + np.arange(60) * 977
     return Data({name: np.where(np.arange(60) < milliseconds, seconds * 1000, seconds)})
@@ -320,6 +329,7 @@ SILENT: dict[str, dict[str, Data]] = {
     "box_scales": {
         "boxes all over the images of both splits": filmed(1.0),
         "slightly smaller ones": filmed(0.9),
+        "images resized with their boxes": resized(True),
     },
     "negatives": {
         "streets of which some are seen at night": Data({"image": [street(i, night=i % 9 == 0) for i in range(60)]}),
@@ -489,7 +499,10 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
             "warning",
         ),
     },
-    "box_scales": {"a split of half the size": (filmed(0.5), "box-scale", "warning")},
+    "box_scales": {
+        "a split of half the size": (filmed(0.5), "box-scale", "warning"),
+        "images resized without their boxes": (resized(False), "box-scale", "warning"),
+    },
     "epoch_units": {"a third in milliseconds": (counted(20), "scale-drift", "error")},
 }
 """What is found: its code and severity."""

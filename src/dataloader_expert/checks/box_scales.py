@@ -1,6 +1,7 @@
 """Boxes of a smaller copy of their images: those of one kind of file all lie near the top left corner, where those of others do not.
 
-Files are of one kind if they are in one split and their names begin with the same letters, such as those of one camera. Told is a
+Files are of one kind if they are in one split and their names begin with the same letters, such as those of one camera, or if the images
+are of one size, to which some may have been resized without their boxes. Told is a
 kind whose boxes all end before a part of the width and the height that so many images of the others hardly all end before by chance.
 """
 
@@ -37,8 +38,9 @@ class BoxScales(Check):
         super().__init__(context)
         self.boxes = next((f.name for f in context.fields if has_boxes(f)), None)
         self.picture = next((f.name for f in context.fields if f.kind == "image"), None)
-        self.rows: list[tuple[int, str, str, float, float, float, float]] = []
-        """Of each image with boxes: its index, file and kind, where its boxes end to the right and below and begin, as shares."""
+        self.rows: list[tuple[int, str, str, str, float, float, float, float]] = []
+        """Of each image with boxes: its index and file, its kind by name and by size, where its boxes end to the right and below and begin, as
+        shares."""
 
     def applies(self) -> bool:
         return self.boxes is not None and self.picture is not None and self.context.corners
@@ -62,7 +64,8 @@ class BoxScales(Check):
             if len(shares):
                 kind = f"{splits[int(codes[i])] or ''}/{kind_of(block.file(i))}"
                 low, high = shares.min(0), shares.max(0)
-                self.rows.append((block.index(i), block.file(i), kind, high[2], high[3], low[0], low[1]))
+                size = f"{picture.width} x {picture.height}"
+                self.rows.append((block.index(i), block.file(i), kind, size, high[2], high[3], low[0], low[1]))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, BoxScales)
@@ -70,13 +73,19 @@ class BoxScales(Check):
         self.rows += other.rows
 
     def facts(self) -> Iterable[Fact]:
+        by_name = [*self._near_the_corner([row[2] for row in self.rows], "named")]
+        yield from by_name or self._near_the_corner([row[3] for row in self.rows], "sized")
+
+    def _near_the_corner(self, of: list[str], by: str) -> Iterable[Fact]:
+        """The kinds whose boxes lie near the corner; ``of``: each image's kind."""
         import numpy as np
 
-        kinds = sorted({row[2] for row in self.rows})
+        kinds = sorted({*of})
         if not 2 <= len(kinds) <= KINDS:
             return
-        whose = np.array([kinds.index(row[2]) for row in self.rows])
-        ends, begins = (np.array([row[k : k + 2] for row in self.rows]) for k in (3, 5))
+        number_of = {kind: k for k, kind in enumerate(kinds)}
+        whose = np.array([number_of[kind] for kind in of])
+        ends, begins = (np.array([row[k : k + 2] for row in self.rows]) for k in (4, 6))
         for k, kind in enumerate(kinds):
             own, others = whose == k, whose != k
             if own.sum() < LEAST or others.sum() < own.sum():
@@ -88,15 +97,18 @@ class BoxScales(Check):
                 places = Places()
                 for at in np.flatnonzero(own).tolist():
                     places.at("own", self.rows[at][0], self.rows[at][1], self.boxes)
-                split, _, letters = kind.partition("/")
+                split, _, letters = kind.partition("/") if by == "named" else ("", "", kind)
                 value = {"images": int(own.sum()), "part": part, "beyond": beyond, "where": places.of("own")}
-                yield Fact(NARROW, value, self.evidence(), {"field": self.boxes, "split": split, "named": letters})
+                yield Fact(NARROW, value, self.evidence(), {"field": self.boxes, "split": split, by: letters})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(NARROW):
-            v, named, split = fact.value, escaped(str(fact.at["named"])), escaped(str(fact.at["split"]))
+            v, split = fact.value, escaped(str(fact.at["split"]))
             of = f" of {split}" if split else ""
-            text = f"all boxes of the {number(v['images'], 'image')}{of} named {named}… lie in the first {v['part']:.0%} of the width and the "
+            of += (
+                f" named {escaped(str(fact.at['named']))}…" if "named" in fact.at else f" of {fact.at['sized']} pixels"
+            )
+            text = f"all boxes of the {number(v['images'], 'image')}{of} lie in the first {v['part']:.0%} of the width and the "
             text += f"height, beyond which {v['beyond']:.0%} of the other images have some: they seem to be of a smaller copy of the images"
             fix = "look at some; if so, multiply them by the ratio of the sizes"
             yield finding("box-scale", "warning", text, fact, fix, v["where"], v["images"])
