@@ -36,8 +36,29 @@ def laid(images: list[Any], boxes: list[Any]) -> Data:
     return Data({"image": images, "boxes": boxes})
 
 
-def found(images: list[Any], boxes: list[Any]) -> Finding | None:
-    return judged("moved_boxes", laid(images, boxes)).get("rows-shifted")
+def found(images: list[Any], boxes: list[Any], code: str | None = None) -> Finding | None:
+    every = judged("moved_boxes", laid(images, boxes))
+    return next(iter(every.values()), None) if code is None else every.get(code)
+
+
+def mirrored(boxes: list[Any], first: int, last: int, axis: int) -> list[Any]:
+    """The boxes of a stretch mirrored left to right (0) or top to bottom (1)."""
+    order = [2, 1, 0, 3] if axis == 0 else [0, 3, 2, 1]
+    signs = [SIZE, 0, SIZE, 0] if axis == 0 else [0, SIZE, 0, SIZE]
+    way = np.array([-1, 1, -1, 1] if axis == 0 else [1, -1, 1, -1])
+    return [(np.array(signs) + way * b[:, order]) if first <= i < last else b for i, b in enumerate(boxes)]
+
+
+@settings(max_examples=4)
+@given(seed=SEEDS, axis=st.sampled_from([0, 1]))
+def test_a_stretch_of_mirrored_boxes_is_told(seed: int, axis: int) -> None:
+    images, boxes = boxed(seed)
+    finding = found(images, mirrored(boxes, 50, 90, axis), "box-mirrored")
+    assert finding is not None
+    assert ("left to right", "top to bottom")[axis] in finding.message
+    first, last = (int(str(place["sample"])) for place in finding.where)
+    assert abs(first - 50) <= 6
+    assert abs(last - 89) <= 6
 
 
 @pytest.mark.parametrize("shares", [False, True])
@@ -47,7 +68,7 @@ def test_a_stretch_of_other_images_boxes_is_told(shares: bool, seed: int, by: in
     """Our promise: where it begins and ends, to a few images, whether boxes are pixels or shares."""
     images, boxes = boxed(seed)
     moved = shifted(boxes, 60, 85, by)
-    finding = found(images, [b / SIZE for b in moved] if shares else moved)
+    finding = found(images, [b / SIZE for b in moved] if shares else moved, "rows-shifted")
     assert finding is not None
     assert f"fit the {'next' if by > 0 else 'previous'} image" in finding.message
     first, last = (int(str(place["sample"])) for place in finding.where)

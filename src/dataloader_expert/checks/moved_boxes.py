@@ -1,4 +1,4 @@
-"""Boxes that fit the images before or after theirs in one stretch: a label file was lost or added there.
+"""Boxes that fit the images before or after theirs in one stretch, where a label file was lost or added, or their own once mirrored.
 
 How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch
 the differences add up.
@@ -23,15 +23,16 @@ from dataloader_expert.sources.base import Block
 MOVED = Quantity("moved_boxes", "samples", "the stretch in which boxes fit the image before or after theirs")
 LEAST, MOST, PIECE = 60, 20_000, 1_024
 """The fewest images that tell what is usual, how many are looked at, and how many at a time."""
-WAYS = (((), 1), ((), -1))
-"""Over the image after, and over that before."""
+WAYS = (((), 1), ((), -1), ((2,), 0), ((1,), 0))
+"""Over the image after, over that before, and mirrored left to right and top to bottom."""
+MIRRORED = {2: "left to right", 3: "top to bottom"}
 SHORTEST, SURE, TELLS = 5, 6.0, 0.5
 """The shortest stretch; by how many standard deviations its boxes must fit better than usual; and how many of these an image of its own
 usually fits better by."""
 
 
 class MovedBoxes(Check):
-    ids = ("rows-shifted",)
+    ids = ("rows-shifted", "box-mirrored")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -79,8 +80,8 @@ class MovedBoxes(Check):
             fit = np.concatenate([fits(gray[p].astype(np.float64), drawn[p], index[p], WAYS) for p in pieces], 1)
             found = moved(fit)
             if found is not None:
-                first, last, by = found
-                value = {"first": int(index[at[first]]), "last": int(index[at[last]]), "by": by}
+                first, last, way = found
+                value = {"first": int(index[at[first]]), "last": int(index[at[last]]), "way": way}
                 yield Fact(MOVED, value, self.evidence(n=len(at)), {"field": name})
 
     def _drawn(self, name: str, index: Any, side: int) -> Any:
@@ -102,21 +103,26 @@ class MovedBoxes(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MOVED):
             v = fact.value
-            text = f"{escaped(str(fact.at['field']))} seem to be those of other images in {self.files.stretch(v['first'], v['last'])}: "
-            text += f"there they fit the {'next' if v['by'] > 0 else 'previous'} image"
+            name, there = escaped(str(fact.at["field"])), self.files.stretch(v["first"], v["last"])
+            by = WAYS[v["way"]][1]
+            text = f"{name} seem to be those of other images in {there}: there they fit the {'next' if by > 0 else 'previous'} image"
             fix = "look at where the stretch begins: an image or its labels were lost or added there; pair them anew"
+            if not by:
+                text = f"{name} seem to be mirrored in {there}: there they fit their images once mirrored {MIRRORED[v['way']]}"
+                fix = "do to these boxes what was done to their images"
             where = [
                 {"sample": at, "file": self.files.of(at), "field": fact.at["field"]} for at in (v["first"], v["last"])
             ]
-            yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+            code = "rows-shifted" if by else "box-mirrored"
+            yield finding(code, "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 
 def moved(fit: Any) -> tuple[int, int, int] | None:
-    """The first and the last row of the stretch that fits a neighbour, and by how many rows, from what ``fits`` gives; None if none."""
+    """The first and the last row of the stretch that fits in another way, and which of ``WAYS``, from what ``fits`` gives; None if none."""
     import numpy as np
 
     best: tuple[float, tuple[int, int, int]] | None = None
-    for k, (_, by) in enumerate(WAYS, 1):
+    for k in range(1, len(WAYS) + 1):
         gain = fit[0, :, k] - fit[0, :, 0]
         known = np.flatnonzero(np.isfinite(gain))
         if len(known) < LEAST or np.median(fit[1, 1:, 0]) >= ONE_SCENE:
@@ -132,7 +138,7 @@ def moved(fit: Any) -> tuple[int, int, int] | None:
             continue
         sure = (total - rows * usual) / (spread * rows**0.5)
         if sure >= SURE and total >= -usual * rows / 2 and (best is None or sure > best[0]):
-            best = sure, (int(known[start]), int(known[end - 1]), by)
+            best = sure, (int(known[start]), int(known[end - 1]), k - 1)
     return None if best is None else best[1]
 
 
