@@ -2258,6 +2258,17 @@ SPEAKS = {
         ),
     },
     "equal_fields": {
+        "translations that were left as they were": (
+            Data(
+                {
+                    "de": [f"das Haus {i} am See" for i in range(80)],
+                    "en": [f"{'das Haus' if i % 8 == 0 else 'the house'} {i} am See" for i in range(80)],
+                },
+                kinds={"de": "text", "en": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
         "a fifth, of fields that are opposed": (
             Data(
                 {"positive": LONG * 4, "negative": [t if i % 5 == 0 else t[::-1] for i, t in enumerate(LONG * 4)]},

@@ -19,6 +19,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.text_pairs import pair_of
 
 EQUAL = Quantity("equal_fields", "samples", "samples of which two fields hold the same text, with places")
 AMONG = Quantity(
@@ -124,9 +125,10 @@ class EqualFields(Check):
 
 
 def opposed(one: str, other: str) -> bool:
-    """Whether the names say that one is the better and the other the worse."""
+    """Whether the names say that one is the better and the other the worse, or that they are in two languages."""
     a, b = ({*words(name)} for name in (one, other))
-    return bool((a & BETTER and b & WORSE) or (a & WORSE and b & BETTER))
+    told = pair_of({one: a, other: b}, {})
+    return (told is not None and told[0] == "translation") or bool((a & BETTER and b & WORSE) or (a & WORSE and b & BETTER))
 
 
 CHECK = EqualFields
