@@ -2123,6 +2123,16 @@ SPEAKS = {
             "dtype-drift",
             "warning",
         ),
+        "a mark for what is missing among numbers": (
+            Data({"volts": [*(f"{i}.5" for i in range(20)), "?"]}, kinds={"volts": "text"}),
+            "missing-values",
+            "warning",
+        ),
+        "a holiday's letter beside 0": (
+            Data({"holiday": ["0"] * 60 + ["a", "b"]}, kinds=dict.fromkeys(["holiday"], "category")),
+            "dtype-drift",
+            "info",
+        ),
         "a text among texts of numbers": (
             Data({"day": [*(f"{i}.5" for i in range(20)), "unknown"]}, kinds=CATEGORY),
             "dtype-drift",

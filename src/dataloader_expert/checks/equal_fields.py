@@ -128,7 +128,9 @@ def opposed(one: str, other: str) -> bool:
     """Whether the names say that one is the better and the other the worse, or that they are in two languages."""
     a, b = ({*words(name)} for name in (one, other))
     told = pair_of({one: a, other: b}, {})
-    return (told is not None and told[0] == "translation") or bool((a & BETTER and b & WORSE) or (a & WORSE and b & BETTER))
+    return (told is not None and told[0] == "translation") or bool(
+        (a & BETTER and b & WORSE) or (a & WORSE and b & BETTER)
+    )
 
 
 CHECK = EqualFields

@@ -28,6 +28,8 @@ LONGEST = 40
 UNITS = 3
 """The most units of one field: house numbers and codes have more endings."""
 
+VARIED = 4
+"""So few distinct numbers among texts are codes, such as the 0 of a state holiday beside a, b and c."""
 CODES = 5
 """The fewest codes with letters that make the numbers among them codes as well."""
 OTHER, ABSENT, CODE, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
@@ -54,12 +56,14 @@ _FORMATS = {
 
 
 class Forms(Check):
-    ids = ("dtype-drift", "numbers-as-text")
+    ids = ("dtype-drift", "missing-values", "numbers-as-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fields = [f.name for f in context.fields if f.kind in KINDS and not f.shape]
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
+        self.distinct: dict[str, set[str]] = {name: set() for name in self.fields}
+        """Some of the texts of a field that are numbers."""
         self.examples: dict[tuple[str, str], tuple[int, str]] = {}
         """A field's first text of each form, with its sample; fields without such texts have none."""
         self.where = Places()
@@ -75,6 +79,8 @@ class Forms(Check):
                 continue
             if not isinstance(column.values, list):
                 self.counts[name][TYPED] += block.samples
+                if len(self.distinct[name]) < VARIED:
+                    self.distinct[name] |= {f"{v:g}" for v in {*column.values[:LOOK].tolist()}}
             elif block.samples <= LOOK or _worth_it(column):
                 self._count(name, column, block)
             else:
@@ -86,8 +92,11 @@ class Forms(Check):
             if isinstance(value, str):
                 if text := value.strip():
                     found.setdefault(self._known(name, form_of(text)), []).append(i)
+                    if len(self.distinct[name]) < VARIED and text[-1].isdigit():
+                        self.distinct[name].add(text)
             elif value is not None:
                 self.counts[name][TYPED] += 1
+                self.distinct[name].add(f"{value:g}")
         for form, at in found.items():
             self.counts[name][form] += len(at)
             for i in at[:MAX_PLACES]:
@@ -107,6 +116,8 @@ class Forms(Check):
         self.where.merge(other.where)
         for name, counts in other.counts.items():
             self.counts[name] += counts
+        for name, texts in other.distinct.items():
+            self.distinct[name] |= texts
         for key, first in other.examples.items():
             self.examples[key] = min(first, self.examples.get(key, first))
 
@@ -127,7 +138,9 @@ class Forms(Check):
                     name, [f for f in counts if not any(f in forms for forms in ways.values())]
                 ),
                 "commas": counts[COMMA] if kind == "numbers" else 0,
-                "codes": counts[CODE] >= max(CODES, counts[OTHER]) and WHOLE in counts,
+                "codes": (counts[CODE] >= max(CODES, counts[OTHER]) or len(self.distinct[name]) < VARIED)
+                and WHOLE in counts,
+                "absent": counts[ABSENT],
                 "texts_only": not counts[TYPED],
                 "grouped": counts[GROUPED],
                 "where": sorted(places, key=sample_of)[:MAX_PLACES],
@@ -211,6 +224,16 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             f"{name} holds codes: most are digits alone, {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r} {verb(v['odd'], 'are')} not",
             fact,
             "read the column as text: a parser of numbers drops leading zeros, or these codes",
+            v["where"],
+            v["odd"],
+        )
+    elif v["odd"] and v["odd"] == v["absent"] and not dates:
+        yield finding(
+            "missing-values",
+            "warning",
+            f"{name} has the text {v['odd_example'][:LONGEST]!r} in place of a number in {number(v['odd'], 'sample')}",
+            fact,
+            "read it as missing, such as with na_values of pandas: else all of the column is read as text",
             v["where"],
             v["odd"],
         )
