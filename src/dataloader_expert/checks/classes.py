@@ -153,9 +153,15 @@ class Classes(Check):
 
     def _is_quantity(self, total: Counter[Any]) -> bool:
         """Whether the labels are amounts, or what users think of things, which is more or less."""
-        fields = {f.name for f in self.context.fields if f.kind not in ("text", "image", "audio")} - {self.context.label}
+        fields = {f.name for f in self.context.fields if f.kind not in ("text", "image", "audio")} - {
+            self.context.label
+        }
         named = [set(words(name)) for name in fields]
-        rated = {*words(self.context.label or "")} & RATINGS and any(of & WHO for of in named) and any(of & WHAT for of in named)
+        rated = (
+            {*words(self.context.label or "")} & RATINGS
+            and any(of & WHO for of in named)
+            and any(of & WHAT for of in named)
+        )
         alone = len(fields) == len(self.context.fields) - 1  # a review is classified by its text
         levels = all(isinstance(v, int | float) for v in total) and len(total) > 2
         return quantities(self.context.label or "", total) or (bool(rated) and alone and levels)

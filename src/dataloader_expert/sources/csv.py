@@ -315,7 +315,7 @@ class Csv(Answered[_Part]):
         dialect = self.dialects[unit.file]
         if not dialect.header or len(dialect.names) < 2:
             return data, []
-        headers = [dialect.delimiter.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
+        headers = [dialect.character.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
         if not any(header in data for header in headers):
             return data, []
         bytes_ = np.frombuffer(data, np.uint8)
@@ -329,7 +329,7 @@ class Csv(Answered[_Part]):
             row = int(np.searchsorted(ends, start))
             first = int(ends[row - 1]) + 1 if row else 0
             if start == first and data[end : end + 1] in (b"\n", b"\r", b""):
-                parts += [data[at:start], dialect.delimiter.encode() * (len(dialect.names) - 1)]
+                parts += [data[at:start], dialect.character.encode() * (len(dialect.names) - 1)]
                 rows.append(row)
                 at = end
         text = "a row repeats the header"
@@ -362,7 +362,7 @@ class Csv(Answered[_Part]):
                     column_names=list(dialect.names), use_threads=False, block_size=max(len(data) + 1, 1 << 16)
                 ),
                 parse_options=pc.ParseOptions(
-                    delimiter=dialect.delimiter,
+                    delimiter=dialect.character,
                     quote_char='"' if dialect.quoted else False,
                     newlines_in_values=dialect.quoted,
                     invalid_row_handler=wrong,

@@ -17,6 +17,8 @@ from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW
 from dataloader_expert.sources.times import is_time
 
+ONE_CHARACTER = "\x1f"
+"""What a delimiter of several characters is read as: the unit separator of ASCII."""
 DIGITS = 18
 """Of a whole number of 64 bits."""
 SENTENCE_ENDS = (".", "!", "?")
@@ -48,6 +50,11 @@ class Dialect:
     """Columns of digits alone, with their first values."""
     short: bool = False
     """Whether the header lacks the name of a column."""
+
+    @property
+    def character(self) -> str:
+        """What stands for the delimiter where a parser takes one character alone."""
+        return self.delimiter if len(self.delimiter) == 1 else ONE_CHARACTER
 
     @property
     def before(self) -> int:

@@ -179,6 +179,9 @@ LANGUAGE = re.compile(
     rf"\.((?:{'|'.join(_CODES.split())})(?:[_-][A-Za-z]{{2,4}})?|[a-z]{{3}}_[A-Z][a-z]{{3}}|src|tgt|trg|source|target)\Z"
 )
 """How files of parallel texts end: in a language, or its part in the translation."""
+MOST_ACCENTS = 10
+"""Of so many characters of a text, one at the most is no ASCII."""
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
 
@@ -189,6 +192,12 @@ def idx_stem(name: str) -> str | None:
     return found[1] if found else None
 
 
+def _is_of_one_byte(head: bytes) -> bool:
+    """Whether the bytes may be a text in Latin-1 or Windows-1252: lines without control characters, most of them ASCII."""
+    odd = sum(byte > 126 for byte in head)
+    return b"\n" in head and MOST_ACCENTS * odd <= len(head) and not _CONTROLS.search(head)
+
+
 def guess_text(head: bytes) -> str | None:
     """Text formats have no magic number: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
     if not head or b"\0" in head:
@@ -197,7 +206,7 @@ def guess_text(head: bytes) -> str | None:
         text = head.decode("utf-8", "strict")
     except UnicodeDecodeError as e:
         if e.start < len(head) - 4:
-            return None
+            return "text" if _is_of_one_byte(head) else None
         text = head[: e.start].decode("utf-8")
     lines = text.splitlines()
     whole = lines[:-1] if len(lines) > 1 else lines
