@@ -249,9 +249,9 @@ def test_series_in_the_only_file_are_groups_and_sorted_classes_are_none(tmp_path
 
 def test_values_between_two_colons_and_the_tables_of_users_and_films_beside_ratings(tmp_path: Path) -> None:
     ratings = [(user, film, 1 + film % 5) for user in range(1, 41) for film in range(user % 7, 40, 7)]
-    (tmp_path / "ratings.dat").write_text("".join(f"{u}::{f}::{stars}\n" for u, f, stars in ratings))
-    films = "".join(f"{i}::Un été {i}, à Nice (19{i})::Drama\n" for i in range(10, 30))
-    (tmp_path / "movies.dat").write_bytes(films.encode("latin-1"))
+    (tmp_path / "ratings.dat").write_text("".join(f"{u}::{f}::{stars}::{978300000 + f}\n" for u, f, stars in ratings))
+    films = "".join(f"{i}::A summer of {i} (19{i})::Drama\n" for i in range(10, 30))
+    (tmp_path / "movies.dat").write_text(films)
     source = opened(tmp_path)
     assert (source.format, source.samples) == ("delimited", len(ratings))
     assert column(source, "f1") == [film for _, film, _ in ratings]

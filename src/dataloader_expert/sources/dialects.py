@@ -193,6 +193,7 @@ def _form(cells: list[str]) -> tuple[str, str] | None:
     return ("texts", present[0]) if not numbers and not any(map(is_time, present)) else None
 
 
+_LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _CELL = re.compile(r'"(?:[^"]|"")*"')
 
@@ -268,11 +269,19 @@ def _has_header(rows: list[list[str]]) -> bool:
         return len(names) > alike
     if any(_named(cell) for cell in names):
         return True
+    if all(_is_code_of(cell, [r[i].strip() for r in rest if len(r) > i]) for i, cell in enumerate(first)):
+        return False
     return (
         all(cell and cell not in {r[i].strip() for r in rest if len(r) > i} for i, cell in enumerate(first))
         and len(set(first)) == len(first)
         and not any(len(cell) > 64 or cell.endswith(SENTENCE_ENDS) for cell in first)
     )
+
+
+def _is_code_of(cell: str, column: list[str]) -> bool:
+    """Whether a cell with digits is made of letters and digits as all others of its column are: a value as they are, and no name."""
+    form = _LETTERS.sub("a", _DIGITS.sub("0", cell))
+    return "0" in form and len(column) > 1 and all(_LETTERS.sub("a", _DIGITS.sub("0", c)) == form for c in column)
 
 
 def _named(cell: str) -> bool:
