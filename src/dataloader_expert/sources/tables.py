@@ -341,7 +341,7 @@ class Table(Source):
         flagged = flags(block.columns for block in blocks)
         aside = {role["field"] for role in self.roles.listed()}
         sure = self.label is not None and (self.label not in flagged or ";" not in self.label_how)
-        if sure or not ends_in(flagged, self.fields, aside):
+        if sure or not flagged or not ends_in(flagged, self.fields, aside):
             return
         self.label, self.label_columns = None, tuple(flagged)
         self.label_how = (
