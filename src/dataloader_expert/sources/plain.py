@@ -185,7 +185,8 @@ def read_json(path: Path) -> Iterator[Sample]:
     with opened(path) as file:
         held = json.load(file)
     if isinstance(held, dict):
-        held = next(v for v in held.values() if isinstance(v, list))
+        lists = [v for v in held.values() if isinstance(v, list)]
+        held = lists[0] if lists else [{"id": key, **one} for key, one in held.items()]
     yield from flat(held)
 
 
