@@ -235,6 +235,12 @@ def test_shards_by_their_numbers_are_no_groups(tmp_path: Path) -> None:
     assert source.roles is not None and source.roles.group is None
 
 
+def test_tables_that_are_called_by_numbers_alone_stay_a_sample_each(tmp_path: Path) -> None:
+    for i in range(5):
+        np.savetxt(tmp_path / f"{i:03d}.txt", RNG.normal(size=(40, 3)), fmt="%.4f")
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("text", 5)
+
+
 def test_series_in_the_only_file_are_groups_and_sorted_classes_are_none(tmp_path: Path) -> None:
     (tmp_path / "series").mkdir()
     _engines(tmp_path / "series" / "log.txt", 8)

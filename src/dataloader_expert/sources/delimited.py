@@ -209,8 +209,8 @@ def _layout(listing: Listing) -> Layout | None:
 
 
 def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
-    """The tables of one width whose names say that they are parts of one: each has a split in its name, or they differ by a number
-    alone; or the largest, beside those of other widths. None where folders name classes, or columns alone belong to the tables:
+    """The tables of one width whose names say that they are parts of one: each has a split in its name, or they differ by the number
+    after a word; or the largest, beside those of other widths. None where folders name classes, or columns alone belong to the tables:
     they may be a sample each.
 
     Texts beside them are notes where they are no more than the tables, in number and in bytes.
@@ -238,7 +238,7 @@ def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | Non
     said = [tokens(entry.path.rpartition("/")[2].rpartition(".")[0]) for entry in main]
     numbered = all(any(map(str.isdigit, of)) for of in said)
     rest = {tuple(token for token in of if not token.isdigit()) for of in said}
-    if columns or not numbered or len(rest) > 1:
+    if columns or not numbered or len(rest) > 1 or () in rest:  # a number alone is that of a sample
         return None
     return Layout(main, [], notes, others, grouped=not set(*rest) & SHARD)
 
