@@ -14,6 +14,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.delimited import COLUMN, delimiter_of
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.sources.roles import WHOLE, part_of_name
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
 
@@ -187,3 +188,88 @@ def test_a_test_split_without_its_labels(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert (source.samples, source.label, source.withheld) == (52, "y", frozenset({"y"}))
     assert source.problems == []
+
+
+def _engines(path: Path, engines: int) -> None:
+    """The cycles of engines one after another, and two sensors."""
+    rows = [(e, c, *RNG.normal(size=2)) for e in range(1, engines + 1) for c in range(1, 20 + e)]
+    np.savetxt(path, np.array(rows), fmt="%d %d %.4f %.4f")
+
+
+def test_tables_with_a_split_in_their_names_are_one_and_what_stands_beside_them_is_told(tmp_path: Path) -> None:
+    for number in ("FD001", "FD002"):
+        _engines(tmp_path / f"train_{number}.txt", 8)
+        _engines(tmp_path / f"test_{number}.txt", 5)
+        np.savetxt(tmp_path / f"RUL_{number}.txt", RNG.integers(5, 90, 5), fmt="%d")
+    source = opened(tmp_path)
+    train, test = (2 * sum(19 + e for e in range(1, n + 1)) for n in (8, 5))
+    assert (source.format, source.splits) == ("delimited", {"test": test, "train": train})
+    assert source.label is None, "the number of a series is no class"
+    assert source.roles is not None and source.roles.group is None, "numbers begin anew in each file"
+    assert sorted(str(p.where["file"]) for p in source.problems) == ["RUL_FD001.txt", "RUL_FD002.txt"]
+
+
+def test_a_second_test_file_leaves_the_tables_tables(tmp_path: Path) -> None:
+    for name, n in (("KDDTrain+", 60), ("KDDTest+", 30), ("KDDTest-21", 20)):
+        rows = "".join(f"{i},tcp,{i / 7:.3f},{('normal', 'attack')[i % 2]}\n" for i in range(n))
+        (tmp_path / f"{name}.txt").write_text(rows)
+    source = opened(tmp_path)
+    assert (source.format, source.splits, source.label) == ("delimited", {"test": 50, "train": 60}, "f3")
+
+
+def test_tables_that_differ_by_a_number_are_one_with_a_group_each(tmp_path: Path) -> None:
+    for subject in (101, 102, 103):
+        np.savetxt(tmp_path / f"subject{subject}.dat", RNG.normal(size=(40, 4)), fmt="%.4f")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("delimited", 120)
+    assert source.roles is not None and source.roles.group is not None
+    assert (source.roles.group.field, source.roles.name_parts) == ("file name", WHOLE)
+    assert part_of_name("subject101.dat", WHOLE) == "subject101"
+
+
+def test_shards_by_their_numbers_are_no_groups(tmp_path: Path) -> None:
+    for i in range(3):
+        np.savetxt(tmp_path / f"part-{i:05d}.txt", RNG.normal(size=(40, 4)), fmt="%.4f")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("delimited", 120)
+    assert source.roles is not None and source.roles.group is None
+
+
+def test_tables_that_are_called_by_numbers_alone_stay_a_sample_each(tmp_path: Path) -> None:
+    for i in range(5):
+        np.savetxt(tmp_path / f"{i:03d}.txt", RNG.normal(size=(40, 3)), fmt="%.4f")
+    assert (opened(tmp_path).format, opened(tmp_path).samples) == ("text", 5)
+
+
+def test_series_in_the_only_file_are_groups_and_sorted_classes_are_none(tmp_path: Path) -> None:
+    (tmp_path / "series").mkdir()
+    _engines(tmp_path / "series" / "log.txt", 8)
+    source = opened(tmp_path / "series")
+    assert source.roles is not None and source.roles.group is not None and source.roles.group.field == "f0"
+    (tmp_path / "classes").mkdir()
+    rows = np.column_stack([np.repeat([1, 2, 3, 4], 30), RNG.normal(size=(120, 2))])
+    np.savetxt(tmp_path / "classes" / "wine.txt", rows, fmt="%d %.4f %.4f")
+    source = opened(tmp_path / "classes")
+    assert source.label == "f0" and source.roles is not None and source.roles.group is None
+
+
+def test_values_between_two_colons_and_the_tables_of_users_and_films_beside_ratings(tmp_path: Path) -> None:
+    ratings = [(user, film, 1 + film % 5) for user in range(1, 41) for film in range(user % 7, 40, 7)]
+    (tmp_path / "ratings.dat").write_text("".join(f"{u}::{f}::{stars}::{978300000 + f}\n" for u, f, stars in ratings))
+    films = "".join(f"{i}::A summer of {i} (19{i})::Drama\n" for i in range(10, 30))
+    (tmp_path / "movies.dat").write_text(films)
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("delimited", len(ratings))
+    assert column(source, "f1") == [film for _, film, _ in ratings]
+    [told] = source.problems
+    assert (told.where["file"], getattr(told, "what", "")) == ("movies.dat", "table")
+
+
+def test_a_remark_beside_a_table_is_a_note_and_a_longer_text_makes_it_a_document(tmp_path: Path) -> None:
+    (tmp_path / "deu.txt").write_text("".join(f"It is {i} past.\tEs ist {i} nach.\n" for i in range(60)))
+    (tmp_path / "_about.txt").write_text("Sentences of volunteers.\nThe newest are elsewhere.\n")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("delimited", 60)
+    assert [p.where["file"] for p in source.problems] == ["_about.txt"]
+    (tmp_path / "_about.txt").write_text("A tale of two cities.\n" * 400)
+    assert opened(tmp_path).format == "text"

@@ -158,6 +158,8 @@ def unread(source: Source) -> str | None:
         return "tables whose header lacks a name"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"
+    if getattr(source, "class_of", {}):
+        return "files of many samples whose names, or whose folders, are classes"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
         return "lines that belong together, and tagged tokens"
     if source.format == "token-bin" and len(streams_of(source)) > 1:

@@ -76,15 +76,36 @@ def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | Non
 
 def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
     lengths = {k: shape[0] for k, (_, shape) in headers.items() if shape}
-    if not lengths or len(lengths) < len(headers):
+    if not lengths:
         return None
-    offsets = next((k for k in headers if names[k].lower() in OFFSETS and len(headers[k][1]) == 1), None)
+    if len(lengths) < len(headers):
+        return _labelled_rows(split, {k: headers[k] for k in lengths}, names)
+    offsets = next((k for k in headers if _last(names[k]).lower() in OFFSETS and len(headers[k][1]) == 1), None)
     if offsets is not None:
         n = lengths[offsets] - 1
-        ragged = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length != n)
+        beside = {k for k in headers if _group(names[k]) == _group(names[offsets])}  # as the values of a sparse matrix
+        ragged = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length != n and k in beside)
         whole = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length == n)
         if n >= 1 and ragged:
             return Part(split, n, whole, offsets, ragged)
+    return rows_of(split, headers, names)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _group(name: str) -> str:
+    """The group of an array in HDF5; none of others."""
+    return name.rpartition("/")[0]
+
+
+def _labelled_rows(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
+    """The rows of arrays beside single numbers, such as a rate; None unless a label for each row says that they are rows."""
+    label, _ = label_by_name([names[k] for k, (_, shape) in headers.items() if len(shape) == 1])
+    of_label = next((shape[0] for k, (_, shape) in headers.items() if names[k] == label), None)
+    if of_label is None or not any(len(shape) > 1 and shape[0] == of_label for _, shape in headers.values()):
+        return None
     return rows_of(split, headers, names)
 
 
@@ -176,7 +197,8 @@ def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> 
         return "image"
     if plain == "uint8" and len(shape) == 2 and None not in shape and min(x or 0 for x in shape) >= 8:
         return "image"
-    ragged_ints = len(shape) == 1 and shape[0] is None and plain in ("int32", "int64")
+    places = _last(name).lower() == "indices"  # of the values of a sparse row
+    ragged_ints = len(shape) == 1 and shape[0] is None and plain in ("int32", "int64") and not places
     if ragged_ints or (len(shape) == 1 and (name.lower() in TOKENS or plain == "uint16")):
         return "tokens"
     if len(shape) == 1 and floating and shape[0] is not None:

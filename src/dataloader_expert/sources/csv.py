@@ -5,24 +5,24 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
-from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, splits_of_files, splits_of_suffixes
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAMPLE = 256 << 10
@@ -107,6 +107,7 @@ class Csv(Answered[_Part]):
                 continue
             parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(source.without_answers(parts))
+        source.class_of = _classes_of(parts)
         units: list[Unit] = []
         start = 0
         for part in parts:
@@ -124,6 +125,9 @@ class Csv(Answered[_Part]):
         source.join()
         source.withhold_answers()
         source.describe()
+        if source.class_of:
+            source.label_how = BY_FOLDER
+            source.roles = _by_files(source.roles or Roles(), list(source.class_of))
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
         n = len(source.dialects)
@@ -157,6 +161,8 @@ class Csv(Answered[_Part]):
     """The columns of the table: those of most rows, of the training split if there is one."""
     told: frozenset[tuple[str, str]] = frozenset()
     """Files and those of their columns whose values are known to be unlike those of the other files."""
+    class_of: Mapping[str, str] = {}
+    """The class of the rows of each file, where folders name it."""
     texts: frozenset[str] = frozenset()
     """Columns that are read as text, for files write their dates in several ways."""
     only: list[str] | None = None
@@ -275,7 +281,10 @@ class Csv(Answered[_Part]):
         return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
-        return self.with_answers(self._decoded(unit, raw))
+        block = self._decoded(unit, raw)
+        if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
+            block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
+        return self.with_answers(block)
 
     def _decoded(self, unit: Unit, raw: Any) -> Block:
         """The unit's samples as its file has them."""
@@ -319,7 +328,7 @@ class Csv(Answered[_Part]):
         dialect = self.dialects[unit.file]
         if not dialect.header or len(dialect.names) < 2:
             return data, []
-        headers = [dialect.delimiter.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
+        headers = [dialect.character.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
         if not any(header in data for header in headers):
             return data, []
         bytes_ = np.frombuffer(data, np.uint8)
@@ -333,7 +342,7 @@ class Csv(Answered[_Part]):
             row = int(np.searchsorted(ends, start))
             first = int(ends[row - 1]) + 1 if row else 0
             if start == first and data[end : end + 1] in (b"\n", b"\r", b""):
-                parts += [data[at:start], dialect.delimiter.encode() * (len(dialect.names) - 1)]
+                parts += [data[at:start], dialect.character.encode() * (len(dialect.names) - 1)]
                 rows.append(row)
                 at = end
         text = "a row repeats the header"
@@ -366,7 +375,7 @@ class Csv(Answered[_Part]):
                     column_names=list(dialect.names), use_threads=False, block_size=max(len(data) + 1, 1 << 16)
                 ),
                 parse_options=pc.ParseOptions(
-                    delimiter=dialect.delimiter,
+                    delimiter=dialect.character,
                     quote_char='"' if dialect.quoted else False,
                     newlines_in_values=dialect.quoted,
                     invalid_row_handler=wrong,
@@ -387,6 +396,31 @@ class Csv(Answered[_Part]):
         except pa.ArrowInvalid:
             del problems[known:], skipped[:]
             return parse({}), skipped
+
+
+def _classes_of(parts: Sequence[_Part]) -> dict[str, str]:
+    """The class of the rows of each file, where every file lies in a folder of a class with others that are called alike but for a
+    number, as recordings are; else none.
+
+    Columns may name a label themselves; and folders that are numbers, a value of a column (``year=2019``), or alike but for a number
+    are years, parts or machines.
+    """
+    _, labels, names = read_folders([part.path for part in parts])
+    sizes = Counter(labels)
+    if not names or None in sizes or min(sizes.values()) < 2 or len({tuple(sorted(part.names)) for part in parts}) > 1:
+        return {}
+    called = {(label, re.sub(r"\d+", "", part.path)) for part, label in zip(parts, labels, strict=True)}
+    alike = {re.sub(r"\d+", "", name) for name in names}
+    if len(called) > len(names) or len(alike) < len(names) or any("=" in name or name.isdigit() for name in names):
+        return {}
+    if "label" in parts[0].names or label_by_name(parts[0].names)[0] is not None:
+        return {}
+    return {part.path: str(label) for part, label in zip(parts, labels, strict=True)}
+
+
+def _by_files(roles: Roles, paths: Sequence[str]) -> Roles:
+    """The roles, with each file as a group where no column is one."""
+    return roles if roles.group is not None else replace(roles, group=group_of_files(paths), name_parts=WHOLE)
 
 
 def numbers_among(texts: list[str | None]) -> list[Any] | None:

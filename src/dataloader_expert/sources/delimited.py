@@ -14,11 +14,12 @@ from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.answer_files import Answers
 from dataloader_expert.sources.base import Column, Unit
 from dataloader_expert.sources.csv import Csv
-from dataloader_expert.sources.dialects import Dialect, is_number, sniff_dialect
+from dataloader_expert.sources.dialects import ONE_CHARACTER, Dialect, is_number, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
-from dataloader_expert.sources.layout import split_in_name, splits_of_files, without_split
+from dataloader_expert.sources.layout import read_folders, split_in_name, splits_of_files, tokens, without_split
 from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
 from dataloader_expert.sources.magic import REMARKS
+from dataloader_expert.sources.roles import WHOLE, group_of_files
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""
@@ -28,6 +29,10 @@ ALIKE = 0.95
 """The share of lines that must have as many cells as the others, and numbers where these have them: a few may be damaged."""
 COLUMN = ""
 """The delimiter of a column alone."""
+TWO_COLONS = "::"
+"""The delimiter of MovieLens."""
+SHARD = {"part", "shard", "chunk", "batch", "piece", "block", "of"}
+"""Words beside the number of a file that is cut off a larger one."""
 _BLANKS = re.compile(rb"[ \t]+")
 _OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
 
@@ -41,6 +46,10 @@ class Layout:
     """Columns, and matrices, that have a row for each sample too."""
     notes: list[Entry]
     """The others, such as the names of columns and classes."""
+    others: tuple[Entry, ...] = ()
+    """Tables of something else, such as those of users and films beside ratings."""
+    grouped: bool = False
+    """Whether each table is that of one person, recording or the like."""
 
 
 class DelimitedText(Csv):
@@ -54,6 +63,14 @@ class DelimitedText(Csv):
         super().__init__()
         self.beside: list[Entry] = []
         """The files that may hold columns of the tables' rows."""
+        self.grouped = False
+        """Whether each file is a group."""
+
+    def describe(self) -> None:
+        super().describe()
+        if self.grouped and self.roles is not None and self.roles.group is None:
+            group = group_of_files(unit.file for unit in self.units)
+            self.roles = replace(self.roles, group=group, name_parts=WHOLE)
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
@@ -69,6 +86,13 @@ class DelimitedText(Csv):
             found = Layout([entry for entry in entries if entry not in columns], columns, [])
         text = "no table of the samples' values: not read"
         self.problems += [Aside("note", text, file=entry.path) for entry in found.notes]
+        text = (
+            f"another table, with other columns: not read; the samples are the rows of {found.tables[0].path}"
+            if found.others
+            else ""
+        )
+        self.problems += [Aside("table", text, file=entry.path) for entry in found.others]
+        self.grouped = found.grouped
         self.beside = found.beside if found.tables else []
         return found.tables or found.beside
 
@@ -138,21 +162,24 @@ class DelimitedText(Csv):
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, HEAD)
         whole = entry.size <= HEAD
-        if _mark(self.listing, entry) not in (" ", COLUMN):
+        mark = _mark(self.listing, entry)
+        if mark not in (" ", COLUMN, TWO_COLONS):
             return super()._dialect(entry)
         skip = byte_order_mark(self.listing, entry.path)
         remarks = 0
         while head[skip:].lstrip(b" \t").startswith(tuple(mark.encode() for mark in REMARKS)):
             skip = head.find(b"\n", skip) + 1 or len(head)
             remarks += 1
-        dialect = sniff_dialect(_single_blanks(head[skip:]), " ", whole)
+        delimiter = TWO_COLONS if mark == TWO_COLONS else " "
+        dialect = sniff_dialect(
+            _of_one_character(head[skip:], delimiter), ONE_CHARACTER if mark == TWO_COLONS else " ", whole
+        )
         if dialect.header:
             skip = head.find(b"\n", skip) + 1
-        return replace(dialect, skip=skip, remarks=remarks, quoted=False)
+        return replace(dialect, delimiter=delimiter, skip=skip, remarks=remarks, quoted=False)
 
     def read(self, unit: Unit) -> bytes:
-        data = super().read(unit)
-        return _single_blanks(data) if self.dialects[unit.file].delimiter == " " else data
+        return _of_one_character(super().read(unit), self.dialects[unit.file].delimiter)
 
 
 def _texts(listing: Listing) -> list[Entry]:
@@ -169,16 +196,63 @@ def _layout(listing: Listing) -> Layout | None:
 
     Several tables in a folder may be a recording or a point cloud each, and a text beside tables may be a sample. That rows are
     samples is sure where a column alone has as many beside them, such as their labels: what else has as many in a split is
-    part of the samples then, and all other files are notes.
+    part of the samples then, and all other files are notes. Without such a column the names must say it (``_by_names``).
     """
     entries = _texts(listing)
     marks = {entry.path: _mark(listing, entry) for entry in entries}
     tables = [entry for entry in entries if marks[entry.path] not in (None, COLUMN)]
     columns = [entry for entry in entries if marks[entry.path] == COLUMN]
-    if len({marks[entry.path] for entry in tables}) != 1:
-        return None
-    if len(tables) + len(columns) == len(entries) and len({_home(entry.path) for entry in tables}) == len(tables):
+    alike = len({marks[entry.path] for entry in tables}) == 1
+    if alike and len(tables) + len(columns) == len(entries) and len({_home(e.path) for e in tables}) == len(tables):
         return Layout(tables, columns, [])
+    return (_by_columns(listing, entries, marks) if alike else None) or _by_names(listing, entries, marks)
+
+
+def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
+    """The tables of one width whose names say that they are parts of one: each has a split in its name, or they differ by the number
+    after a word; or the largest, beside those of other widths. None where folders name classes, or columns alone belong to the tables:
+    they may be a sample each.
+
+    Texts beside them are notes where they are no more than the tables, in number and in bytes.
+    """
+    if read_folders([entry.path for entry in entries])[2]:
+        return None
+    widths: dict[tuple[str, int], list[Entry]] = {}
+    for entry in entries:
+        mark = marks[entry.path]
+        if mark:
+            widths.setdefault((mark, _width(listing, entry, mark)), []).append(entry)
+    if not widths:
+        return None
+    split = {entry.path: split_in_name(entry.path.rpartition("/")[2]) for entry in entries}
+    main = max(widths.values(), key=lambda of: (any(split[e.path] for e in of), sum(e.size for e in of)))
+    columns = [entry for entry in entries if marks[entry.path] == COLUMN]
+    notes = [entry for entry in entries if marks[entry.path] is None]
+    if len(notes) > len(entries) - len(notes) or sum(e.size for e in notes) >= sum(e.size for e in main):
+        return None
+    if any(split[entry.path] for entry in notes):
+        return None
+    others = tuple(e for of in widths.values() if of is not main for e in of)
+    if all(split[entry.path] for entry in main) or len({_home(entry.path) for entry in main}) == len(main):
+        return Layout(main, columns, notes, others)
+    said = [tokens(entry.path.rpartition("/")[2].rpartition(".")[0]) for entry in main]
+    numbered = all(any(map(str.isdigit, of)) for of in said)
+    rest = {tuple(token for token in of if not token.isdigit()) for of in said}
+    if columns or not numbered or len(rest) > 1 or () in rest:  # a number alone is that of a sample
+        return None
+    return Layout(main, [], notes, others, grouped=not set(*rest) & SHARD)
+
+
+def _width(listing: Listing, entry: Entry, mark: str) -> int:
+    """How many cells most lines have, of the first."""
+    lines = listing.head(entry.path, HEAD).decode("utf-8-sig", "replace").splitlines()
+    return Counter(len(_cells(line, mark)) for line in lines if line.strip()).most_common(1)[0][0]
+
+
+def _by_columns(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
+    """The tables that have as many rows as a column alone beside them; what else has as many is beside them too."""
+    tables = [entry for entry in entries if marks[entry.path] not in (None, COLUMN)]
+    columns = [entry for entry in entries if marks[entry.path] == COLUMN]
     homes: dict[tuple[str, str | None], list[Entry]] = {}
     for entry in tables:
         homes.setdefault(_home(entry.path), []).append(entry)
@@ -242,7 +316,7 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     lines = list(dropwhile(lambda line: line.startswith(REMARKS), lines))
     if len(lines) < FEWEST or not all(line.strip() for line in lines):
         return None
-    for mark, fewest in (("\t", 1), (";", 2), ("|", 2), (",", 2)):
+    for mark, fewest in (("\t", 1), (TWO_COLONS, 2), (";", 2), ("|", 2), (",", 2)):
         cells = _even([line.split(mark) for line in lines])
         if cells is None or len(cells[0]) <= fewest:
             continue
@@ -265,9 +339,11 @@ def _even(rows: list[list[str]]) -> list[list[str]] | None:
     return [row for row in rows if len(row) == width] if most >= ALIKE * len(rows) and len(rows[0]) == width else None
 
 
-def _single_blanks(data: bytes) -> bytes:
-    """Lines without blanks at their ends, and with one between values."""
-    return _BLANKS.sub(b" ", _OUTER.sub(b"", data))
+def _of_one_character(data: bytes, delimiter: str) -> bytes:
+    """Lines with one character between values, and without blanks at their ends where blanks are between them."""
+    if delimiter == " ":
+        return _BLANKS.sub(b" ", _OUTER.sub(b"", data))
+    return data.replace(delimiter.encode(), ONE_CHARACTER.encode()) if len(delimiter) > 1 else data
 
 
 SOURCE = DelimitedText

@@ -17,6 +17,8 @@ from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW
 from dataloader_expert.sources.times import is_time
 
+ONE_CHARACTER = "\x1f"
+"""What a delimiter of several characters is read as: the unit separator of ASCII."""
 DIGITS = 18
 """Of a whole number of 64 bits."""
 SENTENCE_ENDS = (".", "!", "?")
@@ -48,6 +50,11 @@ class Dialect:
     """Columns of digits alone, with their first values."""
     short: bool = False
     """Whether the header lacks the name of a column."""
+
+    @property
+    def character(self) -> str:
+        """What stands for the delimiter where a parser takes one character alone."""
+        return self.delimiter if len(self.delimiter) == 1 else ONE_CHARACTER
 
     @property
     def before(self) -> int:
@@ -186,6 +193,7 @@ def _form(cells: list[str]) -> tuple[str, str] | None:
     return ("texts", present[0]) if not numbers and not any(map(is_time, present)) else None
 
 
+_LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _CELL = re.compile(r'"(?:[^"]|"")*"')
 
@@ -261,11 +269,19 @@ def _has_header(rows: list[list[str]]) -> bool:
         return len(names) > alike
     if any(_named(cell) for cell in names):
         return True
+    if all(_is_code_of(cell, [r[i].strip() for r in rest if len(r) > i]) for i, cell in enumerate(first)):
+        return False
     return (
         all(cell and cell not in {r[i].strip() for r in rest if len(r) > i} for i, cell in enumerate(first))
         and len(set(first)) == len(first)
         and not any(len(cell) > 64 or cell.endswith(SENTENCE_ENDS) for cell in first)
     )
+
+
+def _is_code_of(cell: str, column: list[str]) -> bool:
+    """Whether a cell with digits is made of letters and digits as all others of its column are: a value as they are, and no name."""
+    form = _LETTERS.sub("a", _DIGITS.sub("0", cell))
+    return "0" in form and len(column) > 1 and all(_LETTERS.sub("a", _DIGITS.sub("0", c)) == form for c in column)
 
 
 def _named(cell: str) -> bool:

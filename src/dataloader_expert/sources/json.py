@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json as stdlib_json
+from collections import Counter
 from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
-from dataloader_expert.sources.layout import splits_of_files
+from dataloader_expert.sources.layout import split_in_name, splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
-from dataloader_expert.sources.other_tables import LOOKED_AT, Keys, Records, all_aside, of_one_table
+from dataloader_expert.sources.other_tables import LOOKED_AT, NEARLY_ALL, Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.plain import flat
 from dataloader_expert.sources.records import columns_of_records
 from dataloader_expert.sources.tables import Table
@@ -21,6 +23,8 @@ class Json(Table):
     format = "json"
     kinds = frozenset({"json"})
     listing: Listing
+    inside: tuple[tuple[str | None, int], ...] = ()
+    """The splits that keys of the only document name, in order, with their samples; empty: no key does."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -37,14 +41,18 @@ class Json(Table):
                 source.problems.append(problem)
                 continue
             parts.append(Records(entry.path, split, Keys.of(records[:LOOKED_AT], entry.path), len(records)))
+            if len(entries) == 1:
+                source.inside = splits_in(records)
         kept = of_one_table(parts)
         source.problems += all_aside(parts, kept)
         sizes = {entry.path: entry.size for entry in entries}
         units: list[Unit] = []
         start = 0
         for part in kept:
-            units.append(Unit(len(units), part.path, start, part.records, sizes[part.path], part.split))
-            start += part.records
+            for split, n in source.inside or ((part.split, part.records),):
+                size = sizes[part.path] * n // part.records
+                units.append(Unit(len(units), part.path, start, n, size, split or part.split, None, (start,)))
+                start += n
         if not units:
             why = source.problems[0].told() if source.problems else "no JSON file"
             raise NothingReadable(f"{why}; give a list of objects, JSON lines or another format", source.problems)
@@ -60,9 +68,9 @@ class Json(Table):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         records = records_of(raw, unit.file, problems)
-        return self.made(
-            Block(unit, columns_of_records(records, self.stored(f.name for f in self.fields)), (), problems)
-        )
+        records = records[unit.at[0] : unit.at[0] + unit.samples] if self.inside else records
+        names = self.stored(f.name for f in self.fields)
+        return self.made(Block(unit, columns_of_records(records, names), (), problems))
 
 
 def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[str, Any]]:
@@ -83,13 +91,60 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
         )
     if isinstance(document, dict):
         lists = {k: v for k, v in document.items() if isinstance(v, list)}
-        if lists and len({len(v) for v in lists.values()}) == 1 and len(lists) == len(document):
+        objects = len(lists) == 1 and all(isinstance(one, dict) for one in next(iter(lists.values())))
+        if lists and len({*map(len, lists.values())}) == 1 and len(lists) == len(document) and not objects:
             document = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
         elif len(lists) == 1:
             document = next(iter(lists.values()))
+    if isinstance(document, dict):
+        document = _of_splits(document) or _by_key(document)
     if not isinstance(document, list) or not document or not all(isinstance(r, dict) for r in document):
         raise Unreadable("parse-error", "contains no list of objects", file=file)
     return flat(document)
+
+
+class InSplit(dict[str, Any]):
+    """A record, and the split that a key around it names."""
+
+    split: str | None = None
+
+
+def _of_splits(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The records of ``{"train": [...], "test": [...]}``: objects, or rows of equally many values, which are called after their places."""
+    lists = {key: value for key, value in document.items() if isinstance(value, list) and value}
+    splits = {key: split_in_name(key) for key in lists}
+    rows = [row for of in lists.values() for row in of]
+    if len({*splits.values()}) < 2 or None in splits.values() or any(isinstance(v, dict) for v in document.values()):
+        return None
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    if not all(isinstance(row, dict) for row in rows) and (len(widths) > 1 or widths <= {0, 1}):
+        return None
+    found: list[dict[str, Any]] = []
+    for key, of in lists.items():
+        for row in of:
+            record = InSplit(row if isinstance(row, dict) else {f"f{i}": value for i, value in enumerate(row)})
+            record.split = splits[key]
+            found.append(record)
+    return found
+
+
+def _by_key(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The records of ``{"17": {...}, "23": {...}}``, with their keys as ``id`` where they have none."""
+    records = list(document.values())
+    if len(records) < 2 or not all(isinstance(record, dict) and record for record in records):
+        return None
+    kinds = Counter(frozenset(record) for record in records)
+    if kinds.most_common(1)[0][1] < NEARLY_ALL * len(records):
+        return None
+    named = any("id" in record for record in records)
+    return [record if named else {"id": key, **record} for key, record in document.items()]
+
+
+def splits_in(records: list[dict[str, Any]]) -> tuple[tuple[str | None, int], ...]:
+    """The splits of records, run by run, with the records of each; none if no key names a split."""
+    runs = itertools.groupby(getattr(record, "split", None) for record in records)
+    found = tuple((split, sum(1 for _ in of)) for split, of in runs)
+    return found if any(split is not None for split, _ in found) else ()
 
 
 SOURCE = Json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 
@@ -20,13 +21,18 @@ SUFFIXES: dict[str, str] = {
     ".psv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".json": "json",
+    **dict.fromkeys((".json", ".geojson"), "json"),
     **dict.fromkeys((".arrow", ".feather"), "arrow"),
     ".tar": "tar",
     **dict.fromkeys((".txt", ".conll", ".conllu", ".bio", ".iob", ".iob2"), "text"),
     **dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5"),
     # recognised so that an error can name them; not read
     ".ts": "sktime .ts",
+    ".arff": "ARFF",
+    **dict.fromkeys((".fasta", ".faa", ".fna"), "FASTA"),
+    **dict.fromkeys((".fastq", ".fq"), "FASTQ"),
+    ".mtx": "Matrix Market",
+    **dict.fromkeys((".libsvm", ".svmlight"), "LIBSVM"),
     ".xml": "XML (Pascal VOC annotations)",
     ".yaml": "YAML",
     ".yml": "YAML",
@@ -134,7 +140,8 @@ def kind_of(name: str, head: bytes) -> str | None:
     if seen is None:
         if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"
-        guess = named if named is not None else guess_text(head)
+        guess = (text_format(head) or _wide_table(head) or named) if named in (None, "text") else named
+        guess = guess_text(head) if guess is None else guess
         if named == "json" and _is_lines(head):
             guess = "jsonl"  # Yelp's and many others' files of lines are so named
         other = guess in ("csv", "tsv") or (guess is None and head and b"\0" not in head)  # a text in another encoding
@@ -181,6 +188,34 @@ LANGUAGE = re.compile(
 """How files of parallel texts end: in a language, or its part in the translation."""
 _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
+
+
+TEXT_FORMATS = {"ARFF", "FASTA", "FASTQ", "Matrix Market", "LIBSVM"}
+"""Text files of records that are not read, and are no prose either."""
+_SPARSE = re.compile(rb"[-+]?\d+(?:\.\d+)?(?: +\d+:[-+.\deE]+)+ *")
+_RESIDUES = re.compile(rb">[^\n]+\n(?:[A-Za-z*-]{20,}\n)+[A-Za-z*-]*(?:\n|>|\Z)")
+
+
+def text_format(head: bytes) -> str | None:
+    """The format of a text of records that its first lines tell, one of ``TEXT_FORMATS``; None of any other."""
+    head = head.replace(b"\r\n", b"\n")
+    if head.startswith(b"%%MatrixMarket "):
+        return "Matrix Market"
+    if head.startswith(b">") and _RESIDUES.match(head):
+        return "FASTA"
+    lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"%")]
+    if lines and re.match(rb"@relation\s", lines[0], re.IGNORECASE):
+        return "ARFF"
+    rows = lines[:-1] if len(lines) > 1 else [line.rpartition(b" ")[0] for line in lines]
+    return "LIBSVM" if rows and all(map(_SPARSE.fullmatch, rows)) else None
+
+
+def _wide_table(head: bytes) -> str | None:
+    """What a table in UTF-16 is called, as spreadsheets export it; None of other bytes."""
+    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return None
+    text = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
+    return "UTF-16 table (write it as UTF-8)" if guess_text(text) in ("csv", "tsv") else None
 
 
 def idx_stem(name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.array_files import HEAD, ArrayFiles
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
-from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
@@ -24,6 +25,14 @@ MOST_PARTS, WHOLE_BYTES = 1024, 1 << 30
 """Values of a row in Fortran order beyond which an array is read whole, if it is no larger."""
 WINDOW = 1024
 """Tokens of a sample of a stream of them: the context of GPT-2, in which such files are usually read."""
+SMALLEST = 8
+"""The fewest pixels of a picture's side."""
+FIELDS = {
+    *DATA, "mask", "masks", "depth", "depths", "left", "right", "source", "target", "output", "outputs", "before", "after", "rgb",
+    "red", "green", "blue", "nir", "gray", "grey", "noisy", "clean", "gt", "truth", "frames", "frame", "edges", "sketch", "photo",
+    "photos", "high", "low", "hr", "lr", "a", "b", "c", "train", "val", "valid", "test", "reference", "flow", "normals", "segmentation",
+}  # fmt: skip
+"""Words for one of several pictures of a sample."""
 MANY = 8
 """The fewest files of one dtype and shape that are samples, whatever their names: hardly any sample has so many equal fields."""
 Shard = tuple[str | None, str]
@@ -69,11 +78,18 @@ class Npy(Source):
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         if not source._side_by_side(entries):
             return cls.each.open(listing, ref)
-        source.classes = declared_classes(listing)
+        source.classes = tuple(sorted({*source.class_of.values()})) or declared_classes(listing)
         source.modality = modality_of(source.fields, source.label)
         return source
 
     listing: Listing
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.class_of: dict[str, str] = {}
+        """The class of the rows of each file, where its name is one."""
+        self.unread: dict[str, str] = {}
+        """Fields of which it is not known what they are, and why."""
 
     @staticmethod
     def stem(name: str) -> str:
@@ -108,6 +124,9 @@ class Npy(Source):
             if name in groups.setdefault((split, ""), {}):
                 return False
             groups[split, ""][name] = (entry, header, at)
+        if are_classes([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
+            self._as_classes(groups, fortran_order)
+            return True
         sharded = in_shards(groups)
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
@@ -150,10 +169,36 @@ class Npy(Source):
         self.label, self.label_how = label_by_name(scalars)
         self.fields = tuple(array_field(name, h[0], h[1][1:], name == self.label) for name, (_, h, _) in first.items())
         self.sharding = f"{len(entries)} arrays side by side"
+        if len(first) > 1 and may_be_classes([(name, h) for name, (_, h, _) in first.items()]):
+            self.unread["label"] = (
+                "nothing says whether files of equal arrays of pictures are a class each or a field each; they are read as fields"
+            )
         if sharded is not None:
             most = max(part.samples for part in parts.values() if part is not None)
             self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
+
+    def _as_classes(self, groups: Mapping[Shard, dict[str, tuple[Entry, Header, int]]], fortran: set[str]) -> None:
+        """The rows of files that hold a class each."""
+        units: list[Unit] = []
+        start = 0
+        for (split, _), group in groups.items():
+            for name, (entry, header, at) in sorted(group.items()):
+                self.class_of[entry.path] = name
+                row, n = _row_bytes(header), header[1][0]
+                step = n if entry.path in fortran else max(1, RANGE_BYTES // max(row, 1))
+                for lo in range(0, n, step):
+                    hi = min(n, lo + step)
+                    span = _span("data", entry.path, header, at, lo, entry.path in fortran)
+                    units.append(
+                        Unit(len(units), entry.path, start + lo, hi - lo, (hi - lo) * row, split, None, (span,))
+                    )
+                start += n
+        self.units = tuple(units)
+        (_, (dtype, shape), _) = next(of for group in groups.values() for of in group.values())
+        self.label, self.label_how = "label", "from the names of files, each of which holds pictures of a class"
+        self.fields = (array_field("data", dtype, shape[1:]), Field("label", "category", "str"))
+        self.sharding = f"{number(len(self.class_of), 'array')}, a class each"
 
     def _streams(self, entries: list[Entry]) -> bool:
         """Whether the files are streams of tokens, one for each split or shards of it; if so, makes the units."""
@@ -232,6 +277,8 @@ class Npy(Source):
             )
             for name, _, dtype, shape, _, apart in unit.at
         }
+        if unit.file in self.class_of:
+            columns["label"] = Column([self.class_of[unit.file]] * unit.samples)
         return Block(unit, columns)
 
 
@@ -297,6 +344,26 @@ def in_shards(
     padded = any(n.startswith("0") and len(n) > 1 for n in numbers)
     sure = padded or len(told) > 1 or (len(numbers) > 2 and labelled)
     return dict(sorted(found.items(), key=lambda item: (item[0][0] or "", int(item[0][1])))) if sure else None
+
+
+def may_be_classes(files: list[tuple[str, Header]]) -> bool:
+    """Whether files hold pictures of one size, and words for names, none of which is that of a field, as ``cat.npy`` and ``dog.npy``."""
+    names = {name.lower() for name, _ in files}
+    if len(names) < 2 or len({(dtype, shape[1:]) for _, (dtype, shape) in files}) > 1:
+        return False
+    said = {word for name in names for word in re.split(r"[^a-z]+", name)}
+    if any(re.search(r"\d", name) for name in names) or said & FIELDS or label_by_name([*names])[0] is not None:
+        return False
+    dtype, (_, *row) = files[0][1]
+    flat = len(row) == 1 and math.isqrt(row[0]) ** 2 == row[0] >= SMALLEST**2
+    return dtype.lstrip("<|=") == "u1" and (flat or (len(row) in (2, 3) and min(row[:2]) >= SMALLEST))
+
+
+def are_classes(files: list[tuple[str, Header]]) -> bool:
+    """Whether files that may be a class each (``may_be_classes``) are: fields of the same samples would be equally long, and more than
+    two equal pictures of a sample are hardly called so."""
+    lengths = {header[1][0] for _, header in files}
+    return may_be_classes(files) and (len(lengths) > 1 or len({name for name, _ in files}) > 2)
 
 
 def are_samples(files: list[tuple[str, Header]]) -> bool:

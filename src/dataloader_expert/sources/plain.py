@@ -123,8 +123,9 @@ def read_csv(path: Path) -> Iterator[Sample]:
         return text
 
     with opened(path) as file:
-        texts = (" ".join(line.split()) for line in file) if DELIMITER == " " else file
-        lines = (row for row in csv.reader(texts, delimiter=DELIMITER, strict=True) if row)
+        mark = DELIMITER if len(DELIMITER) == 1 else "\x1f"
+        texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in file)
+        lines = (row for row in csv.reader(texts, delimiter=mark, strict=True) if row)
         rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
@@ -184,7 +185,8 @@ def read_json(path: Path) -> Iterator[Sample]:
     with opened(path) as file:
         held = json.load(file)
     if isinstance(held, dict):
-        held = next(v for v in held.values() if isinstance(v, list))
+        lists = [v for v in held.values() if isinstance(v, list)]
+        held = lists[0] if lists else [{"id": key, **one} for key, one in held.items()]
     yield from flat(held)
 
 

@@ -24,16 +24,20 @@ from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
+from dataloader_expert.sources.unread_formats import unread_format
 
 GROUP = "dataloader_expert.sources"
 NOTES = ("YAML", "text", "json", VOC)
 """Kinds of files that may describe a data set."""
-TOLD = {*NOTES, "csv", "tsv", "jsonl", YOLO}
+TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
+CLASS_OF_YOURS = (
+    "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
+)
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
@@ -163,6 +167,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return known[ref.format], known[ref.format].kinds
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return known["hf-disk"], frozenset({"arrow", "json"})
+    whole = unread_format(listing.entries)
+    if whole is not None:
+        text = f"{escaped(ref.name)} contains {whole}, which is not supported; {CLASS_OF_YOURS}"
+        raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
@@ -208,7 +216,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     if not counts.keys() & readable.keys():
         packed = "unpack them, or " if "compressed archive" in counts else ""
-        hint = f"{packed}name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
+        hint = f"{packed}{CLASS_OF_YOURS}"
         raise RequestError("format-unknown", f"{what}; {hint}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
@@ -229,7 +237,7 @@ def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | N
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]
     few = max(1, total // 20) if total > 2 else 0
-    notes: set[str | None] = {"text"}
+    notes: set[str | None] = {"text", *TEXT_FORMATS}
     if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
         notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
         few = (
@@ -323,6 +331,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
     problems: list[Unreadable] = []
     filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
     foreign = []
+    read = sum(entry.size for entry in listing.entries if entry.kind in kinds)
     for entry in listing.entries:
         if is_beside(entry.path) or entry.path in beside:
             continue
@@ -333,6 +342,11 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
             problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds and not (apart and is_project(entry.path)):
             foreign.append(entry)
+        elif entry.kind not in kinds and (suffix == ".log" or entry.size > read):
+            larger = ", and larger than all that is" if entry.size > read else ""
+            problems.append(
+                Aside("note", f"is {entry.kind or 'of an unknown kind'}: not read{larger}", file=entry.path)
+            )
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     of_samples = _called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])

@@ -22,6 +22,8 @@ LOOKED_AT = 10_000
 MOST_SPLITS = 12
 DISTINCT_KEY = 0.95
 """The least share of distinct values in a key column: rows copied with their key repeat some."""
+WHOLE = -1
+"""The parts of a file's name where each file is a group."""
 DENSE = 0.5
 """The least share of its range that the values of a running number fill."""
 BY_CHANCE = 0.25
@@ -128,6 +130,10 @@ def find_roles(
     times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
     rest = {n: v for n, v in rest.items() if n not in times}
     group = _group(rest, kinds)
+    one_file = len({block.unit.file for block in blocks}) == 1  # the numbers of series begin anew in each file
+    series = series_in(blocks[0]) if group is None and one_file else None
+    if series is not None and series[0] in rest:
+        group = Role(series[0], f"by its values: {series[1]} rises anew in the rows of each")
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
@@ -197,8 +203,39 @@ def classes_in_names(paths: Sequence[str]) -> list[str | None]:
     return names
 
 
+def series_in(block: Block) -> tuple[str, str] | None:
+    """Of columns without names the first, where its runs are series, one after another, and the column that rises anew in each, such as
+    the cycles of engines by their numbers; None of other rows."""
+    import numpy as np
+
+    names = list(block.columns)
+    if names != [f"f{i}" for i in range(len(names))]:
+        return None
+    told = {n: c.values for n, c in block.columns.items() if hasattr(c.values, "dtype") and c.values.ndim == 1}
+    first = told.get("f0")
+    if first is None or first.dtype.kind not in "iu" or len(first) < FEW:
+        return None
+    steps = np.diff(first)
+    runs_ = int((steps != 0).sum()) + 1
+    if (steps < 0).any() or runs_ < FEWEST_GROUPS or 2 * runs_ > len(first):
+        return None
+    for name in names[1:]:
+        if name in told and told[name].dtype.kind in "iuf":
+            rises = np.diff(told[name].astype(np.float64))
+            if (rises[steps == 0] > 0).all() and (rises[steps != 0] < 0).any():
+                return "f0", name
+    return None
+
+
+def group_of_files(paths: Iterable[str]) -> Role:
+    """The group of rows each of whose files is a recording, a person or another thing of its own."""
+    return Role(FILE_NAME, f"by the files, each of which holds the rows of one of {len({*paths})}", False)
+
+
 def part_of_name(path: str, parts: int) -> str | None:
-    """The first parts of a file's name if the last of them has a number and more follows; None otherwise."""
+    """The first parts of a file's name if the last of them has a number and more follows, None otherwise; of ``WHOLE`` the path."""
+    if parts == WHOLE:
+        return path.rpartition(".")[0]
     if _DATED.match(path.rsplit("/", 1)[-1]):
         return None
     found = [part for part in _PART.split(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) if part]

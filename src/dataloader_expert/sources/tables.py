@@ -20,7 +20,7 @@ from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, SP
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
-from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, words
+from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, series_in, words
 from dataloader_expert.sources.text_pairs import pair_of
 from dataloader_expert.sources.times import is_time
 from dataloader_expert.sources.turns import is_turn
@@ -571,12 +571,15 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
+    series = series_in(first)
     bare = bool(names) and all(map(BARE.fullmatch, names))
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
     places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
-        if name not in scalar or ("float" in found[name].dtype and not (bare and _are_whole(_values(blocks, name)))):
+        if name not in scalar or name in (series or ()):
+            continue
+        if "float" in found[name].dtype and not (bare and _are_whole(_values(blocks, name))):
             continue
         if set(words(name)) & GROUP_WORDS:
             continue  # of whom a sample is says what it is only where the name says so

@@ -45,6 +45,11 @@ MOST_NUL = 0.2
 """The share of NUL bytes beyond which a text is in another encoding, such as UTF-16."""
 FEW_TAGS = 0.5
 """There are fewer tags than this share of the tokens."""
+ENDINGS = {"testa": "dev", "testb": "test"}
+"""What the endings of the files of CoNLL-2003 say of their splits; elsewhere ``testA`` is a test split."""
+LABELLED = re.compile(r"(?:__label__\S+[ \t]+)+|[A-Z]{2,12}:[A-Za-z]+ ")
+"""How lines begin that have their labels before the text: as fastText has it, or the TREC questions."""
+MARK = "__label__"
 LOOKED_AT = 4
 """Runs of lines that tell which of them recur."""
 Span = tuple[str, int, int]
@@ -67,12 +72,16 @@ class Lines(Table):
         """Whether lines are tagged tokens, and whether tabs separate their columns."""
         self.aligned: frozenset[str] = frozenset()
         """The files of other languages than the first, whose lines belong to its."""
+        self.labels = 0
+        """The most labels that lines have before their text; 0: they are text alone."""
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
         """Whether each of several files is a whole split of one text, or in one of several languages, and has several lines; or the
-        only file holds tagged tokens."""
+        only file holds tagged tokens; or every line of each begins with its labels."""
         entries, _, languages = texts_of(listing)
+        if not languages and labels_in(listing, entries):
+            return True
         if len(entries) < 2:
             return bool(entries) and tagged_columns(listing, entries) is not None
         if not languages:
@@ -99,6 +108,8 @@ class Lines(Table):
         source.tagged = columns is not None
         source.tabbed = _is_tabbed(listing.head(entries[0].path, HEAD).decode("latin-1")) if entries else False
         source.names = languages or _columns_called(columns)
+        source.labels = 0 if languages else labels_in(listing, entries)
+        source.names = ("label" if source.labels == 1 else "labels", "text") if source.labels else source.names
         folders, _, _ = read_folders([of[0].path for of in groups])
         units: list[Unit] = []
         start = 0
@@ -128,13 +139,13 @@ class Lines(Table):
         source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
         source.fields = tuple(Field(n, "other" if source.tagged else "text", "str") for n in source.names)
         source.describe()
-        if not source.tagged:
+        if not source.tagged and not source.labels:
             source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
             source.label, source.label_how = None, "lines of text have no label"
         some: list[str] = []
         for unit in source.units[:LOOKED_AT]:
             with contextlib.suppress(Unreadable):  # the scan reports it
-                found = source.peek(unit).columns[source.names[0]].values
+                found = source.peek(unit).columns[source.names[-1 if source.labels else 0]].values
                 some += [" ".join(tokens) for tokens in found] if source.tagged else found
         source.phrase = phrase_length([(text,) for text in some])
         source.modality = "text"
@@ -176,18 +187,32 @@ class Lines(Table):
         problems: list[Unreadable] = []
         if self.tagged:
             return self._sentences(unit, utf8(raw[0], unit.file, problems), problems)
-        columns = {}
+        columns: dict[str, Column] = {}
+        if self.labels:
+            return Block(unit, self._labelled(self._lines(raw[0], unit.file, unit, problems)), (), problems)
         for name, data, (file, *_) in zip(self.names, raw, unit.at, strict=True):
-            lines = data.split(b"\n")
-            if len(self.names) == 1:
-                lines = [line for line in lines if line.strip()]
-            whole = b"\n".join(lines)
-            if whole.count(0) > MOST_NUL * len(whole):
-                raise Unreadable("not-the-format", "contains NUL bytes, so it is not UTF-8", file=file)
-            whole = without_nul(whole, file, problems, unit.start)
-            texts = utf8(whole, file, problems, unit.start).decode("utf-8").split("\n")
-            columns[name] = Column([text.removesuffix("\r") for text in texts[: unit.samples]])
+            columns[name] = Column(self._lines(data, file, unit, problems))
         return Block(unit, columns, (), problems)
+
+    def _lines(self, data: bytes, file: str, unit: Unit, problems: list[Unreadable]) -> list[str]:
+        """The unit's lines in one file; blank ones belong to a text in several languages alone."""
+        lines = data.split(b"\n")
+        if len(self.names) == 1 or self.labels:
+            lines = [line for line in lines if line.strip()]
+        whole = b"\n".join(lines)
+        if whole.count(0) > MOST_NUL * len(whole):
+            raise Unreadable("not-the-format", "contains NUL bytes, so it is not UTF-8", file=file)
+        whole = without_nul(whole, file, problems, unit.start)
+        texts = utf8(whole, file, problems, unit.start).decode("utf-8").split("\n")
+        return [text.removesuffix("\r") for text in texts[: unit.samples]]
+
+    def _labelled(self, lines: list[str]) -> dict[str, Column]:
+        """The labels before the text of each line, None for a line without; a list of them where some lines have several."""
+        begin = [found.group() if (found := LABELLED.match(line)) else "" for line in lines]
+        labels = [[label.removeprefix(MARK) for label in said.split()] for said in begin]
+        texts = [line[len(said) :] for line, said in zip(lines, begin, strict=True)]
+        one: list[Any] = [of[0] if of else None for of in labels]
+        return {self.names[0]: Column(one if self.labels == 1 else labels), "text": Column(texts)}
 
     def _sentences(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Block:
         import numpy as np
@@ -233,8 +258,29 @@ def _language_of(entry: Entry) -> re.Match[str] | None:
     return None if set(words(entry.path.rsplit("/", 1)[-1])) & LISTS else LANGUAGE.search(entry.path)
 
 
+def labels_in(listing: Listing, entries: Sequence[Entry]) -> int:
+    """The most labels before the text of the first lines, if nearly all of each file begin with theirs; else 0."""
+    most = 0
+    for entry in entries:
+        lines = [
+            line for line in listing.head(entry.path, HEAD).decode("utf-8", "replace").splitlines() if line.strip()
+        ]
+        found = [match for line in lines if (match := LABELLED.match(line))]
+        if (
+            len(lines) < 2
+            or len(found) < ALIKE * len(lines)
+            or len({m.group() for m in found}) > FEW_TAGS * len(lines) + 1
+        ):
+            return 0
+        most = max(most, *(len(match.group().split()) for match in found))
+    return most
+
+
 def _split_of(entry: Entry) -> str | None:
-    return split_in_name(entry.path.rsplit("/", 1)[-1]) or split_in_name(entry.path.rsplit("/", 1)[-1] + ".txt")
+    ending = ENDINGS.get(entry.path.rpartition(".")[2])
+    return (
+        ending or split_in_name(entry.path.rsplit("/", 1)[-1]) or split_in_name(entry.path.rsplit("/", 1)[-1] + ".txt")
+    )
 
 
 def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[Entry]]:

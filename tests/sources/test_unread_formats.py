@@ -1,0 +1,120 @@
+"""Formats of text that are not read are told by name, and so are files that nothing reads; what is read of JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dataloader_expert.errors import RequestError
+from dataloader_expert.sources.magic import text_format
+from dataloader_expert.sources.plain import read_json
+from tests.sources.test_rows_and_classes import column, opened
+
+TEXTS = {
+    "ARFF": "% of 1994\n@RELATION credit\n@ATTRIBUTE age NUMERIC\n@DATA\n3\n4\n",
+    "FASTA": ">sp|P1 one\nMKVLAAGGTRSTPLQWERTYIPASD\nMKVLAAGG\n>sp|P2 two\nMKVLAAGGTRSTPLQWERTYIPASD\n",
+    "LIBSVM": "-1 3:1 11:0.5\n+1 2:1 7:1e-3\n" * 9,
+    "Matrix Market": "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 0.5\n2 3 1\n",
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), TEXTS.items(), ids=TEXTS)
+def test_a_format_that_is_not_read_is_told_by_its_name(tmp_path: Path, kind: str, text: str) -> None:
+    (tmp_path / "data.txt").write_text(text)
+    with pytest.raises(RequestError, match=f"1 {kind} file.* not supported"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["> he said so\n> and more\n", "1 2 3\n4 5 6\n", "12 at 3:15 we left\n13 at 4:20\n", "@relations are hard\n"],
+)
+def test_prose_and_numbers_are_no_such_format(text: str) -> None:
+    assert text_format(text.encode()) is None
+
+
+def test_a_feature_file_beside_reviews_is_a_note(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        for kind in ("pos", "neg"):
+            (tmp_path / split / kind).mkdir(parents=True)
+            for i in range(9):
+                (tmp_path / split / kind / f"{i}_7.txt").write_text(f"A film of {i} words, {kind}.")
+        (tmp_path / split / "labeledBow.feat").write_text(TEXTS["LIBSVM"])
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("text", 36)
+    assert {getattr(p, "what", p.code) for p in source.problems} == {"note"}
+
+
+def test_graphs_and_sparse_counts_in_several_files_are_told_together(tmp_path: Path) -> None:
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "graphs" / "MUTAG_A.txt").write_text("1, 2\n2, 1\n")
+    (tmp_path / "graphs" / "MUTAG_graph_indicator.txt").write_text("1\n1\n2\n")
+    with pytest.raises(RequestError, match="graphs"):
+        opened(tmp_path / "graphs")
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / "matrix.mtx").write_text(TEXTS["Matrix Market"])
+    (tmp_path / "cells" / "barcodes.tsv").write_text("ACGT-1\nACGA-1\nACCA-1\n")
+    with pytest.raises(RequestError, match="several kinds"):
+        opened(tmp_path / "cells")
+    (tmp_path / "cells" / "genes.tsv").write_text("E1\tA\nE2\tB\nE3\tC\n")
+    with pytest.raises(RequestError, match="sparse matrix"):
+        opened(tmp_path / "cells")
+
+
+def test_a_log_is_told_and_code_is_not_unless_it_is_larger_than_the_data(tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    rows = "".join(f"blk_{i},{('Normal', 'Anomaly')[i % 2]}\n" for i in range(40))
+    (tmp_path / "labels" / "anomaly_label.csv").write_text("BlockId,Label\n" + rows)
+    (tmp_path / "HDFS.log").write_text("081109 INFO dfs.DataNode: Receiving block\n" * 100)
+    (tmp_path / "load.py").write_text("import csv\n")
+    (tmp_path / "page.html").write_text("<p>a very long page</p>\n" * 400)
+    told = {str(p.where["file"]): p for p in opened(tmp_path).problems}
+    assert set(told) == {"HDFS.log", "page.html"}
+    assert "larger than all that is" in told["HDFS.log"].message
+
+
+def test_records_by_their_keys(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.json"
+    path.write_text(json.dumps({str(i): {"text": f"review {i} of a film", "stars": i % 5} for i in range(20)}))
+    source = opened(tmp_path)
+    assert (source.samples, [f.name for f in source.fields]) == (20, ["id", "text", "stars"])
+    assert column(source, "id") == [str(i) for i in range(20)]
+    assert [row["id"] for row in read_json(path)] == column(source, "id")
+
+
+def test_rows_of_splits_in_one_document(tmp_path: Path) -> None:
+    def rows(n: int) -> list[list[str]]:
+        return [[f"what is the {i}th word", ("weather", "balance")[i % 2]] for i in range(n)]
+
+    document = {"version": 1, "train": rows(30), "val": rows(8), "oos_train": [["who are you", "oos"]] * 4}
+    (tmp_path / "data_full.json").write_text(json.dumps(document))
+    source = opened(tmp_path)
+    assert (source.splits, source.label) == ({"train": 34, "val": 8}, "f1")
+    assert column(source, "f1")[-4:] == ["oos"] * 4 and len(column(source, "f0")) == 42
+
+
+def test_objects_that_are_no_records_are_refused_as_before(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"optimizer": {"lr": 0.1}, "model": {"layers": 3, "width": 8}}))
+    with pytest.raises(RequestError, match="no list of objects"):
+        opened(tmp_path)
+
+
+def test_features_of_a_map_are_the_samples(tmp_path: Path) -> None:
+    features = [
+        {"type": "Feature", "geometry": {"type": "Point", "coordinates": [i, -i]}, "properties": {"mag": i / 7}}
+        for i in range(30)
+    ]
+    (tmp_path / "quakes.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("json", 30)
+    assert "properties.mag" in {f.name for f in source.fields}
+
+
+def test_a_table_in_utf_16_is_told_and_a_text_is_read(tmp_path: Path) -> None:
+    (tmp_path / "export.txt").write_bytes("".join(f"{i}\t{i / 7:.3f}\tgrün\n" for i in range(40)).encode("utf-16"))
+    with pytest.raises(RequestError, match="UTF-16 table"):
+        opened(tmp_path)
+    (tmp_path / "export.txt").write_bytes("A tale of two cities.\nIt was the best of times.\n".encode("utf-16"))
+    assert opened(tmp_path).format == "text"
