@@ -458,3 +458,36 @@ def test_odd_numbers_end_no_call(tmp_path: Path) -> None:
     assert [w["file"] for w in codes(tmp_path)["parse-error"].where] == ["obj/3.txt"]
     written(tmp_path / "test.txt", "a/" * 500_000)
     assert opened(tmp_path).samples == 24
+
+
+def supervisely(root: Path, geometry: str = "rectangle") -> None:
+    written(root / "meta.json", json.dumps({"classes": [{"title": "owl"}, {"title": "yak"}]}))
+    for i in range(16):
+        picture(root / "ds0" / "img" / f"IMG_{i:03}.jpeg")
+        corners = [[2 + i % 3, 3], [12, 3], [14, 15]]
+        one = {"classTitle": ("yak", "owl")[i % 2], "geometryType": geometry, "points": {"exterior": corners}}
+        held = {"size": {"height": 24, "width": 32}, "objects": [one][: i % 5]}
+        written(root / "ds0" / "ann" / f"IMG_{i:03}.jpeg.json", json.dumps(held))
+
+
+def test_objects_of_supervisely_are_read(tmp_path: Path) -> None:
+    """A file called after the whole name of its image; an object that is a mask alone is told."""
+    supervisely(tmp_path)
+    source = opened(tmp_path)
+    assert (source.samples, source.modality) == (16, "detection")
+    assert source.objects is not None and dict(source.objects.names) == {0: "owl", 1: "yak"}
+    block = source.decode(source.units[1], source.read(source.units[1]))
+    assert block.columns["boxes"].values[0].tolist() == [[3, 3, 14, 15]]
+    assert block.columns["classes"].values[0].tolist() == [0]
+    assert codes(tmp_path) == {}
+    bitmap = {"classTitle": "owl", "geometryType": "bitmap", "bitmap": {"data": "", "origin": [1, 1]}}
+    held = {"size": {"height": 24, "width": 32}, "objects": [bitmap]}
+    written(tmp_path / "ds0" / "ann" / "IMG_003.jpeg.json", json.dumps(held))
+    assert [w["file"] for w in codes(tmp_path)["missing-values"].where] == ["ds0/ann/IMG_003.jpeg.json"]
+
+
+def test_records_called_after_images_are_no_objects(tmp_path: Path) -> None:
+    supervisely(tmp_path)
+    for path in tmp_path.glob("ds0/ann/*.json"):
+        path.write_text(json.dumps({"objects": 3, "camera": "left"}))
+    assert opened(tmp_path).modality == "image"

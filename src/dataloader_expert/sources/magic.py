@@ -7,6 +7,7 @@ import re
 
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
+    **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
     **dict.fromkeys((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".aac", ".aiff", ".aif"), "audio"),
     ".npy": "npy",
     ".npz": "npz",
@@ -107,7 +108,12 @@ IMAGE_TYPES = {
     "image/webp": ("WEBP", {".webp"}),
     "image/bmp": ("BMP", {".bmp"}),
     "image/tiff": ("TIFF", {".tif", ".tiff"}),
+    "image/netpbm": ("Netpbm", {".ppm", ".pgm", ".pbm", ".pnm"}),
 }
+WEAK = {"image/bmp", "image/netpbm"}
+"""Types whose mark is two letters, which a text may begin with."""
+_NETPBM = re.compile(rb"P(?:4(?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]|[56](?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]+\d{1,5}[ \n])")
+"""The binary formats: bits, greys and colours."""
 
 
 def sniff(head: bytes) -> str | None:
@@ -117,7 +123,7 @@ def sniff(head: bytes) -> str | None:
             return kind
     if len(head) >= 10 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 100 << 20:
         return "safetensors"
-    return None
+    return "image/netpbm" if _NETPBM.match(head) else None
 
 
 def kind_of(name: str, head: bytes) -> str | None:
@@ -146,8 +152,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         )
     if named == "pt" and seen.startswith("pickle"):
         return named  # the format of torch before 1.6: loaded with weights_only, or refused
-    if seen in ("image/bmp",) and named not in ("image", None):
-        return named  # two letters are weak evidence
+    if seen in WEAK and named not in ("image", None):
+        return named
     if named is not None and named != family and family not in ("image", "audio"):
         return family
     return family
@@ -183,6 +189,10 @@ _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
 
 
+_SECTION = re.compile(r"\[[A-Za-z][\w .:-]*\]")
+"""The first line of a file of settings, such as ``[Sequence]``."""
+
+
 def idx_stem(name: str) -> str | None:
     """The name of an IDX file without what says so: ``train-images-idx3-ubyte`` is ``train-images``; None of another file."""
     found = _IDX.fullmatch(name)
@@ -205,7 +215,7 @@ def guess_text(head: bytes) -> str | None:
         return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
     if whole and whole[0].lstrip().startswith("<annotation>"):
         return SUFFIXES[".xml"]
-    if whole and whole[0].lstrip().startswith("["):
+    if whole and whole[0].lstrip().startswith("[") and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
     for mark, kind in (("\t", "tsv"), (",", "csv")):

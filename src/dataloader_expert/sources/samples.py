@@ -80,8 +80,7 @@ class FileSamples(Source):
         self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
         """Partners of which only their existence is known."""
         self.unread |= {
-            name: f"{len(files)} of {len(entries)} samples have one; they are not read"
-            for name, files in pairing.partial.items()
+            name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
         for name, folders in pairing.without.items():
             told = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
@@ -275,18 +274,30 @@ class FileSamples(Source):
     def _label_by_column(self) -> None:
         """Where one split has a folder for each class and another a table: the class that the table names."""
         without = [unit.file for unit in self.units if unit.label is None]
+        called = {
+            number: name for name in self.classes or () for number in (name, *([int(name)] if name.isdecimal() else []))
+        }
         for name, column in self.given.items() if without else ():
-            told = {path: column.values[self.row_of[path]] for path in without}
-            found = {path: value for path, value in told.items() if value is not None}
+            told = {unit.file: self._told(column, unit) for unit in self.units}
+            if not all(isinstance(value, str | int | float | None) for value in told.values()):
+                continue
+            told = {path: called.get(value, value) for path, value in told.items()}
+            found = {path: told[path] for path in without if told[path] is not None}
             known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
             if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
                 self.units = tuple(replace(unit, label=found.get(unit.file, unit.label)) for unit in self.units)
                 self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
-                if len(found) == sum(value is not None for value in column.values):  # it says nothing else
+                if all(told[unit.file] in (None, unit.label) for unit in self.units):  # it says nothing else
                     self.given = {n: c for n, c in self.given.items() if n != name}
                     self.annotated = tuple(f for f in self.annotated if f.name != name)
                     self.with_nulls -= {name}
                 return
+
+    def _told(self, column: Column, unit: Unit) -> Any:
+        """What a column says of a sample; None if nothing."""
+        at = self.row_of[unit.file]
+        value: Any = None if column.nulls is not None and column.nulls[at] else column.values[at]
+        return value.item() if value is not None and getattr(value, "ndim", None) == 0 else value
 
     def _drop_folder_labels(self) -> None:
         self.units = tuple(replace(unit, label=None) for unit in self.units)
@@ -433,6 +444,14 @@ class FileSamples(Source):
         if self.by_folder:
             columns["label"] = Column([unit.label])
         return columns
+
+
+def _how_many(files: Sequence[Entry], samples: int) -> str:
+    """How many samples have such a file; if each of them has several in a folder of its own, how many files there are."""
+    folders = {entry.path.rpartition("/")[0] for entry in files}
+    if 1 < len(folders) < len(files):
+        return f"{len(folders)} of {samples} samples have {len(files)} such files, several each"
+    return f"{len(files)} of {samples} samples have one"
 
 
 def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:

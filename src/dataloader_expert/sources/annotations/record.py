@@ -97,7 +97,7 @@ class Annotations:
     joined: list[Table] = field(default_factory=list)
     """The tables that name files, in the order in which they were read."""
     each: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By kind, ``yolo``, ``voc`` or ``labelme``, the file of annotations of each sample."""
+    """By kind, ``yolo``, ``voc``, ``labelme`` or ``supervisely``, the file of annotations of each sample."""
     by_line: dict[str, str] = field(default_factory=dict)
     """The text file of each sample that has an object in each line, in another style than YOLO's."""
     names: tuple[str, ...] = ()
