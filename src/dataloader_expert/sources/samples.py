@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,6 +26,8 @@ from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
 T = TypeVar("T")
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
+GUESSED = "guessed"
+"""How begins what is said of a label that no name tells."""
 LEVELS = 2
 """Values of a mask of two classes: a JPEG that holds no more was compressed without loss to them."""
 
@@ -152,7 +154,8 @@ class FileSamples(Source):
         taken = {self.value, "sample_rate", *(f.name for f in self.partners), *(["label"] if self.by_folder else [])}
         self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
         self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
-        self.annotated = tuple(described(self.given))
+        said = {f"{name}_2" if name in taken else name for name in found.said}
+        self.annotated = _with_texts(described(self.given), said)
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
@@ -166,11 +169,11 @@ class FileSamples(Source):
         if self.by_folder:
             self._label_by_column()
             self._prefer_a_named_column()
-            self._no_speakers()
+            self._no_speakers(said)
             self._no_groups()
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
-            self.annotated = tuple(described(self.given))
+            self.annotated = _with_texts(described(self.given), said)
             block = block_of(self.given, len(self.units))
         if self.label is None:
             self._label_from(block, found, named)
@@ -192,6 +195,8 @@ class FileSamples(Source):
             self.label, how = self._only_category()
         if self.label is not None and PLACED in how and any(f.kind == "mask" for f in self.partners):
             self.label, how = None, "no field is named like a label, and images have masks; pass label="
+        if self.label is not None and found.said and how.startswith(GUESSED):
+            self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
         flagged = flags([self.given])
@@ -303,10 +308,12 @@ class FileSamples(Source):
         self.units = tuple(replace(unit, label=None) for unit in self.units)
         self.by_folder, self.label, self.classes = False, None, None
 
-    def _no_speakers(self) -> None:
-        """Folders of recordings that are transcribed are speakers, books or chapters, by their numbers: no classes."""
+    def _no_speakers(self, said: Collection[str]) -> None:
+        """Folders of what is transcribed are speakers, books, chapters or pages, by their numbers: no classes. ``said``: the fields with
+        what a recording or an image says."""
         numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
-        if self.value == "audio" and numbered and any(f.kind == "text" for f in self.annotated):
+        told = self.value == "audio" and any(f.kind == "text" for f in self.annotated)
+        if numbered and (told or said):
             self._drop_folder_labels()
 
     def _no_groups(self) -> None:
@@ -452,6 +459,12 @@ def _how_many(files: Sequence[Entry], samples: int) -> str:
     if 1 < len(folders) < len(files):
         return f"{len(folders)} of {samples} samples have {len(files)} such files, several each"
     return f"{len(files)} of {samples} samples have one"
+
+
+def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, ...]:
+    """The fields, those in ``said`` as texts, however few words they have."""
+    texts = [f.name for f in fields if f.name in said and f.dtype == "str" and not f.shape]
+    return tuple(replace(f, kind="text") if f.name in texts else f for f in fields)
 
 
 def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:
