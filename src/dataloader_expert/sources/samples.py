@@ -95,6 +95,8 @@ class FileSamples(Source):
         )
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
+        if notes.key_points:
+            self.unread["keypoints"] = "key points behind the boxes of labels are not read"
         if any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
