@@ -407,6 +407,8 @@ def test_a_split_without_classes_stays(tmp_path: Path) -> None:
         (["20news-bydate-train", "20news-bydate-test"], ["train", "test"], []),
         (["steam train", "test tube"], [None] * 2, ["steam train", "test tube"]),
         (["stage1_train", "stage1_test"], ["train", "test"], []),
+        (["set/Train/Images/a", "set/Train/Images/b", "set/Test/Images"], ["train", "train", "test"], ["a", "b"]),
+        (["pets/cat", "pets/dog", "pets"], [None] * 3, ["cat", "dog"]),
     ],
 )
 def test_what_folders_hold(folders: list[str], splits: list[str | None], classes: list[str]) -> None:

@@ -121,11 +121,12 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
 
 
 def _without_shared(parts: list[list[str]]) -> list[list[str]]:
-    """The folders without those around all samples, which are no class of the samples that lie in no other."""
+    """The folders without those around all samples, which are no class of the samples that lie in no other, if others are classes."""
     shared = 0
     while any(len(p) > shared + 1 for p in parts) and len({p[shared] if len(p) > shared else "" for p in parts}) == 1:
         shared += 1
-    return [p[shared:] for p in parts]
+    inside = [p[shared:] for p in parts]
+    return inside if len({p[-1] for p in inside if p}) > 1 else parts
 
 
 def in_aside(path: str) -> bool:
