@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.magic import guess_text, kind_of
 from dataloader_expert.sources.registry import open_source
 from dataloader_expert.tools.recipes.check_quality import other_tables
 from tests.making.scanning import scan
@@ -257,3 +259,133 @@ def test_records_with_other_keys_are_another_table(
     assert source.samples == sum(len(rows) for name, rows in files.items() if name not in others)
     told = [p for p in source.problems if p.code == "foreign-file"]
     assert {Path(str(p.where["file"])).stem for p in told} == others and all(p.what == "table" for p in told)
+
+
+def recording(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(8000)
+        out.writeframes(RNG.integers(-9000, 9000, 800, np.int16).tobytes())
+
+
+def test_images_in_folders_of_splits_are_the_samples_beside_a_table_of_a_split(tmp_path: Path) -> None:
+    """As the Data Science Bowl of 2018, whose masks, several of an image, are told with their number."""
+    for i in range(10):
+        picture(tmp_path / "stage1_train" / f"a{i}" / "images" / f"a{i}.png")
+        picture(tmp_path / "stage1_test" / f"b{i}" / "images" / f"b{i}.png")
+        for j in range(3):
+            picture(tmp_path / "stage1_train" / f"a{i}" / "masks" / f"m{i}{j}.png")
+    (tmp_path / "stage1_train_labels.csv").write_text("ImageId,EncodedPixels\n" + "zz,1 2 3\n" * 5)
+    unknowns: list[Unknown] = []
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), unknowns)
+    assert (source.format, source.splits) == ("image-folder", {"test": 10, "train": 10})
+    assert [f.severity for f in foreign(tmp_path)] == ["info"]
+    assert any("10 of 20 samples have 30 such files, several each" in unknown.why for unknown in unknowns)
+
+
+def test_figures_beside_a_table_of_a_split_leave_a_doubt(tmp_path: Path) -> None:
+    foldered(tmp_path, "figures/first look", "figures/results")
+    (tmp_path / "train.csv").write_text("x,label\n" + "1.5,0\n2.5,1\n" * 30)
+    assert "several kinds" in (scan(tmp_path, tmp_path).error or "")
+
+
+def test_scans_called_after_images_accompany_them(tmp_path: Path) -> None:
+    """As KITTI's clouds of points, of a kind that is not known."""
+    foldered(tmp_path, "training/image_2", "testing/image_2")
+    for i in range(8):
+        path = tmp_path / "training" / "velodyne" / f"{i:03}.bin"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(RNG.normal(0, 1, 40).astype(np.float32).tobytes())
+    source = opened(tmp_path)
+    assert (source.format, source.splits) == ("image-folder", {"test": 8, "train": 8})
+    assert [(f.severity, f.count) for f in foreign(tmp_path)] == [("info", 8)]
+
+
+def test_pictures_called_after_recordings_show_them(tmp_path: Path) -> None:
+    """As GTZAN's spectrograms, of which no class folder is empty; pictures called otherwise leave a doubt."""
+    for label in ("blues", "jazz"):
+        for i in range(8):
+            recording(tmp_path / "genres_original" / label / f"{label}.{i:05}.wav")
+            picture(tmp_path / "images_original" / label / f"{label}{i:05}.png")
+    source = opened(tmp_path)
+    assert (source.format, source.classes, source.samples) == ("audio-folder", ("blues", "jazz"), 16)
+    assert [
+        (f.code, f.severity) for f in scan(tmp_path, tmp_path).findings if f.code.startswith(("foreign", "empty"))
+    ] == [("foreign-file", "info")]
+    for path in tmp_path.glob("images_original/*/*.png"):
+        path.rename(path.with_name(f"photo of {path.stem[::-1]}.png"))
+    assert "several kinds" in (scan(tmp_path, tmp_path).error or "")
+
+
+def test_settings_in_sections_are_no_json(tmp_path: Path) -> None:
+    """As MOT17's ``seqinfo.ini`` beside the frames of each sequence."""
+    for folder in ("train/MOT17-02", "test/MOT17-01"):
+        foldered(tmp_path, f"{folder}/img1", each=12)
+        (tmp_path / folder / "seqinfo.ini").write_text("[Sequence]\nname=MOT17\nimDir=img1\n")
+        (tmp_path / folder / "det").mkdir()
+        (tmp_path / folder / "det" / "det.txt").write_text("1,-1,9.1,8.2,30,40,0.9\n" * 9)
+    assert (opened(tmp_path).format, opened(tmp_path).splits) == ("image-folder", {"test": 12, "train": 12})
+    assert guess_text(b"[Sequence]\nname=MOT17\n") == "text"
+    assert guess_text(b'["Sequence"]\n') == guess_text(b"[1, 2]\n") == "json"
+
+
+def test_lists_of_files_are_no_samples(tmp_path: Path) -> None:
+    """As those of ModelNet40; a text that names none of them leaves a doubt."""
+    h5py = pytest.importorskip("h5py")
+    for split in ("train0", "train1", "test0"):
+        with h5py.File(tmp_path / f"ply_data_{split}.h5", "w") as out:
+            out["data"], out["label"] = RNG.normal(0, 1, (12, 16, 3)), RNG.integers(0, 3, 12)
+    (tmp_path / "train_files.txt").write_text("data/x/ply_data_train0.h5\ndata/x/ply_data_train1.h5\n")
+    (tmp_path / "test_files.txt").write_text("data/x/ply_data_test0.h5\n")
+    (tmp_path / "shape_names.txt").write_text("chair\ntable\nlamp\n")
+    assert (opened(tmp_path).format, opened(tmp_path).splits) == ("hdf5", {"test": 12, "train": 24})
+    assert [(f.severity, f.count) for f in foreign(tmp_path)] == [("info", 3)]
+    (tmp_path / "train_files.txt").write_text("It was a bright cold day in April.\n" * 30)
+    (tmp_path / "test_files.txt").write_text("And the clocks were striking thirteen.\n" * 30)
+    assert "several kinds" in (scan(tmp_path, tmp_path).error or "")
+
+
+def test_a_picture_and_its_mask_in_a_file_are_one_sample(tmp_path: Path) -> None:
+    """As the slices of Synapse beside the volumes of its test; rows with as many columns stay rows."""
+    (tmp_path / "train_npz").mkdir()
+    for i in range(16):
+        np.savez(tmp_path / "train_npz" / f"case{i:03}.npz", image=RNG.random((24, 24)), label=np.zeros((24, 24)))
+    (tmp_path / "test_vol.npy.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(500))
+    source = opened(tmp_path)
+    assert (source.format, source.samples, {f.name: f.shape for f in source.fields}) == (
+        "npz",
+        16,
+        {"image": (24, 24), "label": (24, 24)},
+    )
+    np.savez(tmp_path / "rows.npz", images=RNG.random((24, 24)), label=np.zeros((24, 24)))
+    assert opened(tmp_path / "rows.npz").samples == 24
+
+
+@pytest.mark.parametrize("suffix", ["ppm", "pgm"])
+def test_netpbm_images_are_read(tmp_path: Path, suffix: str) -> None:
+    """As those of the German signs, whose tests a table numbers as the folders of training are called."""
+    for label in ("00000", "00001"):
+        for i in range(8):
+            path = tmp_path / "Final_Training" / "Images" / label / f"{label}_{i:05}.{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels = RNG.integers(0, 256, (16, 16, 3), np.uint8)
+            Image.fromarray(pixels if suffix == "ppm" else pixels[..., 0]).save(path)
+    tests = tmp_path / "Final_Test" / "Images"
+    tests.mkdir(parents=True)
+    rows = []
+    for i in range(8):
+        Image.fromarray(RNG.integers(0, 256, (16, 16, 3), np.uint8)).save(tests / f"{i:05}.{suffix}")
+        rows.append(f"{i:05}.{suffix};{i % 2}")
+    (tests / "GT-final_test.csv").write_text("\n".join(["Filename;ClassId", *rows]) + "\n")
+    source = opened(tmp_path)
+    assert (source.splits, source.classes) == ({"test": 8, "train": 16}, ("00000", "00001"))
+    assert [unit.label for unit in source.units if unit.split == "test"] == ["00000", "00001"] * 4
+    assert not {f.code for f in scan(tmp_path, tmp_path).findings} & {"unreadable", "not-the-format", "foreign-file"}
+
+
+def test_a_text_that_begins_like_a_netpbm_image_is_none() -> None:
+    assert kind_of("trial.tsv", b"P5\t12\t30\t255\n") == "tsv"
+    assert kind_of("trial.txt", b"P6 12 30 255\n") == "text"
+    assert kind_of("9.ppm", b"P6\n12 30\n255\n" + bytes(99)) == kind_of("9.ppm", b"P6\n# GIMP\n12 30\n255\n") == "image"

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.yolo import is_yolo, read_label
 from dataloader_expert.sources.base import Source
@@ -458,3 +459,63 @@ def test_odd_numbers_end_no_call(tmp_path: Path) -> None:
     assert [w["file"] for w in codes(tmp_path)["parse-error"].where] == ["obj/3.txt"]
     written(tmp_path / "test.txt", "a/" * 500_000)
     assert opened(tmp_path).samples == 24
+
+
+def supervisely(root: Path, geometry: str = "rectangle") -> None:
+    written(root / "meta.json", json.dumps({"classes": [{"title": "owl"}, {"title": "yak"}]}))
+    for i in range(16):
+        picture(root / "ds0" / "img" / f"IMG_{i:03}.jpeg")
+        corners = [[2 + i % 3, 3], [12, 3], [14, 15]]
+        one = {"classTitle": ("yak", "owl")[i % 2], "geometryType": geometry, "points": {"exterior": corners}}
+        held = {"size": {"height": 24, "width": 32}, "objects": [one][: i % 5]}
+        written(root / "ds0" / "ann" / f"IMG_{i:03}.jpeg.json", json.dumps(held))
+
+
+def test_objects_of_supervisely_are_read(tmp_path: Path) -> None:
+    """A file called after the whole name of its image; an object that is a mask alone is told."""
+    supervisely(tmp_path)
+    source = opened(tmp_path)
+    assert (source.samples, source.modality) == (16, "detection")
+    assert source.objects is not None and dict(source.objects.names) == {0: "owl", 1: "yak"}
+    block = source.decode(source.units[1], source.read(source.units[1]))
+    assert block.columns["boxes"].values[0].tolist() == [[3, 3, 14, 15]]
+    assert block.columns["classes"].values[0].tolist() == [0]
+    assert codes(tmp_path) == {}
+    bitmap = {"classTitle": "owl", "geometryType": "bitmap", "bitmap": {"data": "", "origin": [1, 1]}}
+    held = {"size": {"height": 24, "width": 32}, "objects": [bitmap]}
+    written(tmp_path / "ds0" / "ann" / "IMG_003.jpeg.json", json.dumps(held))
+    assert [w["file"] for w in codes(tmp_path)["missing-values"].where] == ["ds0/ann/IMG_003.jpeg.json"]
+
+
+def test_records_called_after_images_are_no_objects(tmp_path: Path) -> None:
+    supervisely(tmp_path)
+    for path in tmp_path.glob("ds0/ann/*.json"):
+        path.write_text(json.dumps({"objects": 3, "camera": "left"}))
+    assert opened(tmp_path).modality == "image"
+
+
+@pytest.mark.parametrize("settings", ["names: ['owl']\nkpt_shape: [2, 3]\n", "names: ['owl']\n", None])
+def test_key_points_behind_boxes(tmp_path: Path, settings: str | None) -> None:
+    """With their number in the settings, or without: each is followed by whether it is visible. An empty file shows nothing."""
+    for split, n in (("train", 12), ("valid", 8)):
+        for i in range(n):
+            picture(tmp_path / split / "images" / f"{i}.jpg")
+            line = f"0 0.5 0.5 0.25 0.5 0.4 0.3{i} 2 0.6 0.6 {i % 3}\n"
+            written(tmp_path / split / "labels" / f"{i}.txt", line * (i % 3 > 0))
+    if settings is not None:
+        written(tmp_path / "data.yaml", settings)
+    unknowns: list[Unknown] = []
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), unknowns)
+    assert (source.modality, source.splits) == ("detection", {"train": 12, "valid": 8})
+    block = source.decode(source.units[1], source.read(source.units[1]))
+    assert block.columns["boxes"].values[0].tolist() == [[0.375, 0.25, 0.625, 0.75]]
+    assert "field keypoints" in {unknown.what for unknown in unknowns} and codes(tmp_path) == {}
+
+
+def test_outlines_whose_numbers_are_as_many_stay_outlines(tmp_path: Path) -> None:
+    for i in range(12):
+        picture(tmp_path / "images" / f"{i}.jpg")
+        written(tmp_path / "labels" / f"{i}.txt", f"0 0.1 0.1 0.5 0.1 0.5 0.4 0.2 0.3{i} 0.1 0.2\n")
+    source = opened(tmp_path)
+    block = source.decode(source.units[0], source.read(source.units[0]))
+    assert block.columns["boxes"].values[0].tolist() == [[0.1, 0.1, 0.5, 0.4]]

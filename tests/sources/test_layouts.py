@@ -137,7 +137,7 @@ def test_transcripts_without_a_header(tmp_path: Path) -> None:
     rows = [f"LJ001-{i:04}|Printing, in the {i}|Printing, in the {i}th{', again' * (i % 3)}" for i in range(12)]
     written(tmp_path / "lj" / "metadata.csv", "\n".join(rows))
     source = opened(tmp_path / "lj")
-    assert values(source, "f1") == [f"Printing, in the {i}" for i in range(12)]
+    assert values(source, "text") == [f"Printing, in the {i}" for i in range(12)]
     assert source.modality == "multimodal" and complaints(tmp_path / "lj") == {}
     said = {}
     for chapter in ("19/100", "26/200"):
@@ -147,7 +147,7 @@ def test_transcripts_without_a_header(tmp_path: Path) -> None:
             said[f"{name}-{i:04}"] = " ".join(["SOME", "WORDS"] * (1 + i % 4) + [name])
         own = [f"{key} {text}" for key, text in said.items() if key.startswith(name)]
         written(tmp_path / "libri" / chapter / f"{name}.trans.txt", "\n".join(own))
-    assert sorted(values(opened(tmp_path / "libri"), "f1")) == sorted(said.values())
+    assert sorted(values(opened(tmp_path / "libri"), "text")) == sorted(said.values())
 
 
 def chapters(root: Path, most: int) -> dict[str, str]:
@@ -171,7 +171,7 @@ def test_transcripts_of_chapters_of_a_few_sentences(tmp_path: Path) -> None:
     said = chapters(tmp_path, 4)
     source = opened(tmp_path)
     assert (source.format, source.samples) == ("audio-folder", len(said))
-    assert sorted(values(source, "f1")) == sorted(said.values()) and complaints(tmp_path) == {}
+    assert sorted(values(source, "text")) == sorted(said.values()) and complaints(tmp_path) == {}
 
 
 @pytest.mark.parametrize("at", [0, 1])
@@ -180,7 +180,7 @@ def test_a_recording_that_is_lost_costs_no_transcript_of_another(tmp_path: Path,
     said = chapters(tmp_path, 4)
     lost = RNG.choice([path.stem for path in tmp_path.rglob(f"*-{at:04}.wav")])
     next(tmp_path.rglob(f"{lost}.wav")).unlink()
-    assert sorted(values(opened(tmp_path), "f1")) == sorted(text for key, text in said.items() if key != lost)
+    assert sorted(values(opened(tmp_path), "text")) == sorted(text for key, text in said.items() if key != lost)
     told = complaints(tmp_path)
     assert set(told) == {"dangling-reference"} and lost in told["dangling-reference"]
 
@@ -191,7 +191,7 @@ def test_the_first_recording_of_one_list_is_lost(tmp_path: Path) -> None:
     written(tmp_path / "metadata.csv", "\n".join(f"LJ001-{i:04}|Printing, in the {i}|the {i}th" for i in range(30)))
     told = complaints(tmp_path)
     assert "LJ001-0000" in told["dangling-reference"]
-    assert values(opened(tmp_path), "f2") == [f"the {i}th" for i in range(1, 30)]
+    assert values(opened(tmp_path), "text_2") == [f"the {i}th" for i in range(1, 30)]
 
 
 def test_columns_below_a_count_and_a_header_of_the_others(tmp_path: Path) -> None:
@@ -407,6 +407,8 @@ def test_a_split_without_classes_stays(tmp_path: Path) -> None:
         (["20news-bydate-train", "20news-bydate-test"], ["train", "test"], []),
         (["steam train", "test tube"], [None] * 2, ["steam train", "test tube"]),
         (["stage1_train", "stage1_test"], ["train", "test"], []),
+        (["set/Train/Images/a", "set/Train/Images/b", "set/Test/Images"], ["train", "train", "test"], ["a", "b"]),
+        (["pets/cat", "pets/dog", "pets"], [None] * 3, ["cat", "dog"]),
     ],
 )
 def test_what_folders_hold(folders: list[str], splits: list[str | None], classes: list[str]) -> None:

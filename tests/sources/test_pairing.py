@@ -14,7 +14,7 @@ from PIL import Image
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.files import Entry
-from dataloader_expert.sources.pairing import pair
+from dataloader_expert.sources.pairing import key_of, pair
 from dataloader_expert.sources.registry import open_source
 
 IMAGE = frozenset({"image"})
@@ -128,3 +128,39 @@ def test_captions_beside_pictures_are_a_field(tmp_path: Path) -> None:
     assert not source.problems
     block = source.decode(source.units[3], source.read(source.units[3]))
     assert block.columns["text"].values == ["caption 3"]
+
+
+def belonging(paths: dict[str, str], kind: str) -> tuple[dict[str, str], int]:
+    """The name of the text of each sample, and how many files lack a partner, of files with these kinds by their path."""
+    found = pair([Entry(path, 9, of) for path, of in paths.items()], frozenset({kind}))
+    return {path.rpartition("/")[2]: of["text"].path for path, of in found.partners.items()}, len(found.problems)
+
+
+def test_what_a_recording_says_is_the_text_beside_it_whatever_else_is_called_so() -> None:
+    """As TIMIT's phones and words; alone, a text of another suffix is what it says."""
+    suffixes = {"PHN": "text", "TXT": "text", "WAV": "audio", "WRD": "text"}
+    timit = {f"TRAIN/SA{i}.{suffix}": kind for i in range(4) for suffix, kind in suffixes.items()}
+    assert belonging(timit, "audio") == ({f"SA{i}.WAV": f"TRAIN/SA{i}.TXT" for i in range(4)}, 0)
+    labs = {f"a/{i}.{suffix}": kind for i in range(4) for suffix, kind in {"wav": "audio", "lab": "text"}.items()}
+    assert belonging(labs, "audio") == ({f"{i}.wav": f"a/{i}.lab" for i in range(4)}, 0)
+
+
+@pytest.mark.parametrize("microphones", [["mic1"], ["mic1", "mic2"]])
+def test_texts_in_folders_like_those_of_recordings(microphones: list[str]) -> None:
+    """As VCTK's, whose recordings are called after the microphone too, and lie in a folder with more than one word."""
+    said = [f"p{p}/p{p}_{i:03}" for p in (225, 226) for i in range(3)]
+    sounds = {f"V/wav48_silence_trimmed/{name}_{mic}.flac": "audio" for name in said for mic in microphones}
+    texts = {"V/speaker-info.txt": "text", **{f"V/txt/{name}.txt": "text" for name in said}}
+    found, lost = belonging({**sounds, **texts}, "audio")
+    assert lost == 0 and len(found) == len(sounds)
+    assert all(name.startswith(text.rpartition("/")[2].removesuffix(".txt")) for name, text in found.items())
+
+
+def test_calibrations_are_no_texts_of_pictures_in_another_folder() -> None:
+    paths = {path: kind for i in range(4) for path, kind in ((f"image_2/{i}.png", "image"), (f"calib/{i}.txt", "text"))}
+    assert belonging(paths, "image") == ({}, 0)
+
+
+def test_a_partner_called_after_the_whole_name_of_its_sample() -> None:
+    assert key_of("ann/7.jpeg.json") == ("7", "target") and key_of("img/7.jpeg") == ("7", None)
+    assert key_of("a/1.5 volts.png") == ("a/1_5_volts", None)

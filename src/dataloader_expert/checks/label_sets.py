@@ -89,7 +89,8 @@ class LabelSets(Check):
         there = np.stack([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 1)
         there &= values >= self.context.label_columns.no
         known = there.any(1).tolist()
-        return Column([row if of else None for row, of in zip(there & (values > 0), known, strict=True)])
+        rows: Any = there & (values > 0)
+        return Column([row if of else None for row, of in zip(rows, known, strict=True)])
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""

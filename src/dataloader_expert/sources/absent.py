@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Source
@@ -14,10 +14,12 @@ _NUMBERED = re.compile(r"(.*?)(\d{2,})(-of-(\d{2,}))?(\D*)\Z")
 MOST_LISTED = 1000
 
 
-def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list[Unreadable]:
-    """``paths``: the data files, read or not, since an unreadable file is not absent."""
+def absent_parts(
+    source: Source, listing: Listing, paths: Sequence[str], company: Collection[str] = ()
+) -> list[Unreadable]:
+    """``paths``: the data files, read or not, since an unreadable file is not absent. ``company``: files of other kinds."""
     read = [unit.file for unit in source.units]
-    beside = list(getattr(source, "beside", ()))  # a folder of masks is not empty
+    beside = [*getattr(source, "beside", ()), *company]  # a folder of masks is not empty
     labels = [None if unit.label is None else str(unit.label) for unit in source.units]
     found = [
         Unreadable("empty-class", "a class folder without samples", file=folder)

@@ -21,6 +21,9 @@ DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", 
 """Names of arrays of which each row is a sample, whatever the lengths of the others."""
 EDGES = {"edges", "bin_edges", "bins", "ticks"}
 """Names of arrays that are one longer than what they enclose."""
+PICTURE, OF_PIXELS = {"image", "img", "picture"}, ("label", "mask", "seg", "segmentation", "gt", "target")
+"""Names of an array that is one picture, and of one that says something of each of its pixels."""
+MOST_CHANNELS = 4
 NEARLY = 0.1
 """The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
@@ -76,7 +79,7 @@ def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | Non
 
 def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
     lengths = {k: shape[0] for k, (_, shape) in headers.items() if shape}
-    if not lengths:
+    if not lengths or _one_picture(headers, names):
         return None
     if len(lengths) < len(headers):
         return _labelled_rows(split, {k: headers[k] for k in lengths}, names)
@@ -107,6 +110,14 @@ def _labelled_rows(split: str | None, headers: Mapping[str, Header], names: Mapp
     if of_label is None or not any(len(shape) > 1 and shape[0] == of_label for _, shape in headers.values()):
         return None
     return rows_of(split, headers, names)
+
+
+def _one_picture(headers: Mapping[str, Header], names: Mapping[str, str]) -> bool:
+    """Whether the file holds one picture and what is said of each of its pixels, [height, width] both, rather than rows."""
+    shapes = {names[k].lower(): shape for k, (_, shape) in headers.items()}
+    size = next((shape[:2] for name, shape in shapes.items() if name in PICTURE and len(shape) in (2, 3)), None)
+    flat = all(len(shape) == 2 or shape[2] <= MOST_CHANNELS for name, shape in shapes.items() if name in PICTURE)
+    return size is not None and flat and any(shapes.get(name) == size for name in OF_PIXELS)
 
 
 def as_labels(name: str, dtype: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

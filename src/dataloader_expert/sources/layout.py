@@ -105,6 +105,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
         parts = inside
     if _clips(parts, splits) or _takes(parts):
         parts = [p[:-1] for p in parts]
+    parts = _without_shared(parts)
     labels: list[str | None] = [p[-1] if p else None for p in parts]
     aside = {x for x in labels if x is not None and _is_no_class(x)}
     if len(aside) < len({*labels}) - len(aside):
@@ -117,6 +118,15 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
         return splits, [None] * len(labels), []
     return splits, labels, names
+
+
+def _without_shared(parts: list[list[str]]) -> list[list[str]]:
+    """The folders without those around all samples, which are no class of the samples that lie in no other, if others are classes."""
+    shared = 0
+    while any(len(p) > shared + 1 for p in parts) and len({p[shared] if len(p) > shared else "" for p in parts}) == 1:
+        shared += 1
+    inside = [p[shared:] for p in parts]
+    return inside if len({p[-1] for p in inside if p}) > 1 else parts
 
 
 def in_aside(path: str) -> bool:

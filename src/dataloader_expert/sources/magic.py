@@ -8,6 +8,7 @@ import re
 
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
+    **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
     **dict.fromkeys((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".aac", ".aiff", ".aif"), "audio"),
     ".npy": "npy",
     ".npz": "npz",
@@ -113,7 +114,12 @@ IMAGE_TYPES = {
     "image/webp": ("WEBP", {".webp"}),
     "image/bmp": ("BMP", {".bmp"}),
     "image/tiff": ("TIFF", {".tif", ".tiff"}),
+    "image/netpbm": ("Netpbm", {".ppm", ".pgm", ".pbm", ".pnm"}),
 }
+WEAK = {"image/bmp", "image/netpbm"}
+"""Types whose mark is two letters, which a text may begin with."""
+_NETPBM = re.compile(rb"P(?:4(?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]|[56](?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]+\d{1,5}[ \n])")
+"""The binary formats: bits, greys and colours."""
 
 
 def sniff(head: bytes) -> str | None:
@@ -123,7 +129,7 @@ def sniff(head: bytes) -> str | None:
             return kind
     if len(head) >= 10 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 100 << 20:
         return "safetensors"
-    return None
+    return "image/netpbm" if _NETPBM.match(head) else None
 
 
 def kind_of(name: str, head: bytes) -> str | None:
@@ -153,8 +159,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         )
     if named == "pt" and seen.startswith("pickle"):
         return named  # the format of torch before 1.6: loaded with weights_only, or refused
-    if seen in ("image/bmp",) and named not in ("image", None):
-        return named  # two letters are weak evidence
+    if seen in WEAK and named not in ("image", None):
+        return named
     if named is not None and named != family and family not in ("image", "audio"):
         return family
     return family
@@ -218,6 +224,10 @@ def _wide_table(head: bytes) -> str | None:
     return "UTF-16 table (write it as UTF-8)" if guess_text(text) in ("csv", "tsv") else None
 
 
+_SECTION = re.compile(r"\[[A-Za-z][\w .:-]*\]")
+"""The first line of a file of settings, such as ``[Sequence]``."""
+
+
 def idx_stem(name: str) -> str | None:
     """The name of an IDX file without what says so: ``train-images-idx3-ubyte`` is ``train-images``; None of another file."""
     found = _IDX.fullmatch(name)
@@ -240,7 +250,7 @@ def guess_text(head: bytes) -> str | None:
         return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
     if whole and whole[0].lstrip().startswith("<annotation>"):
         return SUFFIXES[".xml"]
-    if whole and whole[0].lstrip().startswith("["):
+    if whole and whole[0].lstrip().startswith("[") and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
     for mark, kind in (("\t", "tsv"), (",", "csv")):

@@ -16,6 +16,7 @@ from itertools import takewhile
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.files import Entry, is_beside
 from dataloader_expert.sources.layout import split_of_folder
+from dataloader_expert.sources.magic import SUFFIXES
 
 SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
     "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds",
@@ -40,6 +41,8 @@ PARTIAL = {"segmentationclass", "segmentationobject"}
 """Folders of Pascal VOC, which has masks of some images only; their names mean nothing else."""
 READ = ("image", "text")
 """Kinds of partners whose content is read. Others are only checked for existence, and only if the format was requested."""
+MOST_VIEWS = 4
+"""The most recordings or pictures of one thing that are called after it, such as those of several microphones."""
 _WORD = re.compile(r"[_\-. ]+")
 _MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
 
@@ -82,12 +85,17 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     own: list[Entry] = []
     others: dict[str, dict[str, Entry]] = {}
     by_word: dict[str, dict[str, Entry]] = {}
+    beside: dict[str, Entry] = {}
+    """Texts that no word and no usual suffix says to be what a sample says, by key."""
     for entry in entries:
         if is_beside(entry.path):
             continue
         if entry.kind not in kinds:
             key, word = key_of(entry.path)
             word = None if entry.kind == "text" and word in ("target", "mask") else word
+            if entry.kind == "text" and word is None and not entry.path.lower().endswith(".txt"):
+                beside.setdefault(key, entry)
+                continue
             name = "text" if entry.kind == "text" and word is None else word or f"{entry.kind}"
             name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
@@ -95,7 +103,10 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             by_word.setdefault(str(found[1]), {})[found[0]] = entry
         else:
             own.append(entry)
-    keys = {key_of(entry.path)[0]: entry for entry in own} if others or by_word else {}
+    keys = {key_of(entry.path)[0]: entry for entry in own} if others or by_word or beside else {}
+    others = {name: _in_like_folders(keys, files) for name, files in others.items()}
+    if beside and not _belong(keys, others.get("text", {})):  # else, as TIMIT's .PHN and .WRD, they say more of it
+        others["text"] = beside | others.get("text", {})
     partners: dict[str, dict[str, Entry]] = {}
     problems: list[Unreadable] = []
     partial: dict[str, list[Entry]] = {}
@@ -130,6 +141,25 @@ def _in_any_split(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[st
     return {**{key: entry for key, entry in files.items() if len(named.get(key, ())) != 1}, **found}
 
 
+def _in_like_folders(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[str, Entry]:
+    """The files by keys in the folders of samples, where a word says what they are and their folders differ in those alone that all
+    samples or all files share: ``txt/p225/p225_001.txt`` of ``wav48_silence_trimmed/p225/p225_001_mic1.flac``."""
+    named = [key for key, entry in files.items() if key_of(entry.path)[1] is not None]
+    if not named or _belong(samples, files):
+        return files
+    own = {short: folder for folder, short in _unshared(samples).items()}
+    theirs = {folder: own.get(short, folder) for folder, short in _unshared(named).items()}
+    moved = {key: theirs[key[: key.rfind("/") + 1]] + key[key.rfind("/") + 1 :] for key in named}
+    return {moved.get(key, key): entry for key, entry in files.items()}
+
+
+def _unshared(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The folders of the keys, each with its parts that not all have."""
+    folders = {key[: key.rfind("/") + 1] for key in keys}
+    shared = set[str].intersection(*(set(folder.split("/")) for folder in folders)) if folders else set[str]()
+    return {folder: tuple(part for part in folder.split("/") if part not in shared) for folder in folders}
+
+
 def _without_splits(key: str) -> str:
     *folders, name = key.split("/")
     return "/".join([*(folder for folder in folders if split_of_folder(folder) is None), name])
@@ -145,6 +175,7 @@ def _by_ending(
     same = same[same.find("_") :] if "_" in same else ""
     bases = {key[: len(key) - len(same)]: key for key in samples}
     for name, files in groups.items():
+        files = files if _belong(samples, files) else _of_views(samples, files)
         if _belong(samples, files):
             yield name, files
             continue
@@ -166,6 +197,17 @@ def _by_ending(
         left |= {f"{key}_{ending}": e for ending, part in parts.items() if ending not in own for key, e in part.items()}
         if left:
             yield name, left
+
+
+def _of_views(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[str, Entry]:
+    """The files by the keys of all samples that are called after them, if those end in one of a few words: ``p225_001.txt`` is of
+    ``p225_001_mic1`` and ``p225_001_mic2``."""
+    ends = {key.rpartition("_")[2] for key in samples}
+    if len(ends) > MOST_VIEWS or not all("_" in key for key in samples) or any(end.isdigit() for end in ends):
+        return files
+    found = {key: files[base] for key in samples if (base := key.rpartition("_")[0]) in files}
+    used = {entry.path for entry in found.values()}
+    return {**{key: entry for key, entry in files.items() if entry.path not in used}, **found}
 
 
 def _common_end(texts: list[str]) -> str:
@@ -231,7 +273,7 @@ def _called(name: str) -> str:
 def key_of(path: str) -> tuple[str, str | None]:
     """The path without its suffix and without words for samples and partners; and the partner's field that a word names."""
     folder, _, name = path.rpartition("/")
-    stem = name.rsplit(".", 1)[0]
+    stem = stem_of(name)
     above, word = _key_of_folder(folder)
     parts = [p for p in _WORD.split(stem) if p]
     if len(parts) > 1 and parts[-1].lower() in PARTNERS:
@@ -242,6 +284,14 @@ def key_of(path: str) -> tuple[str, str | None]:
         word = word or PARTNERS.get(first)
         del parts[0]
     return above + ("_".join(parts) or stem), word
+
+
+def stem_of(name: str) -> str:
+    """A file's name without its suffix, and that of the sample that it is called after: ``7`` of ``7.jpeg.json``."""
+    stem = name.rsplit(".", 1)[0]
+    while "." in stem and SUFFIXES.get(f".{stem.rsplit('.', 1)[1].lower()}") in ("image", "audio"):
+        stem = stem.rsplit(".", 1)[0]
+    return stem
 
 
 @lru_cache(1 << 14)

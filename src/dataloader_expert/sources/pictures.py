@@ -15,7 +15,7 @@ from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 """Pillow's rarely used plugins have had memory-safety bugs: they are never tried."""
 MAX_PIXELS = 178_956_970
 MAX_DECODED = 1 << 30

@@ -301,6 +301,24 @@ def read_labelme(path: Path) -> Iterator[Sample]:
     yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array(classes, int)}
 
 
+def read_supervisely(path: Path) -> Iterator[Sample]:
+    """The boxes around objects as left, top, right and bottom in pixels, [n, 4], and their classes, as places in CLASS_NAMES."""
+    import json
+
+    import numpy as np
+
+    if not path.exists():
+        yield {}
+        return
+    boxes, classes = [], []
+    for one in json.loads(path.read_text(encoding="utf-8"))["objects"]:
+        points = np.array((one.get("points") or {}).get("exterior") or [], float).reshape(-1, 2)
+        if len(points):
+            boxes.append([*points.min(0), *points.max(0)])
+            classes.append(CLASS_NAMES.index(one["classTitle"].strip()))
+    yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array(classes, int)}
+
+
 def read_parquet(path: Path) -> Iterator[Sample]:
     import pyarrow.parquet as pq
 
@@ -517,5 +535,6 @@ ANNOTATIONS: dict[str, Callable[[Path], Iterator[Sample]]] = {
     "yolo": read_yolo,
     "voc": read_voc,
     "labelme": read_labelme,
+    "supervisely": read_supervisely,
 }
 """Readers of what tables next to samples, or a file beside each, say of them, by kind."""

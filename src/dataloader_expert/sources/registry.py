@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import NamedTuple
 
 from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
@@ -21,6 +22,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
+from dataloader_expert.sources.company import called_after, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name
@@ -88,7 +90,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
-        cls, kinds = _chosen(listing, ref, known)
+        cls, kinds, company = _chosen(listing, ref, known)
         try:
             source = cls.open(listing, ref)
         except NothingReadable as e:
@@ -100,10 +102,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         data = [e for e in listing.of(kinds) if not is_beside(e.path) or listing.single]
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
-        source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged])
+        source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}),
+            *_foreign(listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company),
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -162,11 +164,19 @@ def _no_split(split: str, source: Source) -> RequestError:
     return RequestError("invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_field}")
 
 
-def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) -> tuple[type[Source], frozenset[str]]:
+class _Chosen(NamedTuple):
+    """The reader, the kinds of its files, and the files of other kinds that accompany the samples or describe them."""
+
+    cls: type[Source]
+    kinds: frozenset[str]
+    company: frozenset[str] = frozenset()
+
+
+def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) -> _Chosen:
     if ref.format is not None:
-        return known[ref.format], known[ref.format].kinds
+        return _Chosen(known[ref.format], known[ref.format].kinds)
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
-        return known["hf-disk"], frozenset({"arrow", "json"})
+        return _Chosen(known["hf-disk"], frozenset({"arrow", "json"}))
     whole = unread_format(listing.entries)
     if whole is not None:
         text = f"{escaped(ref.name)} contains {whole}, which is not supported; {CLASS_OF_YOURS}"
@@ -188,7 +198,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
-            called = _called_after([e for e in data if e.kind in TOLD], [e for e in data if e.kind == main])
+            called = called_after([e for e in data if e.kind in TOLD], [e for e in data if e.kind == main])
             data = [e for e in data if e.path not in called]
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
@@ -198,10 +208,16 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
     own = [e for e in data if not is_project(e.path)]
     kind = next(filter(None, (_kind_meant(of, readable) for of in (data, own, _not_in_meta(own)))), None)
+    company: frozenset[str] = frozenset()
+    if kind is None and len(counts) > 1 and not listing.single:
+        lists = lists_of_files(listing, own)
+        unlisted = [e for e in own if e.path not in lists]
+        kind = (_kind_meant(unlisted, readable) if lists else None) or kind_of_samples(unlisted, readable)
+        company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]
         others = (cls for cls in known.values() if cls.instead_of == usual.format and cls.fits(listing))
-        return next(others, usual), usual.kinds
+        return _Chosen(next(others, usual), usual.kinds, company)
     kind = counts.most_common(1)[0][0]
     total = len(data)
     examples = {e.kind: e.path for e in reversed(data)}
@@ -322,7 +338,9 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
-def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
+def _foreign(
+    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str]
+) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
 
     Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
@@ -349,7 +367,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
             )
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
-    of_samples = _called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
+    of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
         if entry.path in of_samples:
             text = "is called after a sample, and of a kind that is not read"
@@ -357,22 +375,10 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
         what = f"is {kind}" if kind else "is of an unknown kind"
-        if entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
+        if entry.path in company:
+            problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
+        elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
         else:
             problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
     return problems
-
-
-def _called_after(foreign: list[Entry], samples: list[Entry]) -> set[str]:
-    """The files in folders of which most are called as a sample each, as KITTI's ``calib/000007.txt`` of ``image_2/000007.png``."""
-    stems = {_bare_name(entry.path) for entry in samples} if foreign else set()
-    homes: dict[str, list[str]] = {}
-    for entry in foreign:
-        homes.setdefault(entry.path.rpartition("/")[0], []).append(entry.path)
-    found = {home: [path for path in of if _bare_name(path) in stems] for home, of in homes.items()}
-    return {path for home, of in found.items() if len(of) > 1 and 2 * len(of) >= len(homes[home]) for path in of}
-
-
-def _bare_name(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[0]

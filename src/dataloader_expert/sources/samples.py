@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -26,6 +26,8 @@ from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 T = TypeVar("T")
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
+GUESSED = "guessed"
+"""How begins what is said of a label that no name tells."""
 LEVELS = 2
 """Values of a mask of two classes: a JPEG that holds no more was compressed without loss to them."""
 
@@ -80,8 +82,7 @@ class FileSamples(Source):
         self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
         """Partners of which only their existence is known."""
         self.unread |= {
-            name: f"{len(files)} of {len(entries)} samples have one; they are not read"
-            for name, files in pairing.partial.items()
+            name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
         for name, folders in pairing.without.items():
             told = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
@@ -94,6 +95,8 @@ class FileSamples(Source):
         )
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
+        if notes.key_points:
+            self.unread["keypoints"] = "key points behind the boxes of labels are not read"
         if any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
@@ -153,7 +156,8 @@ class FileSamples(Source):
         taken = {self.value, "sample_rate", *(f.name for f in self.partners), *(["label"] if self.by_folder else [])}
         self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
         self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
-        self.annotated = tuple(described(self.given))
+        said = {f"{name}_2" if name in taken else name for name in found.said}
+        self.annotated = _with_texts(described(self.given), said)
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
@@ -167,11 +171,11 @@ class FileSamples(Source):
         if self.by_folder:
             self._label_by_column()
             self._prefer_a_named_column()
-            self._no_speakers()
+            self._no_speakers(said)
             self._no_groups()
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
-            self.annotated = tuple(described(self.given))
+            self.annotated = _with_texts(described(self.given), said)
             block = block_of(self.given, len(self.units))
         if self.label is None:
             self._label_from(block, found, named)
@@ -193,6 +197,8 @@ class FileSamples(Source):
             self.label, how = self._only_category()
         if self.label is not None and PLACED in how and any(f.kind == "mask" for f in self.partners):
             self.label, how = None, "no field is named like a label, and images have masks; pass label="
+        if self.label is not None and found.said and how.startswith(GUESSED):
+            self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
         flagged = flags([self.given])
@@ -273,27 +279,41 @@ class FileSamples(Source):
     def _label_by_column(self) -> None:
         """Where one split has a folder for each class and another a table: the class that the table names."""
         without = [unit.file for unit in self.units if unit.label is None]
+        called = {
+            number: name for name in self.classes or () for number in (name, *([int(name)] if name.isdecimal() else []))
+        }
         for name, column in self.given.items() if without else ():
-            told = {path: column.values[self.row_of[path]] for path in without}
-            found = {path: value for path, value in told.items() if value is not None}
+            told = {unit.file: self._told(column, unit) for unit in self.units}
+            if not all(isinstance(value, str | int | float | None) for value in told.values()):
+                continue
+            told = {path: called.get(value, value) for path, value in told.items()}
+            found = {path: told[path] for path in without if told[path] is not None}
             known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
             if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
                 self.units = tuple(replace(unit, label=found.get(unit.file, unit.label)) for unit in self.units)
                 self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
-                if len(found) == sum(value is not None for value in column.values):  # it says nothing else
+                if all(told[unit.file] in (None, unit.label) for unit in self.units):  # it says nothing else
                     self.given = {n: c for n, c in self.given.items() if n != name}
                     self.annotated = tuple(f for f in self.annotated if f.name != name)
                     self.with_nulls -= {name}
                 return
 
+    def _told(self, column: Column, unit: Unit) -> Any:
+        """What a column says of a sample; None if nothing."""
+        at = self.row_of[unit.file]
+        value: Any = None if column.nulls is not None and column.nulls[at] else column.values[at]
+        return value.item() if value is not None and getattr(value, "ndim", None) == 0 else value
+
     def _drop_folder_labels(self) -> None:
         self.units = tuple(replace(unit, label=None) for unit in self.units)
         self.by_folder, self.label, self.classes = False, None, None
 
-    def _no_speakers(self) -> None:
-        """Folders of recordings that are transcribed are speakers, books or chapters, by their numbers: no classes."""
+    def _no_speakers(self, said: Collection[str]) -> None:
+        """Folders of what is transcribed are speakers, books, chapters or pages, by their numbers: no classes. ``said``: the fields with
+        what a recording or an image says."""
         numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
-        if self.value == "audio" and numbered and any(f.kind == "text" for f in self.annotated):
+        told = self.value == "audio" and any(f.kind == "text" for f in self.annotated)
+        if numbered and (told or said):
             self._drop_folder_labels()
 
     def _no_groups(self) -> None:
@@ -431,6 +451,20 @@ class FileSamples(Source):
         if self.by_folder:
             columns["label"] = Column([unit.label])
         return columns
+
+
+def _how_many(files: Sequence[Entry], samples: int) -> str:
+    """How many samples have such a file; if each of them has several in a folder of its own, how many files there are."""
+    folders = {entry.path.rpartition("/")[0] for entry in files}
+    if 1 < len(folders) < len(files):
+        return f"{len(folders)} of {samples} samples have {len(files)} such files, several each"
+    return f"{len(files)} of {samples} samples have one"
+
+
+def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, ...]:
+    """The fields, those in ``said`` as texts, however few words they have."""
+    texts = [f.name for f in fields if f.name in said and f.dtype == "str" and not f.shape]
+    return tuple(replace(f, kind="text") if f.name in texts else f for f in fields)
 
 
 def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:

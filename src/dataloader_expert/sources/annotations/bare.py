@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of
+from dataloader_expert.sources.annotations.transcripts import is_prose
 from dataloader_expert.sources.files import Entry, Listing
 
 MARKS = ("|", "\t", ";", ",", None)
@@ -43,7 +44,10 @@ class Text:
 
     @cached_property
     def lines(self) -> list[str]:
-        return [line for line in self.text.splitlines() if line.strip()]
+        """Those with something in them, without what remarks above the rows say but for the last ones, which may name the columns."""
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        remarks = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
+        return lines[max(0, remarks - ABOVE) :]
 
     def names(self, row: list[str], column: int, by_stem: bool) -> bool:
         return len(row) > column and self.files.find(_named(row[column]), by_stem, self.folder) is not None
@@ -130,11 +134,14 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
             if column:
                 continue
             width = 2
+        if mark is None and not column and width > 2 and is_prose([row[1:] for row in some if len(row) == width]):
+            width = 2
         header = [] if not first else [cell.strip(" #") for cell in texts[0].lines[first - 1].split(mark)]
         header = ["", *header] if len(header) == width - 1 > 1 else header
         called = header if len(header) == width and len({*header}) == width else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
         made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
+        _unquote([row for rows in made for row in rows])
         return made, (called[column], by_stem)
     return None
 
@@ -151,6 +158,16 @@ def _form(name: str) -> str:
 def _row(cells: list[str], called: list[str], column: int) -> Row:
     row: Row = dict(zip(called, (cell.strip() for cell in cells), strict=False))
     return row | {called[column]: _named(row[called[column]])}
+
+
+def _unquote(rows: list[Row]) -> None:
+    """Takes the quotes from around the values of columns of which all have some, as ICDAR's ``word_1.png, "Coffee"``."""
+    for name in rows[0] if rows else ():
+        cells = [row[name] for row in rows if name in row]
+        if all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells):
+            for row in rows:
+                if name in row:
+                    row[name] = row[name][1:-1].replace('\\"', '"')
 
 
 def _named(cell: str) -> str:

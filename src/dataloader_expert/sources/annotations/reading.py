@@ -12,6 +12,7 @@ from dataloader_expert.sources.annotations.labelme import join_labelme
 from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
+from dataloader_expert.sources.annotations.supervisely import join_supervisely
 from dataloader_expert.sources.annotations.tables import join_tables
 from dataloader_expert.sources.annotations.voc import join_voc
 from dataloader_expert.sources.annotations.wider import join_wider
@@ -41,13 +42,14 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_voc,
         join_cvat,
         join_labelme,
+        join_supervisely,
         join_lists,
         join_lines,
         join_wider,
         join_tables,
         join_keyed,
     ):
-        if images or join not in (join_cvat, join_lines, join_wider):
+        if images or join not in (join_cvat, join_lines, join_supervisely, join_wider):
             join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]

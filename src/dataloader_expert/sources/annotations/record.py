@@ -97,7 +97,7 @@ class Annotations:
     joined: list[Table] = field(default_factory=list)
     """The tables that name files, in the order in which they were read."""
     each: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By kind, ``yolo``, ``voc`` or ``labelme``, the file of annotations of each sample."""
+    """By kind, ``yolo``, ``voc``, ``labelme`` or ``supervisely``, the file of annotations of each sample."""
     by_line: dict[str, str] = field(default_factory=dict)
     """The text file of each sample that has an object in each line, in another style than YOLO's."""
     names: tuple[str, ...] = ()
@@ -121,6 +121,8 @@ class Annotations:
     """Whether outlines of objects are read as the boxes around them."""
     lists: list[str] = field(default_factory=list)
     """The files that list the samples of a split."""
+    said: list[str] = field(default_factory=list)
+    """The fields of tables without a header that hold what a file says or shows."""
     of_pairs: list[str] = field(default_factory=list)
     """The tables of which each row names several samples, which say nothing of one."""
     splits: dict[str, str] = field(default_factory=dict)

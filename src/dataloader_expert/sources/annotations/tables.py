@@ -33,6 +33,7 @@ from dataloader_expert.sources.annotations.record import (
     Row,
     Table,
 )
+from dataloader_expert.sources.annotations.transcripts import name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
@@ -127,6 +128,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if split is not None:
             by_split.setdefault(split, {}).update(dict.fromkeys(there))
     found.uneven = len(widths) > 1
+    name_texts(found)
     if any(table.named for table in found.joined):
         _number(found)
     if len(by_split) > 1:
@@ -304,6 +306,7 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
     fields = [field for field in dict.fromkeys(field for row in rows for field in row) if field != table.naming]
     if len(fields) > MOST_FIELDS:
         return ()
+    fields = [field for field in fields if not _names_again(field, table, rows, files, folder)]
     own = made.sides is not None or made.nested or isinstance(rows, Images)
     again = {path: of for path, of in grouped.items() if len(of) > 1}
     if again and not own and not made.lists and len(again) <= MISTAKES * len(grouped):
@@ -343,6 +346,15 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
             Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming, **named)
         )
     return grouped
+
+
+def _names_again(field: str, table: Table, rows: list[Row], files: Names, folder: str) -> bool:
+    """Whether a column gives the path of the file that another names, as ``image`` beside ``id`` of LLaVA."""
+    few = [(row.get(table.naming), row.get(field)) for row in rows[:LOOKED_AT]]
+    if field == VALUE or not all(isinstance(value, str) and "." in value for _, value in few):
+        return False
+    meant = [(files.find(str(name), table.by_stem, folder), files.find(str(path), False, folder)) for name, path in few]
+    return all(one is not None and one == other for one, other in meant)
 
 
 def _named_again(path: str, rows: list[Row], table: Table, fields: list[str]) -> Unreadable:

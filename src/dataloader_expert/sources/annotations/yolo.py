@@ -21,6 +21,10 @@ KIND = "YOLO label"
 BESIDE = (".names", ".data", ".cfg")
 """Ends of the names of Darknet's files about the data."""
 MOST_BYTES, MOST_CLASSES = 1 << 20, 10_000
+BOX, LOOKED_AT = 5, 50
+"""The numbers of a line up to its box, and the files that tell whether key points follow."""
+_SEEN = re.compile(r"[012](?:\.0*)?")
+"""How a key point's visibility is written."""
 _POINTS = re.compile(r"^kpt_shape:\s*\[\s*(\d+)\s*,\s*(\d+)\s*\]", re.MULTILINE)
 _LIST = re.compile(r"^names:\s*\[(.*?)\]", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(
@@ -46,6 +50,7 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     if not any(exact(path) in labels or key_of(path)[0] in labels for path in paths if labels):
         return  # lines of five numbers may be anything
     names, points = _settings(listing)
+    points = points or _points_of(listing, list({entry.path: entry for entry in labels.values()}.values()))
     found.negatives = True
     found.objects, found.key_points = Objects("classes", names), math.prod(points) if points else 0
     of = found.each.setdefault("yolo", {})
@@ -71,6 +76,30 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     found.tables += [entry.path for entry in alone]
     found.problems += [Unreadable("missing-pair", "has no image", file=e.path) for e in alone[:MOST_TOLD]]
     found.tables += [e.path for e in listing.entries if e.kind == "YAML" or e.path.endswith(BESIDE)]
+
+
+def _points_of(listing: Listing, labels: list[Entry]) -> tuple[int, int] | None:
+    """The key points of an object where no settings say how many there are: all lines are equally long, and end in points of which the
+    third number says whether it is visible. Lines of which only some end so are outlines."""
+    rows: list[list[str]] = []
+    for entry in [entry for entry in labels if entry.size][:LOOKED_AT]:
+        try:
+            rows += [line.split() for line in listing.read(entry.path, MOST_BYTES).decode("latin-1").splitlines()]
+        except ODD:
+            continue
+    rows = [row for row in rows if row]
+    widths = {len(row) for row in rows}
+    [width, *others] = widths or {0}
+    seen = width > BOX and not others and all(_with_visible(row) is not row for row in rows)
+    return ((width - BOX) // 3, 3) if seen else None
+
+
+def _with_visible(row: list[str]) -> list[str]:
+    """A line's numbers without those that say whether a key point is visible, 0, 1 or 2; the line itself if it has none."""
+    beyond = row[BOX:]
+    if beyond and len(beyond) % 3 == 0 and all(map(_SEEN.fullmatch, beyond[2::3])):
+        return [*row[:BOX], *(number for i, number in enumerate(beyond) if i % 3 != 2)]
+    return row
 
 
 def _labels(listing: Listing, paths: list[str]) -> dict[str, Entry]:
@@ -198,5 +227,5 @@ def is_yolo(text: str) -> bool:
     for row in whole:
         if len(row) < 5 or not re.fullmatch(r"\d{1,5}(?:\.0*)?", row[0]) or not all(map(_NUMBER.fullmatch, row[1:])):
             return False
-        values += [float(v) for v in row[1:]]
+        values += [float(v) for v in _with_visible(row)[1:]]
     return 10 * sum(0 <= v <= 1 for v in values) >= 9 * len(values)

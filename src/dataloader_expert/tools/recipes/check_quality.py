@@ -162,7 +162,7 @@ def verdict(
     read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
     if passed is None:
-        return f"Neither passed nor failed: not every sample could be read and checked ({read}){warned}{unseen}."
+        return f"Neither passed nor failed: {undecided(facts, read)}{warned}{unseen}."
     if passed:
         found_none = "none of the checks asked for" if request.checks is not None else "no check"
         every = "all " if seen.samples_read > 1 else ""
@@ -173,6 +173,18 @@ def verdict(
     others = [code for code in codes["warning"] if f"{code}: " not in failed]
     warned = f"; warnings: {', '.join(others)}" if others else ""
     return f"Failed: {failed}{warned}{unseen}."
+
+
+def undecided(facts: Facts, read: str) -> str:
+    """Why there is no verdict: samples that were not read, checks that failed themselves, or an early end. ``read``: how many were."""
+    seen, failed = coverage(facts), facts.value(CHECKS_FAILED) or []
+    if not seen.complete or not seen.samples_read:
+        return f"not every sample could be read and checked ({read})"
+    if failed:
+        checks = f"{number(len(failed), 'check')} failed on these data, {', '.join(map(escaped, failed))}"
+        return f"{read}, but {checks}: unknowns say what was not judged"
+    why = facts.value(FAILED)
+    return f"{read}, but the checks did not end" + (f" ({escaped(why)})" if why else "")
 
 
 def not_checked(facts: Facts, request: Request) -> list[str]:

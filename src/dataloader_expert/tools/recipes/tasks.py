@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import escaped
-from dataloader_expert.sources.roles import ROW_WORDS, words
+from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.text_pairs import named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
 SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sentence", "utterance", "normalized"}
 """Words in the names of what a recording or an image says."""
-SHOWN = {"caption", "captions", "description", "descriptions", "alt"}
+SHOWN = {"caption", "captions", "description", "descriptions", "alt", "comment", "comments"}
 """Words in the names of what an image shows."""
 TAGS = {"tags", "tag", "ner", "pos", "chunk", "bio", "iob"}
 TOLD = {
@@ -40,6 +40,10 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
         return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
     if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
+    if "image" in kinds and (shown := named_so({n: of for n, of in others.items() if not of & KEY_WORDS}, SHOWN)):
+        return Task(name="image captioning", how=f"each image has several texts in {_quoted(shown)}")
+    if "image" in kinds and (talks := named_so(others, TALKS)):
+        return Task(name="visual instruction tuning", how=f"each image has a conversation in {_quoted(talks)}")
     if "image" in kinds and (said := named_so(texts, SAID)):
         return Task(name="image to text", how=f"each image has a text in {_quoted(said)}")
     if modality in ("text", "tokens"):

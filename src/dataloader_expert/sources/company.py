@@ -1,0 +1,101 @@
+"""Which kind of files holds the samples, where others describe or accompany them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.files import DESCRIBES, Entry, Listing, is_project
+from dataloader_expert.sources.layout import read_folders
+from dataloader_expert.sources.pairing import SAMPLES, stem_of
+
+FILE_EACH = ("audio", "image", "npz", "npy")
+"""Kinds of which each file may be a sample. A picture that is called after a recording shows it: recordings come first."""
+TABLES = {"csv", "tsv", "jsonl", "parquet", "arrow"}
+"""Kinds whose rows may be the samples."""
+FEWEST = 8
+"""The fewest files that are clearly a sample each."""
+TO_ONE = 4
+"""How many samples there are at least to each file of another kind that neither names them nor is called after one."""
+NEARLY_ALL = 0.9
+MOST_BYTES, LOOKED_AT = 1 << 20, 4096
+"""The largest list of files, and the bytes of it that tell that it is one."""
+_NO_PART = re.compile(r"[\W_]+")
+_WORDS = re.compile(r"[^A-Za-z0-9]+")
+
+
+def kind_of_samples(data: Sequence[Entry], readable: Collection[str]) -> str | None:
+    """The kind whose files are a sample each, in folders of splits or classes, and many more than what is neither called after them nor
+    about them; None if there is doubt."""
+    return next((kind for kind in FILE_EACH if kind in readable and _holds(kind, data)), None)
+
+
+def _holds(kind: str, data: Sequence[Entry]) -> bool:
+    own = [entry for entry in data if entry.kind == kind]
+    others = [entry for entry in data if entry.kind != kind]
+    after = called_after(others, own)
+    rest = [entry for entry in others if entry.path not in after and not is_project(entry.path)]
+    if len(own) < FEWEST or len(own) < TO_ONE * len(rest):
+        return False
+    tables = any(entry.kind in TABLES for entry in rest)
+    return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], tables)
+
+
+def _in_order(paths: list[str], tables: bool) -> bool:
+    """Whether the files lie in folders of splits, classes or samples. Beside tables whose rows may be samples, splits alone leave no
+    doubt: a report too has its figures in folders."""
+    splits, labels, _ = read_folders(paths)
+    placed = [
+        split is not None or (not tables and (label is not None or bool(SAMPLES & _words_above(path))))
+        for path, split, label in zip(paths, splits, labels, strict=True)
+    ]
+    return sum(placed) >= NEARLY_ALL * len(paths)
+
+
+def _words_above(path: str) -> set[str]:
+    """The words of the names of its folders."""
+    return {word.lower() for folder in path.split("/")[:-1] for word in _WORDS.split(folder)}
+
+
+def called_after(others: Iterable[Entry], samples: Iterable[Entry]) -> set[str]:
+    """The files in folders of which most are called as a sample each, as KITTI's ``calib/000007.txt`` of ``image_2/000007.png``."""
+    homes: dict[str, list[str]] = {}
+    for entry in others:
+        homes.setdefault(entry.path.rpartition("/")[0], []).append(entry.path)
+    stems = {_bare_name(entry.path) for entry in samples} if homes else set()
+    found = {home: [path for path in of if _bare_name(path) in stems] for home, of in homes.items()}
+    return {path for home, of in found.items() if len(of) > 1 and 2 * len(of) >= len(homes[home]) for path in of}
+
+
+def _bare_name(path: str) -> str:
+    """Its letters and digits, without the suffix: ``blues.00000.wav`` and ``blues00000.png`` are called alike."""
+    return _NO_PART.sub("", stem_of(path.rpartition("/")[2])).lower()
+
+
+def lists_of_files(listing: Listing, data: Sequence[Entry]) -> set[str]:
+    """Short texts that name a data file in each line, or by their own name describe the data: ``train_files.txt``, ``shape_names.txt``."""
+    texts = [entry for entry in data if entry.kind == "text" and 0 < entry.size <= MOST_BYTES]
+    files = {form for entry in data if entry not in texts for form in _forms(entry.path)}
+    return {entry.path for entry in texts if files and (_describes(entry.path) or _names(listing, entry, files))}
+
+
+def _describes(path: str) -> bool:
+    return _WORDS.split(path.rpartition("/")[2].rpartition(".")[0].lower())[-1] in DESCRIBES
+
+
+def _names(listing: Listing, entry: Entry, files: set[str]) -> bool:
+    """Whether nearly all lines name one of these files."""
+    try:
+        text = listing.head(entry.path, LOOKED_AT).decode("utf-8", "replace")
+    except Unreadable:
+        return False
+    lines = text.splitlines()[: -1 if len(text) == LOOKED_AT else None]
+    said = [line.strip().rpartition("/")[2] for line in lines if line.strip()]
+    return bool(said) and sum(name in files for name in said) >= NEARLY_ALL * len(said)
+
+
+def _forms(path: str) -> tuple[str, str]:
+    """A file's name with and without what follows its first full stop."""
+    name = path.rpartition("/")[2]
+    return name, name.partition(".")[0]
