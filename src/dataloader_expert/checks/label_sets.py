@@ -69,7 +69,8 @@ class LabelSets(Check):
         held = [v for i, v in enumerate(values) if v is not None and (column.nulls is None or not column.nulls[i])]
         if self.vectors is None and held:
             self.vectors = all(is_vector(v) for v in held) and len({len(v) for v in held}) == 1
-        found = [self._codes(v) for v in values]
+        absent = [False] * len(values) if column.nulls is None else column.nulls[: len(values)].tolist()
+        found = [self._codes(None if gone else v) for v, gone in zip(values, absent, strict=True)]
         if any(f is None for f in found) or len(self.names) > MOST_LABELS:
             self.none_such = True
             return

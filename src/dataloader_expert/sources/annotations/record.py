@@ -121,6 +121,8 @@ class Annotations:
     """Whether outlines of objects are read as the boxes around them."""
     lists: list[str] = field(default_factory=list)
     """The files that list the samples of a split."""
+    clips: frozenset[str] = frozenset()
+    """The names of folders that the lists of splits name, in place of the files in them."""
     of_pairs: list[str] = field(default_factory=list)
     """The tables of which each row names several samples, which say nothing of one."""
     splits: dict[str, str] = field(default_factory=dict)
