@@ -351,6 +351,8 @@ class Source(ABC):
         """Fields that each say whether a sample has one label."""
         self.withheld: frozenset[str] = frozenset()
         """The fields that the training split has and the others lack, such as targets of a test split."""
+        self.lacking: dict[str, frozenset[str]] = {}
+        """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0
@@ -396,6 +398,13 @@ class Source(ABC):
             Unreadable: as ``read`` and ``decode`` do.
         """
         return self.decode(unit, self.read(unit))
+
+    def without_lacking(self, block: Block) -> Block:
+        """The block without the fields that its split lacks on purpose."""
+        gone = self.lacking.get(block.unit.split or "", frozenset())
+        if gone:
+            block.columns = {name: column for name, column in block.columns.items() if name not in gone}
+        return block
 
     @property
     def varying(self) -> frozenset[str]:

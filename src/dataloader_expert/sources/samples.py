@@ -29,6 +29,7 @@ from dataloader_expert.sources.targets import (
     beside_attributes,
     lacking,
     listed_labels,
+    plain_values,
     same_class,
     the_only_one,
 )
@@ -70,15 +71,17 @@ class FileSamples(Source):
         text = "lies beside the folders of all other samples: not read as one"
         self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
-        folders = folders_of(paths)
+        of_folders = folders_of(paths)
         set_aside = {
-            p for p, label in zip(paths, folders.labels, strict=True) if folders.names and label is None and in_aside(p)
+            p
+            for p, label in zip(paths, of_folders.labels, strict=True)
+            if of_folders.names and label is None and in_aside(p)
         }
         if set_aside:
             entries = [entry for entry in entries if entry.path not in set_aside]
             paths = [entry.path for entry in entries]
-            folders = folders_of(paths)
-        splits, labels, names = folders.splits, folders.labels, folders.names
+            of_folders = folders_of(paths)
+        splits, labels, names = of_folders.splits, of_folders.labels, of_folders.names
         if listing.single and len(entries) == 1:
             splits = [None]
         splits = [split or notes.splits.get(path) for split, path in zip(splits, paths, strict=True)]
@@ -91,10 +94,10 @@ class FileSamples(Source):
         """The fields that partners become."""
         scenes = any(f.kind == "mask" for f in self.partners) and _apart(splits, labels)
         told = self.value == "audio" and any(f.kind == "text" for f in self.partners)
-        parts = _parts_of_each(paths, labels)
-        self.groups = dict(zip((folder_of(path) for path in paths), folders.groups, strict=True))
+        together = _parts_of_each(paths, labels)
+        self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or told or parts or self._are_groups(names, notes)):
+        if names and (scenes or told or together or self._are_groups(names, notes)):
             # cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
@@ -108,12 +111,12 @@ class FileSamples(Source):
         for name, folders in pairing.without.items():
             told = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {told} has one"
-        if parts:
+        if together:
             text = "belong together, of which each is read as a sample"
-            self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(parts)}"
+            self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
         if set_aside:
-            folder = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[folder] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
+            aside = min(set_aside).rsplit("/", 2)[-2]
+            self.unread[aside] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
@@ -154,8 +157,6 @@ class FileSamples(Source):
         """Their values."""
         self.row_of: dict[str, int] = {}
         """Where a sample's values stand in these."""
-        self.lacking: dict[str, frozenset[str]] = {}
-        """By split, fields that its samples are without on purpose."""
         self.several: str | None = None
         """The field of vectors that was made of lists of labels in the cells of a column."""
         self.may_be_empty: frozenset[str] = frozenset()
@@ -185,7 +186,7 @@ class FileSamples(Source):
         groups = {folder: name for folder, name in self.groups.items() if name is not None}
         if not groups or len({*groups.values()}) < LEVELS or (self.roles is not None and self.roles.group is not None):
             return
-        folder, name = min(groups.items())
+        name = groups[min(groups)]
         role = Role(FOLDER, f"by the folders, such as {name}", bool({*words(name)} & GROUP_WORDS))
         self.roles = replace(self.roles or Roles(), group=role, folders=groups)
 
@@ -250,7 +251,7 @@ class FileSamples(Source):
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
         self.label, how = find_label([block], split)
         guessed = PLACED in how or how.startswith("guessed")
-        if (self.label is None or guessed) and self._several_labels():
+        if self._several_labels([*self.given] if self.label is None or guessed else [self.label]):
             return
         others = beside_attributes(self.given)
         if PLACED in how and self.label not in others:
@@ -291,9 +292,10 @@ class FileSamples(Source):
         if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
             self.classes = tuple(sorted(texts))
 
-    def _several_labels(self) -> bool:
-        """Takes the column whose cells list several labels for vectors of 0 and 1, and these for classes."""
-        for name, column in self.given.items():
+    def _several_labels(self, able: Sequence[str]) -> bool:
+        """Takes the column of these whose cells list several labels for vectors of 0 and 1, and these for classes."""
+        for name in able:
+            column = self.given[name]
             told = listed_labels(name, column) if self.objects is None else None
             if told is not None:
                 names, vectors = told
@@ -373,14 +375,15 @@ class FileSamples(Source):
         """Where one split has a folder for each class and another a table: the class that the table names."""
         without = [unit.file for unit in self.units if unit.label is None]
         for name, column in self.given.items() if without else ():
-            told = {path: column.values[self.row_of[path]] for path in without}
+            every = plain_values(column)
+            told = {path: every[self.row_of[path]] for path in without}
             found = {path: value for path, value in told.items() if value is not None}
             known = [isinstance(v, str | int) and str(v) in (self.classes or ()) for v in found.values()]
             if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
                 named = {path: str(value) for path, value in found.items()}
                 self.units = tuple(replace(unit, label=named.get(unit.file, unit.label)) for unit in self.units)
                 self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
-                if len(found) == sum(value is not None for value in column.values):  # it says nothing else
+                if len(found) == sum(value is not None for value in every):  # it says nothing else
                     self._drop_column(name)
                 return
 
@@ -508,14 +511,12 @@ class FileSamples(Source):
         if self.given:
             at = self.row_of[unit.file]
             for name, column in self.given.items():
-                if name in self.lacking.get(unit.split or "", ()):
-                    continue
                 block.columns[name] = column.cut(slice(at, at + 1))
         return block
 
     def column(self, unit: Unit, name: str) -> Column | None:
         at = self.row_of.get(unit.file)
-        if at is not None and name in self.given and name not in self.lacking.get(unit.split or "", ()):
+        if at is not None and name in self.given:
             return self.given[name].cut(slice(at, at + 1))
         return super().column(unit, name)
 

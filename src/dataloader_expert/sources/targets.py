@@ -51,18 +51,23 @@ def the_only_one(fields: Sequence[Field], columns: Mapping[str, Column], aside: 
     return rest[0].name if few > 1 and (not texts or 2 * few <= len(there)) else None
 
 
+def plain_values(column: Column) -> list[Any]:
+    """The values, None where one is missing."""
+    values = column.values.tolist() if hasattr(column.values, "tolist") else list(column.values)
+    if column.nulls is None:
+        return values
+    return [None if gone else value for value, gone in zip(values, column.nulls.tolist(), strict=True)]
+
+
 def same_class(labels: Sequence[str | None], column: Column) -> bool:
     """Whether the column says of each sample its class once more: its name, or the number that it has in the order of names."""
-    if getattr(column.values, "ndim", 1) != 1:
+    values = plain_values(column)
+    if not all(isinstance(value, str | int | None) for value in values):
         return False
-    values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-    absent = [False] * len(labels) if column.nulls is None else column.nulls.tolist()
     both = {
-        (label, value)
-        for label, value, gone in zip(labels, values, absent, strict=True)
-        if label is not None and value is not None and not gone
+        (label, value) for label, value in zip(labels, values, strict=True) if label is not None and value is not None
     }
-    if not both or not all(isinstance(value, str | int) for _, value in both):
+    if not both:
         return False
     if all(label == str(value) for label, value in both):
         return True
@@ -109,10 +114,10 @@ def lacking(columns: Mapping[str, Column], splits: Sequence[str | None]) -> dict
     """By split the columns that none of its samples has a value of, and those of another one have."""
     import numpy as np
 
-    rows = {split: np.array([of == split for of in splits]) for split in {*splits} - {None}}
+    rows = {split: np.array([of == split for of in splits]) for split in {*splits} if split is not None}
     found: dict[str, frozenset[str]] = {}
+    absent = {name: _absent(column, len(splits)) for name, column in columns.items()} if rows else {}
     for split, own in rows.items():
-        absent = {name: _absent(column, len(splits)) for name, column in columns.items()}
         found[split] = frozenset(name for name, gone in absent.items() if gone[own].all() and not gone.all())
     return {split: names for split, names in found.items() if names}
 
