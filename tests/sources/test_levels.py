@@ -130,3 +130,14 @@ def test_a_patient_of_two_splits_is_told_by_the_folders(tmp_path: Path) -> None:
             for study in (1, 2):
                 picture(tmp_path / split / f"patient{p:02}" / f"study{study}" / f"{RNG.integers(1 << 40)}.png")
     assert "patient06, patient07" in complaints(tmp_path)["group-leakage"]
+
+
+def test_texts_of_numbers_alone_are_told(tmp_path: Path) -> None:
+    """ModelNet40's points are texts by their names; so are a year and a price in words."""
+    for c in ("chair", "table"):
+        for i in range(6):
+            points = "\n".join(",".join(f"{v:.4f}" for v in RNG.normal(size=3)) for _ in range(20))
+            written(tmp_path / "points" / c / f"{c}_{i:04}.txt", points)
+            written(tmp_path / "texts" / c / f"{c}_{i:04}.txt", f"in 1990 one of {i} cost 12.5")
+    assert "numbers" in getattr(opened(tmp_path / "points"), "unread", {})
+    assert "numbers" not in getattr(opened(tmp_path / "texts"), "unread", {})

@@ -124,3 +124,21 @@ def test_an_image_without_rows_in_a_table_of_boxes_shows_nothing(tmp_path: Path)
     written(tmp_path / "persons" / "train.csv", "\n".join(["image_id,label", *ages]))
     assert "missing-pair" not in complaints(tmp_path / "wheat")
     assert "missing-pair" in complaints(tmp_path / "persons")
+
+
+def test_several_images_of_a_row_are_one_sample(tmp_path: Path) -> None:
+    """Udacity's cars have three cameras; a table that names each image in a row of its own has more samples."""
+    rows = []
+    for i in range(12):
+        names = [f"IMG/{side}_{i:03}.png" for side in ("center", "left", "right")]
+        for name in names:
+            picture(tmp_path / "car" / name)
+            picture(tmp_path / "each" / name)
+        rows.append(f"{', '.join(names)},{RNG.normal():.3f}")
+    written(tmp_path / "car" / "log.csv", "\n".join(["center,left,right,steering", *rows]))
+    each = [f"IMG/{side}_{i:03}.png,{i}" for i in range(12) for side in ("center", "left", "right")]
+    written(tmp_path / "each" / "log.csv", "\n".join(["image,at", *each]))
+    source = opened(tmp_path / "car")
+    assert source.samples == 12 and {"left", "right"} <= getattr(source, "unread", {}).keys()
+    assert opened(tmp_path / "each").samples == 36
+    assert "missing-values" not in complaints(tmp_path / "car")

@@ -66,6 +66,8 @@ class FileSamples(Source):
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
+        further = {name: of - notes.rows.keys() for name, of in notes.further.items()}
+        entries = [e for e in entries if not any(e.path in of for of in further.values())]
         strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
         entries = [e for e in entries if e.path not in strays]
         text = "lies beside the folders of all other samples: not read as one"
@@ -120,6 +122,10 @@ class FileSamples(Source):
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
+        text = (
+            "further files of the rows of a table, which are not read: a sample is the file that another column names"
+        )
+        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of}
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if any(f.kind == "text" for f in self.partners):
