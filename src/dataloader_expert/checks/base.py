@@ -21,7 +21,18 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
 from dataloader_expert.sources.arrays import objects_in
-from dataloader_expert.sources.base import PLACED, Block, Field, LabelColumns, Objects, Role, Roles, Source
+from dataloader_expert.sources.base import (
+    FILE_NAME,
+    FOLDER,
+    PLACED,
+    Block,
+    Field,
+    LabelColumns,
+    Objects,
+    Role,
+    Roles,
+    Source,
+)
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
@@ -154,6 +165,11 @@ class Context:
         return replace(self, fields=(*self.fields, *features.values()), features=features) if features else self
 
     @property
+    def label_names(self) -> tuple[str, ...]:
+        """The fields that each say whether a sample has one label."""
+        return self.label_columns.names if self.label_columns is not None else ()
+
+    @property
     def aside(self) -> str | None:
         """The label, which is no part of a sample's content; None if there is none or its place alone suggests it."""
         return None if self.placed else self.label
@@ -181,6 +197,11 @@ class Context:
     def grouped(self) -> Role | None:
         """The field whose values group samples."""
         return Role(self.group, "as asked") if self.group is not None else self.roles.group
+
+    @property
+    def told_by_files(self) -> bool:
+        """Whether names of files or folders tell the group, and no field."""
+        return self.grouped is not None and self.grouped.field in (FILE_NAME, FOLDER)
 
     @property
     def timed(self) -> Role | None:
@@ -252,6 +273,8 @@ class Context:
         parts = self.roles.name_parts if self.group is None else 0
         if parts:
             return [part_of_name(block.file(i), parts) for i in range(block.samples)]
+        if self.grouped is not None and self.grouped.field == FOLDER and self.group is None:
+            return [self.roles.folders.get(block.file(i).rpartition("/")[0]) for i in range(block.samples)]
         column = None if self.grouped is None else block.columns.get(self.grouped.field)
         if column is None:
             return [None] * block.samples

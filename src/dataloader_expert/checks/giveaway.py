@@ -138,6 +138,7 @@ class Giveaway(Check):
         if not block.samples or label is None or not self.applies():
             return
         rows = self.drawn.rows(block)
+        rows = rows[_present(label, rows).astype(bool)]  # what has no label is of no class
         if not len(rows):
             return
         kept = {LABEL: _values(label, rows)}

@@ -129,25 +129,25 @@ FIXES_OF_KIND = {
 
 
 class Lacking:
-    """How many samples lack a field, and their first units."""
+    """How many samples lack a field, and their first units, by field and split."""
 
     def __init__(self) -> None:
         self.samples: Counter[str] = Counter()
-        self.units: dict[str, list[dict[str, Any]]] = {}
-        self.beyond: Counter[str] = Counter()
+        self.units: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+        self.beyond: Counter[tuple[str, str | None]] = Counter()
         """Further units."""
 
     def note(self, name: str, block: Block) -> None:
         self.samples[name] += block.samples
-        kept = self.units.setdefault(name, [])
         for unit in block.unit.members or (block.unit,):
+            kept = self.units.setdefault((name, unit.split), [])
             if unit.samples > 1 and any(one["file"] == unit.file for one in kept):
                 continue  # one file is one place
             if len(kept) < MAX_PLACES:
                 sample = unit.start if unit.samples == 1 else None
                 kept.append({"file": unit.file, "sample": sample, "split": unit.split, "key": unit.key})
             else:
-                self.beyond[name] += 1
+                self.beyond[name, unit.split] += 1
 
     def merge(self, other: Lacking) -> None:
         self.samples += other.samples
@@ -352,17 +352,17 @@ class Integrity(Check):
     def _compare_keys(self) -> None:
         """Fields that most samples have and others lack; extra fields of a few samples are not a fault."""
         told = {place.get("file") for _, place in self.problems.get("missing-pair", ())}
-        for name in sorted(self.lacking.units):
-            if 2 * self.lacking.samples[name] > self.seen:
-                continue
+        for name, split in sorted(self.lacking.units, key=str):
             targets = self.targets.get(name)
-            for where in self.lacking.units.pop(name):
-                if where["file"] in told or (targets is not None and where["split"] not in {None, *targets}):
-                    continue  # a split whose labels or masks are withheld
+            if 2 * self.lacking.samples[name] > self.seen or (targets is not None and split not in {None, *targets}):
+                continue  # a split whose labels or masks are withheld
+            for where in self.lacking.units.pop((name, split)):
+                if where["file"] in told:
+                    continue
                 of = f" from {where['key']}" if where.get("key") else ""
                 self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
-            if self.lacking.beyond[name]:
-                self.counts["missing-key"] += self.lacking.beyond.pop(name)
+            if self.lacking.beyond[name, split] and "missing-key" in self.counts:
+                self.counts["missing-key"] += self.lacking.beyond.pop((name, split))
 
     def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
         """The commonest shapes, the distribution of dtypes and trailing axes, and locations of the rarer shapes."""

@@ -40,7 +40,7 @@ class LabelSets(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.columns = context.label_columns.names if context.label_columns is not None else ()
+        self.columns = context.label_names
         """Fields that each say whether a sample has one label, in place of one that holds all."""
         self.field = listed(self.columns) if self.columns else field_of_sets(context)
         self.names: dict[Json, int] = {}
@@ -69,7 +69,8 @@ class LabelSets(Check):
         held = [v for i, v in enumerate(values) if v is not None and (column.nulls is None or not column.nulls[i])]
         if self.vectors is None and held:
             self.vectors = all(is_vector(v) for v in held) and len({len(v) for v in held}) == 1
-        found = [self._codes(v) for v in values]
+        absent = [False] * len(values) if column.nulls is None else column.nulls[: len(values)].tolist()
+        found = [self._codes(None if gone else v) for v, gone in zip(values, absent, strict=True)]
         if any(f is None for f in found) or len(self.names) > MOST_LABELS:
             self.none_such = True
             return
@@ -88,9 +89,8 @@ class LabelSets(Check):
         assert self.context.label_columns is not None
         there = np.stack([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 1)
         there &= values >= self.context.label_columns.no
-        known = there.any(1).tolist()
-        rows: Any = there & (values > 0)
-        return Column([row if of else None for row, of in zip(rows, known, strict=True)])
+        has: Any = np.logical_and(there, values > 0)
+        return Column([row if of else None for row, of in zip(has, there.any(1).tolist(), strict=True)])
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""

@@ -245,7 +245,7 @@ class Leakage(Check):
             yield finding(
                 "group-leakage",
                 "info" if by_time and not asked else _severity(self.context.grouped),
-                _astride(g, self.context.grouped, self.context.group is None and bool(self.context.roles.name_parts))
+                _astride(g, self.context.grouped, self.context.group is None and self.context.told_by_files)
                 + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
                 "nothing to do, unless a model is to work for new groups: then split by group"

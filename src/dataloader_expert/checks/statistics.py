@@ -444,12 +444,15 @@ class Statistics(Check):
                     fact.value,
                 )
             else:
+                said = name in self.context.label_names  # of what is not mentioned nothing is lost
                 yield finding(
                     "missing-values",
-                    "warning",
+                    "info" if said else "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
                     fact,
-                    f"{_supplied(name, self.context)}, or drop those samples",
+                    "leave labels that are not told out of the loss, or count them as absent"
+                    if said
+                    else f"{_supplied(name, self.context)}, or drop those samples",
                     places,
                     fact.value,
                 )

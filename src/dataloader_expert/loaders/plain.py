@@ -23,6 +23,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {}
 LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
+ABOVE = 0
 BOXES: set[str] = set()
 """Fields of boxes in pixels, which are resized with their image."""
 SPLIT = ""
@@ -132,9 +133,9 @@ def resized(boxes: Any, old: tuple[int, int], new: tuple[int, int]) -> torch.Ten
 
 
 def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The sample as batches hold it; LABEL is the name of its folder."""
+    """The sample as batches hold it; LABEL is the name of its folder, or of one so many ABOVE."""
     if LABEL is not None:
-        sample[LABEL] = path.parent.name
+        sample[LABEL] = path.parents[ABOVE].name
     return {name: column(name, [sample.get(name)])[0] for name in FIELDS}
 
 

@@ -152,6 +152,8 @@ def unread(source: Source) -> str | None:
         return "files that are compressed so"
     if source.iterable:
         return "a stream"
+    if getattr(source, "several", None) is not None:
+        return "cells that list several labels"
     if len({(d.delimiter, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
         return "tables that are written in several ways"
     if any(d.short for d in getattr(source, "dialects", {}).values()):

@@ -11,7 +11,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -239,6 +239,8 @@ class Role:
 
 FILE_NAME = "file name"
 """What stands for a field in the role of a group that the names of files tell."""
+FOLDER = "folder"
+"""The same of a group that their folders tell."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,8 @@ class Roles:
     """If the group is part of the files' names: of how many of their first parts it consists."""
     repeats: bool = False
     """Whether texts and lists come again in many rows, like remarks: they alone do not make a row what it is."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """If folders tell the group: that of each folder of files."""
 
     def without(self, name: str) -> Roles:
         """The roles of all other fields."""
@@ -264,7 +268,7 @@ class Roles:
         keys = tuple(k for k in self.keys if k.field != name)
         split = kept(self.split)
         splits = self.splits if split is not None else {}
-        return Roles(split, kept(self.group), kept(self.time), keys, splits, self.name_parts, self.repeats)
+        return replace(self, split=split, group=kept(self.group), time=kept(self.time), keys=keys, splits=splits)
 
     def listed(self) -> list[dict[str, str]]:
         named = (("split", self.split), ("group", self.group), ("time", self.time), *(("key", k) for k in self.keys))
@@ -354,6 +358,8 @@ class Source(ABC):
         self.label_columns: LabelColumns | None = None
         self.withheld: frozenset[str] = frozenset()
         """The fields that the training split has and the others lack, such as targets of a test split."""
+        self.lacking: dict[str, frozenset[str]] = {}
+        """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0
@@ -399,6 +405,13 @@ class Source(ABC):
             Unreadable: as ``read`` and ``decode`` do.
         """
         return self.decode(unit, self.read(unit))
+
+    def without_lacking(self, block: Block) -> Block:
+        """The block without the fields that its split lacks on purpose."""
+        gone = self.lacking.get(block.unit.split or "", frozenset())
+        if gone:
+            block.columns = {name: column for name, column in block.columns.items() if name not in gone}
+        return block
 
     @property
     def varying(self) -> frozenset[str]:

@@ -10,13 +10,16 @@ from dataloader_expert.sources.base import Column, Field, LabelColumns
 
 PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})
 """What such columns hold; as booleans or in floats as well."""
+UNCERTAIN: set[Any] = {-1, 0, 1}
+"""The same where -1 says that it is unknown, as of CheXpert."""
 FEWEST = 3
 """So many columns with both values are labels; of two, each may be anything."""
 
 
-def flags(columns: Iterable[Mapping[str, Column]]) -> LabelColumns | None:
+def flags(columns: Iterable[Mapping[str, Column]], uncertain: bool = False) -> LabelColumns | None:
     """The columns, in order, that hold the same two numbers and no others, with those that hold one of these alone; None where there are
-    too few. ``columns``: of each block of training, in others some labels may be unknown."""
+    too few. ``columns``: of each block of training, in others some labels may be unknown; ``uncertain``: they may also hold -1 beside 0 and
+    1, which is unknown."""
     found: dict[str, set[Any]] = {}
     others: set[str] = set()
     for block in columns:
@@ -26,10 +29,10 @@ def flags(columns: Iterable[Mapping[str, Column]]) -> LabelColumns | None:
                 others.add(name)
             else:
                 found.setdefault(name, set()).update(values)
-    for pair in PAIRS:
+    for pair in (*PAIRS, *([UNCERTAIN] if uncertain else [])):
         able = [name for name, values in found.items() if name not in others and values and values <= pair]
         if sum(found[name] == pair for name in able) >= FEWEST:
-            return LabelColumns(tuple(able), int(min(pair)))
+            return LabelColumns(tuple(able), 0 if 0 in pair else -1)
     return None
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dataloader_expert.sources.levels import levels_of
 
 # Folder names are kept as the user wrote them, except for spellings of train and test.
 SPLITS = {
@@ -22,23 +25,21 @@ SPLITS = {
 }
 AROUND = {
     "set", "data", "split", "list", "lists", "ids", "names", "images", "image", "imgs", "img", "photos", "pictures", "files",
-    "samples", "crops", "audio", "wavs", "clips", "large", "small", "full",
+    "samples", "crops", "audio", "wavs", "clips", "large", "small", "full", "bounding", "box", "boxes",
 }  # fmt: skip
 """Words beside a split's in the name of its folder that change nothing."""
+RETRIEVED = {"query", "gallery"}
+"""Folders beside those of splits: what is searched for, and where."""
 UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised"}
 """Folders of samples without a class, beside those of the classes."""
+ABOUT_CLASSES = {"meta"}
+"""Folders beside those of splits with a picture of what each class is, such as the signs of GTSRB."""
 BY_FOLDER = "from the folder names"
 """How a label is known that the class folders of the files name."""
 MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
-_NUMBERED = re.compile(
-    r"(actor|patient|subject|speaker|person|participant|user|animal|scene|session|video|clip|take|case)s?[_\- ]?\d+",
-    re.I,
-)
-"""Folders that are called after what their samples were taken of: fewer words than of columns (``roles.GROUP_WORDS``), as a folder is
-a class far more often."""
 _TOKEN = re.compile(r"t10k|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
@@ -76,6 +77,16 @@ def without_split(name: str) -> str:
     return "_".join(parts)
 
 
+@dataclass(frozen=True)
+class Folders:
+    """What the folders of files say of each: its split, its class and its group, None where they do not; ``names``: of the classes."""
+
+    splits: list[str | None]
+    labels: list[str | None]
+    names: list[str]
+    groups: list[str | None]
+
+
 def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | None], list[str]]:
     """Splits and classes of files from their folders: ``split/class/file`` or ``class/split/file``.
 
@@ -83,41 +94,72 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
         The split and class of each path (None if the folders do not say), and the names of the class folders.
         Folders count as classes if the files are in at least two different ones.
     """
+    found = folders_of(paths)
+    return found.splits, found.labels, found.names
+
+
+def folders_of(paths: Sequence[str]) -> Folders:
+    """The same, with groups."""
+    splits, parts = _without_splits(paths)
+    inside = [[folder for folder in p if folder.lower() not in HOLDERS] for p in parts]
+    held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
+    if held and 1 < len({p[-1] for p in inside if p}) <= len(parts) // 3:  # else each sample has a folder of its own
+        parts = inside
+    groups: list[str | None] = [None] * len(parts)
+    if _clips(parts, splits):
+        groups, parts = [p[-1] for p in parts], [p[:-1] for p in parts]
+    parts = _without_shared(parts)
+    labels: list[str | None] = [p[-1] if p else None for p in parts]
+    levels = levels_of(parts)
+    if levels is not None:
+        labels, groups = [levels.class_of(p) for p in parts], [levels.group_of(p) for p in parts]
+    labels = _without_ancestors(parts, labels)
+    by_split = any(split is not None for split in splits)
+    aside = {
+        label
+        for label, split in zip(labels, splits, strict=True)
+        if label is not None
+        and _is_no_class(label)
+        and (label.lower() not in ABOUT_CLASSES or (by_split and split is None))
+    }
+    if len(aside) < len({*labels}) - len(aside):
+        labels = [None if x in aside else x for x in labels]
+    names = sorted({x for x in labels if x is not None})
+    alone = len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(
+        x is not None for x in labels
+    )  # a folder for each file
+    if alone or len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
+        return Folders(splits, [None] * len(labels), [], groups)
+    return Folders(splits, labels, names, groups)
+
+
+def _without_splits(paths: Sequence[str]) -> tuple[list[str | None], list[list[str]]]:
+    """The split of each file, and its other folders."""
     parts = [p.split("/")[:-1] for p in paths]
     depth = max((len(p) for p in parts), default=0)
     level = {i: _splits_of([p[i] if len(p) > i else None for p in parts]) for i in range(depth)}
     at = next((i for i in range(depth) if all(level[i])), None)
     splits: list[str | None] = [None] * len(parts)
     if at is not None:
-        splits = level[at]
-        parts = [p[:at] + p[at + 1 :] for p in parts]
-    elif all(not p for p in parts) and len(paths) > 1:
+        return level[at], [p[:at] + p[at + 1 :] for p in parts]
+    if all(not p for p in parts) and len(paths) > 1:
         named = [split_in_name(p) for p in paths]
-        if all(named) and len(set(named)) > 1:
-            splits = list(named)
-    elif any(level.get(0, ())):
+        return (list(named) if all(named) and len(set(named)) > 1 else splits), parts
+    if any(level.get(0, ())):
         # some files are outside the split folders: those inside keep their split
-        splits = level[0]
-        parts = [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
-    inside = [[folder for folder in p if folder.lower() not in HOLDERS] for p in parts]
-    held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
-    if held and 1 < len({p[-1] for p in inside if p}) <= len(parts) // 3:  # else each sample has a folder of its own
-        parts = inside
-    if _clips(parts, splits) or _takes(parts):
-        parts = [p[:-1] for p in parts]
-    parts = _without_shared(parts)
-    labels: list[str | None] = [p[-1] if p else None for p in parts]
-    aside = {x for x in labels if x is not None and _is_no_class(x)}
-    if len(aside) < len({*labels}) - len(aside):
-        labels = [None if x in aside else x for x in labels]
-    names = sorted({x for x in labels if x is not None})
-    if len(names) > 2 and all(map(_NUMBERED.fullmatch, names)):
-        return splits, [None] * len(labels), []  # persons, scenes or takes, by their numbers
-    if len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(x is not None for x in labels):
-        return splits, [None] * len(labels), []  # a folder for each file
-    if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
-        return splits, [None] * len(labels), []
-    return splits, labels, names
+        return level[0], [p[1:] if split is not None else p for p, split in zip(parts, level[0], strict=True)]
+    return splits, parts
+
+
+def _without_ancestors(parts: Sequence[Sequence[str]], labels: list[str | None]) -> list[str | None]:
+    """The classes, without those of files that lie in a folder which holds the folders of all others."""
+    held = {tuple(p) for p in parts}
+    if len({len(p) for p in held}) < 2:
+        return labels
+    shortest = min(held, key=len)
+    inside = {p for p in held if p != shortest}
+    above = len(inside) > 1 and all(p[: len(shortest)] == shortest for p in inside)
+    return [None if above and tuple(p) == shortest else label for p, label in zip(parts, labels, strict=True)]
 
 
 def _without_shared(parts: list[list[str]]) -> list[list[str]]:
@@ -136,7 +178,7 @@ def in_aside(path: str) -> bool:
 
 def _is_no_class(folder: str) -> bool:
     """Whether a folder beside those of classes is called as none is: ``_background_noise_``, ``unsup``."""
-    return folder.startswith("_") or folder.lower() in UNLABELLED
+    return folder.startswith("_") or folder.lower() in UNLABELLED | ABOUT_CLASSES
 
 
 def splits_of_files(paths: Sequence[str]) -> list[str | None]:
@@ -180,23 +222,12 @@ def _clips(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> bool
     return apart and 1 < len(classes) < len(inner) and len(outer) == len(classes) * len({*splits})
 
 
-def _takes(parts: Sequence[Sequence[str]]) -> bool:
-    """Whether the innermost folders are numbered takes, those of each folder above called alike and otherwise than those of the others:
-    ``run/v_run_g01`` and ``walk/v_walk_g02``."""
-    if not parts or any(len(p) < 2 for p in parts):
-        return False
-    takes: dict[str, set[str]] = {}
-    for *_, outer, inner in {tuple(p[-2:]) for p in parts}:
-        takes.setdefault(outer, set()).add(inner)
-    called = {outer: {re.sub(r"\d+", "#", name) for name in names} for outer, names in takes.items()}
-    several = all(len(names) > 1 and len(called[outer]) == 1 for outer, names in takes.items())
-    return several and 1 < len(takes) == len(set[str]().union(*called.values()))
-
-
 def _splits_of(folders: list[str | None]) -> list[str | None]:
     """The split of each of these folders; none of them if two hold the same split and are not just called so, as ``test1`` and
     ``test2``, which may be classes or folds."""
     found = {name: split_of_folder(name) for name in {*folders} if name is not None}
+    if any(found.values()):
+        found |= {name: name.lower() for name in found if name.lower() in RETRIEVED}
     if len(found) > 1 and not all(found.values()) and (apart := _told_apart(list(found))) is not None:
         return [None if name is None else apart[name] for name in folders]
     holding = [name for name, split in found.items() if split is not None]

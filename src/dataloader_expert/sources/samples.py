@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -12,18 +13,30 @@ from typing import Any, TypeVar
 from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
-from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described
+from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described, folder_of
 from dataloader_expert.sources.arrays import has_boxes
-from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
+from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_columns import flags, said_of
-from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, in_aside, label_by_name, read_folders
+from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, label_by_name
+from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
-from dataloader_expert.sources.tables import MAX_CLASSES, find_label
+from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
+from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
+from dataloader_expert.sources.targets import (
+    CALLED,
+    beside_attributes,
+    lacking,
+    listed_labels,
+    same_class,
+    the_only_one,
+)
 
 T = TypeVar("T")
+MOST_PARTS = 8
+"""The most files of a folder that make one thing, such as a song; more folders are as likely each of another one."""
+_PART = re.compile(r"[A-Za-z]{3,}(?:[_-][A-Za-z]+)*")
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
 GUESSED = "guessed"
@@ -54,17 +67,24 @@ class FileSamples(Source):
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
+        further = {name: of - notes.rows.keys() for name, of in notes.further.items()}
+        entries = [e for e in entries if not any(e.path in of for of in further.values())]
         strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
         entries = [e for e in entries if e.path not in strays]
         text = "lies beside the folders of all other samples: not read as one"
         self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
-        splits, labels, names = read_folders(paths)
-        set_aside = {p for p, label in zip(paths, labels, strict=True) if names and label is None and in_aside(p)}
+        of_folders = folders_of(paths)
+        set_aside = {
+            p
+            for p, label in zip(paths, of_folders.labels, strict=True)
+            if of_folders.names and label is None and in_aside(p)
+        }
         if set_aside:
             entries = [entry for entry in entries if entry.path not in set_aside]
             paths = [entry.path for entry in entries]
-            splits, labels, names = read_folders(paths)
+            of_folders = folders_of(paths)
+        splits, labels, names = of_folders.splits, of_folders.labels, of_folders.names
         if listing.single and len(entries) == 1:
             splits = [None]
         splits = [split or notes.splits.get(path) for split, path in zip(splits, paths, strict=True)]
@@ -76,8 +96,14 @@ class FileSamples(Source):
                               for n, k in kinds.items())  # fmt: skip
         """The fields that partners become."""
         scenes = any(f.kind == "mask" for f in self.partners) and _apart(splits, labels)
-        if names and (scenes or (self.value == "audio" and any(f.kind == "text" for f in self.partners))):
-            labels, names = [None] * len(labels), []  # cities that one split alone has; who speaks what is transcribed
+        told = self.value == "audio" and any(f.kind == "text" for f in self.partners)
+        together = _parts_of_each(paths, labels)
+        self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
+        """What the folder of each file says of what it was taken of."""
+        if names and (scenes or told or together or self._are_groups(names, notes)):
+            # cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
+            self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
+            labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
         """Partners of which only their existence is known."""
@@ -85,14 +111,21 @@ class FileSamples(Source):
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
         for name, folders in pairing.without.items():
-            told = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
-            self.unread[f"{name} of some folders"] = f"no sample of {told} has one"
+            which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
+            self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
+        if together:
+            text = "belong together, of which each is read as a sample"
+            self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
         if set_aside:
-            folder = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[folder] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
+            aside = min(set_aside).rsplit("/", 2)[-2]
+            self.unread[aside] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
+        text = (
+            "further files of the rows of a table, which are not read: a sample is the file that another column names"
+        )
+        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of}
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
@@ -132,10 +165,13 @@ class FileSamples(Source):
         """Their values."""
         self.row_of: dict[str, int] = {}
         """Where a sample's values stand in these."""
+        self.several: str | None = None
+        """The field of vectors that was made of lists of labels in the cells of a column."""
         self.may_be_empty: frozenset[str] = frozenset()
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
+        self._group_by_folder()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
             group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
@@ -146,6 +182,22 @@ class FileSamples(Source):
         """Those of the files that are samples."""
         return entries
 
+    def _are_groups(self, names: Sequence[str], found: Annotations) -> bool:
+        """Whether class folders are rather patients or clips: those of images with masks that are numbered alike, or that the lists of
+        splits name."""
+        masks = any(f.kind == "mask" for f in self.partners)
+        clips = found.clips and sum(name in found.clips for name in names) >= NEARLY_ALL * len(names)
+        return masks and bool(clips or (len(names) > LEVELS and numbered_alike(names)))
+
+    def _group_by_folder(self) -> None:
+        """Takes what folders were taken of for the group, where no column says it."""
+        groups = {folder: name for folder, name in self.groups.items() if name is not None}
+        if not groups or len({*groups.values()}) < LEVELS or (self.roles is not None and self.roles.group is not None):
+            return
+        name = groups[min(groups)]
+        role = Role(FOLDER, f"by the folders, such as {name}", bool({*words(name)} & GROUP_WORDS))
+        self.roles = replace(self.roles or Roles(), group=role, folders=groups)
+
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""
         self.problems += found.problems
@@ -153,6 +205,9 @@ class FileSamples(Source):
         if not found.rows:
             return
         columns = found.columns([unit.file for unit in self.units])
+        columns = {name: column for name, column in columns.items() if _says_something(column)}
+        if not columns:
+            return
         taken = {self.value, "sample_rate", *(f.name for f in self.partners), *(["label"] if self.by_folder else [])}
         self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
         self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
@@ -173,37 +228,65 @@ class FileSamples(Source):
             self._prefer_a_named_column()
             self._no_speakers(said)
             self._no_groups()
+        if self.by_folder:
+            self._drop_numbers_of_classes()
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = _with_texts(described(self.given), said)
             block = block_of(self.given, len(self.units))
         if self.label is None:
             self._label_from(block, found, named)
+        self._withhold()
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
             self.modality = "detection"
+
+    def _withhold(self) -> None:
+        """Notes the columns that a whole split lacks, such as the targets of a contest's test split; unless it has the label."""
+        absent_in = lacking(self.given, [unit.split for unit in self.units])
+        absent = frozenset[str]().union(*absent_in.values())
+        if self.by_folder and any(
+            all(unit.label is None for unit in self.units if unit.split == split) for split in absent_in
+        ):
+            absent |= {"label"}
+        self.withheld = absent
+        if self.label is None or self.label in absent:
+            self.lacking = {split: names - {self.label} for split, names in absent_in.items()}
 
     def _label_from(self, block: Block, found: Annotations, named: bool) -> None:
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
         self.label, how = find_label([block], split)
+        guessed = PLACED in how or how.startswith("guessed")
+        if self._several_labels([*self.given] if self.label is None or guessed else [self.label]):
+            return
+        others = beside_attributes(self.given)
+        if PLACED in how and self.label not in others:
+            self.label, how = find_label([Block(block.unit, {n: self.given[n] for n in others})], split)
         nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
         if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
             self.label, how = self._only_category()
-        if self.label is not None and PLACED in how and any(f.kind == "mask" for f in self.partners):
+        if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
+            aside = {role["field"] for role in (self.roles or Roles()).listed()}
+            only = the_only_one(self.annotated, self.given, aside)
+            self.label, how = (
+                (only, "guessed: the one column that says something of each file") if only else (None, how)
+            )
+        guessed = PLACED in how or how.startswith("guessed")
+        if self.label is not None and guessed and any(f.kind == "mask" for f in self.partners):
             self.label, how = None, "no field is named like a label, and images have masks; pass label="
         if self.label is not None and found.said and how.startswith(GUESSED):
             self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
-        flagged = flags([self.given])
+        flagged = flags([self.given], uncertain=True)
         several = flagged.names if flagged is not None else ()
-        if flagged and (self.label is None or PLACED in how or (self.label in several and ";" in how)):
+        if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
             self.label, self.label_columns, how = None, flagged, said_of(flagged)
         table = next((t.path for t in found.joined if self.label in t.fields), found.tables[0])
         self.label_how = f"{how.partition('; pass')[0]}, in {escaped(table)}" if self.label else how
@@ -217,6 +300,22 @@ class FileSamples(Source):
         texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
         if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
             self.classes = tuple(sorted(texts))
+
+    def _several_labels(self, able: Sequence[str]) -> bool:
+        """Takes the column of these whose cells list several labels for vectors of 0 and 1, and these for classes."""
+        for name in able:
+            column = self.given[name]
+            told = listed_labels(name, column) if self.objects is None else None
+            if told is not None:
+                names, vectors = told
+                self.given[name], self.classes, self.several = Column(vectors, column.nulls), tuple(names), name
+                self.annotated = tuple(described(self.given))
+                self.label, self.label_how = (
+                    None,
+                    f"each cell of {escaped(name)} lists the labels of a file; pass label=",
+                )
+                return True
+        return False
 
     def _one_of_many(self, name: str) -> bool:
         """Whether other fields have the same two values, as the attributes of faces: a sample has several labels."""
@@ -243,10 +342,15 @@ class FileSamples(Source):
         """The one field of a table that may be a class."""
         assert self.roles is not None
         others = {role["field"] for role in self.roles.listed()}
+        able = beside_attributes(f.name for f in self.annotated)
         found = [
             f.name
             for f in self.annotated
-            if f.kind == "category" and not f.shape and f.name not in others and self._may_be_class(f.name)
+            if f.name in able
+            and f.kind == "category"
+            and not f.shape
+            and f.name not in others
+            and self._may_be_class(f.name)
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
@@ -290,12 +394,11 @@ class FileSamples(Source):
             found = {path: told[path] for path in without if told[path] is not None}
             known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
             if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
-                self.units = tuple(replace(unit, label=found.get(unit.file, unit.label)) for unit in self.units)
+                named = {path: str(value) for path, value in found.items()}
+                self.units = tuple(replace(unit, label=named.get(unit.file, unit.label)) for unit in self.units)
                 self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
                 if all(told[unit.file] in (None, unit.label) for unit in self.units):  # it says nothing else
-                    self.given = {n: c for n, c in self.given.items() if n != name}
-                    self.annotated = tuple(f for f in self.annotated if f.name != name)
-                    self.with_nulls -= {name}
+                    self._drop_column(name)
                 return
 
     def _told(self, column: Column, unit: Unit) -> Any:
@@ -304,7 +407,22 @@ class FileSamples(Source):
         value: Any = None if column.nulls is not None and column.nulls[at] else column.values[at]
         return value.item() if value is not None and getattr(value, "ndim", None) == 0 else value
 
-    def _drop_folder_labels(self) -> None:
+    def _drop_column(self, name: str) -> None:
+        self.given = {n: c for n, c in self.given.items() if n != name}
+        self.annotated = tuple(f for f in self.annotated if f.name != name)
+        self.with_nulls -= {name}
+
+    def _drop_numbers_of_classes(self) -> None:
+        """Columns that say the class of the folder once more, by its number in their order or by its name, are no fields."""
+        labels = [unit.label for unit in self.units]
+        for name, column in list(self.given.items()):
+            if (NAMELESS.fullmatch(name) or set(words(name)) & CALLED) and same_class(labels, column):
+                self._drop_column(name)
+
+    def _drop_folder_labels(self, groups: bool = False) -> None:
+        """``groups``: they say what samples were taken of."""
+        if groups:
+            self.groups = {folder_of(unit.file): unit.label for unit in self.units}
         self.units = tuple(replace(unit, label=None) for unit in self.units)
         self.by_folder, self.label, self.classes = False, None, None
 
@@ -314,7 +432,7 @@ class FileSamples(Source):
         numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
         told = self.value == "audio" and any(f.kind == "text" for f in self.annotated)
         if numbered and (told or said):
-            self._drop_folder_labels()
+            self._drop_folder_labels(groups=True)
 
     def _no_groups(self) -> None:
         """Folders that a table calls a person, a site or a recording are groups, no classes."""
@@ -465,6 +583,23 @@ def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, 
     """The fields, those in ``said`` as texts, however few words they have."""
     texts = [f.name for f in fields if f.name in said and f.dtype == "str" and not f.shape]
     return tuple(replace(f, kind="text") if f.name in texts else f for f in fields)
+
+
+def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
+    """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song."""
+    held: dict[str, list[str]] = {}
+    for path in paths:
+        held.setdefault(folder_of(path), []).append(path.rpartition("/")[2].rpartition(".")[0])
+    names = sorted(next(iter(held.values()), []))
+    alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
+    return names if alike and 1 < len(names) <= MOST_PARTS and all(map(_PART.fullmatch, names)) else []
+
+
+def _says_something(column: Column) -> bool:
+    """Whether any sample has a value: a table may be of other files too."""
+    if hasattr(column.values, "dtype"):
+        return column.nulls is None or not bool(column.nulls.all())
+    return any(value is not None for value in column.values)
 
 
 def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:

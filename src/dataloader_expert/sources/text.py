@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import in_aside, read_folders
-from dataloader_expert.sources.samples import FileSamples, decode_text
+from dataloader_expert.sources.samples import FileSamples, decode_text, spread
+
+HEAD, LOOKED_AT = 4096, 8
+"""Bytes of so many files that show whether they hold numbers alone."""
+_NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
 
 
 class TextFiles(FileSamples):
@@ -22,6 +28,9 @@ class TextFiles(FileSamples):
         if source.samples == 1:
             source.sharding += '; format="lines" reads a sample per line'
         source.fields = (Field("text", "text", "str"), *source.other_fields())
+        some = [listing.head(unit.file, HEAD) for unit in spread(source.units, LOOKED_AT)]
+        if some and all(map(_NUMBERS.fullmatch, some)):
+            source.unread["numbers"] = "each file holds rows of numbers, such as points, which are read as text"
         return source
 
     def own(self, entries: list[Entry]) -> list[Entry]:

@@ -458,7 +458,7 @@ def _decoded(
         except Unreadable as problem:
             integrity.fail(unit, problem)
             continue
-        for part in apart(block):
+        for part in apart(source.without_lacking(block)):
             yield part
             if until is not None and time.monotonic() > until:
                 return

@@ -179,7 +179,7 @@ def of_files(
         constants["LATE"] = {name for name, (convert, _) in held.items() if convert is plain.pictures}
     elif kind is not plain.Arrays:
         constants |= {"SPLIT": ""} if kind is plain.Annotated else {}
-        constants["LABEL"] = source.label if named else None
+        constants |= {"LABEL": source.label if named else None, "ABOVE": class_folder(source) if named else 0}
     by = source.roles.split if source.roles is not None else None
     if by is not None and source.roles is not None and not source.splits:
         if kind not in (plain.Rows, plain.Annotated) or by.field not in held:
@@ -210,6 +210,19 @@ def of_files(
 
 def file_each(source: Source) -> bool:
     return len({unit.file for unit in source.units}) == len(source.units)
+
+
+def class_folder(source: Source) -> int:
+    """How many folders above that of each file its class is called after.
+
+    Raises:
+        NotWritten: if that differs, or no folder is.
+    """
+    labelled = [(Path(unit.file).parts[:-1], unit.label) for unit in source.units if unit.label is not None]
+    for above in range(DEEPEST):
+        if all(len(folders) > above and folders[-1 - above] == label for folders, label in labelled):
+            return above
+    raise NotWritten("classes that are not called like the folders of their files")
 
 
 def arrays_of(source: Source, names: list[str]) -> dict[str, list[str]]:

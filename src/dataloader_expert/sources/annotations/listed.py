@@ -16,6 +16,8 @@ from dataloader_expert.sources.layout import AROUND, split_in_name, split_of_fol
 from dataloader_expert.sources.pairing import key_of
 
 MOST_BYTES = 1 << 26
+_LIST = re.compile(r"(?<=[a-z])lists?(?![a-z])", re.I)
+"""The end of a word, as in ``trainlist01.txt``."""
 BOTH = "trainval"
 """A list of what both train and validation consist of."""
 
@@ -49,6 +51,17 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     files = Names([path for path in paths if path not in lists] if folders else ())
     read = {folder: _read(listing, of, files, folder, of == loosely.get(folder)) for folder, of in folders.items()}
     read = {folder: lists for folder, lists in read.items() if lists}
+    if not read and folders:
+        held: dict[str, list[str]] = {}
+        for path in files.paths:
+            held.setdefault(folder_of(path), []).append(path)
+        homes = Names([path for path in held if path])
+        read = {folder: _read(listing, of, homes, folder, least=1) for folder, of in folders.items()}
+        named = {folder for lists in read.values() for one in lists.values() for folder in one.there}
+        found.clips = frozenset(folder.rpartition("/")[2] for folder in named)
+        read = {
+            folder: {s: _of_files(one, held) for s, one in lists.items()} for folder, lists in read.items() if lists
+        }
     if not read:
         return
     best = max(read, key=lambda folder: (len({path for one in read[folder].values() for path in one.there}), folder))
@@ -70,15 +83,23 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     found.tables += sorted(lists & {e.path for e in listing.entries if folder_of(e.path) in read})
 
 
+def _of_files(one: List, held: dict[str, list[str]]) -> List:
+    """The list of the files in the folders that it names."""
+    return List(one.path, [path for folder in one.there for path in held[folder]], one.lost)
+
+
 def _split_of(name: str) -> str | None:
+    name = _LIST.sub("", name)
     tokens = {t.lower() for t in re.findall(r"[A-Z]?[a-z]+", name)}
     if name.lower().replace("_", "") == BOTH or (tokens >= {"train", "val"} and tokens <= {"train", "val", *AROUND}):
         return BOTH
     return split_of_folder(name)
 
 
-def _read(listing: Listing, lists: dict[str, Entry], files: Names, folder: str, bare: bool = False) -> dict[str, List]:
-    """What each list names; without those that name something else, or if ``bare`` say more than names."""
+def _read(
+    listing: Listing, lists: dict[str, Entry], files: Names, folder: str, bare: bool = False, least: int = 2
+) -> dict[str, List]:
+    """What each list names; without those that name something else or fewer than ``least``, or if ``bare`` say more than names."""
     found = {}
     for split, entry in lists.items():
         try:
@@ -93,10 +114,17 @@ def _read(listing: Listing, lists: dict[str, Entry], files: Names, folder: str, 
         lines = [line for line in lines if line and not line.startswith("#")]
         if bare and any(len(line.split()) > 1 for line in lines):
             continue
-        named = [(line, files.meant(line, folder) or files.meant(line.split()[0], folder)) for line in lines]
+        named = [(line, _meant(line, files, folder)) for line in lines]
         there = [path for _, path in named if path is not None]
         distinct = len({*there})  # numbers that come again and again are classes
-        if distinct > 1 and len(there) >= NEARLY_ALL * len(lines) and 2 * distinct >= len(there):
+        if distinct >= least and len(there) >= NEARLY_ALL * len(lines) and 2 * distinct >= len(there):
             lost = [line for line, path in named if path is None]
             found[split] = List(entry.path, list(dict.fromkeys(there)), lost)
     return found
+
+
+def _meant(line: str, files: Names, folder: str) -> str | None:
+    """The sample that a line names, or that its first word does; a folder may be called like the file that its files were cut from."""
+    first = line.split()[0]
+    found = files.meant(line, folder) or files.meant(first, folder)
+    return found or (files.find(first.rpartition(".")[0], False, folder) if "." in first[-5:] else None)

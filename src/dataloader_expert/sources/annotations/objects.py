@@ -114,19 +114,31 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
     return Folded(made, objects=_objects(told), named=_named(told), nested=True, corners=corners)
 
 
-def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
-    """Rows of which each is an object, if columns hold the sides of a box."""
-    found = sides_in(names) or _unnamed(rows, [name for name in names if name != naming])
-    boxes = None if found is None else _boxes(rows, *found)
-    if found is None or boxes is None:
-        return Folded(rows)
-    one_each = len({str(row.get(naming)) for row in rows}) == len(rows)
-    size = _size_in(names, found[1])
-    sizes = {
+def boxed(names: Iterable[str]) -> list[str]:
+    """The columns that are called like boxes."""
+    return [name for name in names if _letters(name) in LISTS]
+
+
+def _sizes(rows: list[Row], naming: str, size: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+    """Width and height of the image that each row names, in columns of these names."""
+    return {
         str(row.get(naming)): (width, height)
         for row in rows
         if size and isinstance(width := row.get(size[0]), int) and isinstance(height := row.get(size[1]), int)
     }
+
+
+def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
+    """Rows of which each is an object, if columns hold the sides of a box."""
+    found = sides_in(names) or _unnamed(rows, [name for name in names if name != naming])
+    boxes = None if found is None else _boxes(rows, *found)
+    one_each = len({str(row.get(naming)) for row in rows}) == len(rows)
+    if found is None or boxes is None:
+        size = () if one_each or not boxed(names) else _size_in(names, ())
+        kept = [{k: v for k, v in row.items() if k not in size} for row in rows] if size else rows
+        return Folded(kept, sizes=_sizes(rows, naming, size))
+    size = _size_in(names, found[1])
+    sizes = _sizes(rows, naming, size)
     gone = {*found[1], *size}
     made: list[Row] = []
     for row, box in zip(rows, boxes, strict=True):

@@ -117,6 +117,10 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 found.tables.append(table.path)
                 found.of_pairs.append(table.path)
                 continue
+            further = _further(rows, table, files, folder)
+            if further:
+                found.further |= {name: {*found.further.get(name, ()), *of} for name, of in further.items()}
+                rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
             if table.kind == BARE:
                 widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
                 rows = _apart(found, rows, table, files, folder)
@@ -280,6 +284,21 @@ def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
         if apart >= NEARLY_ALL * len(some):
             return True
     return False
+
+
+def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, set[str]]:
+    """By column the further files that rows name beside one of each, as those of the cameras at both sides of a car: no row of another
+    column is of such a file."""
+    if isinstance(rows, Images) or len(rows) < FEWEST or table.kind == BARE:
+        return {}
+    own = {files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows}
+    found: dict[str, set[str]] = {}
+    for name in rows[0].keys() - {table.naming}:
+        texts = [value.strip() for row in rows if isinstance(value := row.get(name), str) and not value.isdigit()]
+        paths = {files.find(text, table.by_stem, folder) for text in texts}
+        if len(paths - {None}) >= NEARLY_ALL * len(rows) and not paths & own - {None}:
+            found[name] = {path for path in paths if path is not None}
+    return found
 
 
 def _scattered(numbers: list[str]) -> bool:

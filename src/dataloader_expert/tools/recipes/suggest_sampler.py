@@ -27,6 +27,7 @@ from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Next
 from dataloader_expert.report import figure as figure_of
+from dataloader_expert.sources.base import FILE_NAME, FOLDER
 from dataloader_expert.tools.base import Conclusion, Measured
 from dataloader_expert.tools.recipes.code import loader_code
 from dataloader_expert.tools.recipes.results import class_counts
@@ -180,7 +181,9 @@ def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> li
         return []
     by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
     by_class = by_class if labelled else []
-    group = next((r for r in facts.value(ROLES, []) if r["role"] == "group"), None)
+    group = next(
+        (r for r in facts.value(ROLES, []) if r["role"] == "group" and r["field"] not in (FILE_NAME, FOLDER)), None
+    )
     by_length = ["length-bucketed"] if facts.find(LENGTHS) is not None else []
     names = ["random", *by_class, *by_length, *(["grouped"] if group is not None else []), "curriculum"]
     if facts.find(DRAWN, strategy="present") is not None:
