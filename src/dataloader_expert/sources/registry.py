@@ -357,7 +357,9 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
         what = f"is {kind}" if kind else "is of an unknown kind"
-        if entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
+        if entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
+            problems.append(Aside("note", f"{what}: not read", file=entry.path))
+        elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
         else:
             problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
