@@ -42,6 +42,7 @@ def test_a_feature_file_beside_reviews_is_a_note(tmp_path: Path) -> None:
             for i in range(9):
                 (tmp_path / split / kind / f"{i}_7.txt").write_text(f"A film of {i} words, {kind}.")
         (tmp_path / split / "labeledBow.feat").write_text(TEXTS["LIBSVM"])
+        (tmp_path / split / "urls_pos.txt").write_text("http://example.org/1\n")
     source = opened(tmp_path)
     assert (source.format, source.samples) == ("text", 36)
     assert {getattr(p, "what", p.code) for p in source.problems} == {"note"}

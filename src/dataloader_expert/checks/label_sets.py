@@ -87,10 +87,9 @@ class LabelSets(Check):
         self.names = self.names or {name: at for at, name in enumerate(self.columns)}
         values = np.stack([np.asarray(c.values, np.float64) for c in columns], 1)
         assert self.context.label_columns is not None
-        there = np.stack([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 1)
-        there &= values >= self.context.label_columns.no
-        has: Any = np.logical_and(there, values > 0)
-        return Column([row if of else None for row, of in zip(has, there.any(1).tolist(), strict=True)])
+        known: Any = np.stack([np.ones(len(c), bool) if c.nulls is None else ~c.nulls for c in columns], 1)
+        known &= values >= self.context.label_columns.no
+        return Column([has & of if of.any() else None for has, of in zip(values > 0, known, strict=True)])
 
     def _codes(self, value: Any) -> list[int] | None:
         """The labels of one value; None if it is no set of labels."""

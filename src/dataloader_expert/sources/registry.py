@@ -377,6 +377,8 @@ def _foreign(
         what = f"is {kind}" if kind else "is of an unknown kind"
         if entry.path in company:
             problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
+        elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
+            problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
         else:
