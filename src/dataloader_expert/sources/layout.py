@@ -97,7 +97,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
             splits = list(named)
     elif any(level.get(0, ())):
         # some files are outside the split folders: those inside keep their split
-        splits = level[0]
+        splits = [split or rest for split, rest in zip(level[0], _trained_on(parts, level[0]), strict=True)]
         parts = [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
     inside = [[folder for folder in p if folder.lower() not in HOLDERS] for p in parts]
     held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
@@ -117,6 +117,20 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
         return splits, [None] * len(labels), []
     return splits, labels, names
+
+
+def _trained_on(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> list[str | None]:
+    """The split of files outside the folders of other splits: in training, if one folder holds them all, with the same folders below
+    and more files than any other, as ``our485/low`` and ``our485/high`` beside ``eval15/low`` and ``eval15/high``."""
+    outer = {p[0] if p else "" for p, split in zip(parts, splits, strict=True) if split is None}
+    below: dict[str, Counter[str]] = {}
+    for p in parts:
+        below.setdefault(p[0] if p else "", Counter())["/".join(p[1:])] += 1
+    alike = len({frozenset(of) for of in below.values()}) == 1 and not any("" in of for of in below.values())
+    most = max((of.total() for name, of in below.items() if name not in outer), default=0)
+    if len(outer) > 1 or not alike or "train" in splits or below[min(outer)].total() <= most:
+        return [None] * len(parts)
+    return ["train"] * len(parts)
 
 
 def in_aside(path: str) -> bool:
