@@ -84,6 +84,11 @@ PAIRS: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {
         {"low_light/set/low/{n}.png": "darker", "low_light/set/high/{n}.png": "image"},
         [("high", "image")],
     ),
+    "earlier and later": ({"before/{n}.png": "image", "after/{n}.png": "darker"}, [("after", "image")]),
+    "of two degrees": (
+        {f"rain{d}/{role}/{{n}}.png": made for d in "LH" for role, made in (("rain", "darker"), ("norain", "image"))},
+        [("norain", "image")],
+    ),
     "in names of files": ({"{n}_left.png": "image", "{n}_right.png": "image"}, [("right", "image")]),
 }
 

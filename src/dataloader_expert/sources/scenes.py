@@ -50,6 +50,8 @@ TRACED = {"manual", "contour", "contours", "outline", "outlines", "matte", "matt
 """Words that name masks, among others."""
 DISTANCES = {"disp", "disparities"}
 LETTERS = {"a", "b"}
+FIRST = {"left", "before", "pre", "a"}
+"""The first of two views."""
 MASKS = {word for word, name in PARTNERS.items() if name != "text"} | TRACED | DISTANCES | {"target"}
 """Words that masks may be called by."""
 WORDS = GIVEN | WANTED | VIEWS | MASKS
@@ -59,6 +61,8 @@ COMPARED, FEWEST = 8, 4
 """The most and the fewest pairs of images that are compared."""
 ALIKE = 0.75
 """The least share of images that resemble their own partner most: of eight, chance gives one."""
+SAME = 0.98
+"""The correlation from which small copies show the same scene."""
 FEW, NEARLY_ALL = 32, 0.9
 """The most values in a mask, and the least share of its pixels that so many make up where edges are soft or were compressed."""
 LACKING = 0.1
@@ -119,7 +123,7 @@ def _at_level(pairing: Pairing, roles: Sequence[Role], looks: _Looks) -> Pairing
     """The pairing with the partners that these roles tell; None if they tell none."""
     if not 1 < len(roles) <= MOST_ROLES:
         return None
-    for own in sorted(roles, key=lambda role: (_rank(role.word), role.name)):
+    for own in sorted(roles, key=lambda role: (_rank(role.word), role.word not in FIRST, role.name)):
         others = [role for role in roles if role is not own and _rank(role.word) >= _rank(own.word) and role.word]
         pairs = {role.name: _matched(own, role) for role in others}
         kinds = {role.name: _kind(own, role, pairs[role.name], looks) for role in others if pairs[role.name]}
@@ -321,11 +325,15 @@ def _as_wide(some: Sequence[tuple[_Look, _Look]]) -> bool:
 
 
 def _own_is_nearest(some: Sequence[tuple[_Look, _Look]]) -> list[bool]:
+    """Of each image whether its own partner resembles it more than those of the others do, of which most must show something else."""
     import numpy as np
 
     one, two = (np.stack([look.small for look in side]) for side in zip(*some, strict=True))
     alike = np.abs(one @ two.T)
-    return [bool(alike[i].argmax() == i and (alike[i] == alike[i, i]).sum() == 1) for i in range(len(some))]
+    rivals = one @ one.T < SAME
+    best = np.where(rivals, alike, 0).max(1)
+    enough = 2 * rivals.sum(1) >= len(some) - 1
+    return [bool(own > most and many) for own, most, many in zip(alike.diagonal(), best, enough, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -421,6 +429,10 @@ def _names(roles: Sequence[Role], kinds: Mapping[str, str], taken: set[str]) -> 
     usual = {**PARTNERS, **dict.fromkeys(DISTANCES, "depth"), "gt": "mask", "groundtruth": "mask"}
     words = [usual.get(role.word, role.word) if kinds[role.name] == "mask" else role.word for role in roles]
     counts = Counter([*words, *taken, "image", "label"])
-    return [
-        word if counts[word] == 1 else re.sub(r"\W+", "_", role.name) for word, role in zip(words, roles, strict=True)
-    ]
+    named = []
+    for word, role in zip(words, roles, strict=True):
+        name = word if counts[word] == 1 else re.sub(r"\W+", "_", role.name)
+        while name in {*named, *taken, "image", "label"}:
+            name += "_2"
+        named.append(name)
+    return named
