@@ -17,6 +17,7 @@ from typing import Any
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import SPLITS, split_of_folder, tokens
+from dataloader_expert.sources.looks import FEWEST, Looks, alike
 from dataloader_expert.sources.pairing import PARTNERS, SAMPLES, Pairing
 
 GIVEN = SAMPLES | {
@@ -57,18 +58,8 @@ MASKS = {word for word, name in PARTNERS.items() if name != "text"} | TRACED | D
 WORDS = GIVEN | WANTED | VIEWS | MASKS
 MOST_ROLES = 12
 """More names are those of classes, of takes or of parts of a download."""
-COMPARED, FEWEST = 8, 4
-"""The most and the fewest pairs of images that are compared."""
-ALIKE = 0.75
-"""The least share of images that resemble their own partner most: of eight, chance gives one."""
-SAME = 0.98
-"""The correlation from which small copies show the same scene."""
-FEW, NEARLY_ALL = 32, 0.9
-"""The most values in a mask, and the least share of its pixels that so many make up where edges are soft or were compressed."""
 LACKING = 0.1
 """Where more samples lack a partner, it is on purpose."""
-SMALL = 16
-"""Height and width of the copies that are compared."""
 _IN_NAME = re.compile(rf"(?:^|[_\-. ])(?:{'|'.join(sorted(WORDS))})[_\-. ]", re.IGNORECASE)
 _SCALE = re.compile(r"[xX]\d|bicubic", re.ASCII)
 _SEPARATOR = re.compile(r"[_\-. ]+")
@@ -98,7 +89,7 @@ class Role:
 
 def with_scenes(pairing: Pairing, listing: Listing) -> Pairing:
     """The pairing, with images of one scene among its samples joined."""
-    looks = _Looks(listing)
+    looks = Looks(listing)
     pairing = _with_pictures(pairing, looks)
     for level in _levels([entry.path for entry in pairing.samples]):
         found = _at_level(pairing, _roles(pairing.samples, level), looks)
@@ -119,7 +110,7 @@ def _levels(paths: Sequence[str]) -> list[int | None]:
     return [*found, None] if any(_IN_NAME.search(path.rpartition("/")[2]) for path in paths) else found
 
 
-def _at_level(pairing: Pairing, roles: Sequence[Role], looks: _Looks) -> Pairing | None:
+def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing | None:
     """The pairing with the partners that these roles tell; None if they tell none."""
     if not 1 < len(roles) <= MOST_ROLES:
         return None
@@ -148,10 +139,10 @@ def same_scenes(paths: Sequence[str], labels: Sequence[str | None], listing: Lis
             roles[label].files[key] = Entry(path, 0, "image")
     one, two = roles.values()
     pairs = [(entry, two.files[key]) for key, entry in one.files.items() if key in two.files]
-    return 2 * len(pairs) > max(len(one.files), len(two.files)) and _alike(_Looks(listing).of(pairs))
+    return 2 * len(pairs) > max(len(one.files), len(two.files)) and alike(Looks(listing).of(pairs))
 
 
-def _with_pictures(pairing: Pairing, looks: _Looks) -> Pairing:
+def _with_pictures(pairing: Pairing, looks: Looks) -> Pairing:
     """The pairing where partners in colour that resemble their samples, such as those in ``gt`` beside ``input``, are no masks."""
     samples = {entry.path: entry for entry in pairing.samples}
     for name in ("mask", "target"):
@@ -159,7 +150,7 @@ def _with_pictures(pairing: Pairing, looks: _Looks) -> Pairing:
         if not found or not _called_wanted(found[0][1].path):
             continue
         some = looks.of(found)
-        if _alike(some) and all(two.colour and not two.few for _, two in some):
+        if alike(some) and all(two.colour and not two.few for _, two in some):
             called = name if any("target" in of for of in pairing.partners.values()) else "target"
             partners = {p: {called if n == name else n: e for n, e in of.items()} for p, of in pairing.partners.items()}
             pairing = replace(pairing, partners=partners, pictures=pairing.pictures | {called})
@@ -301,91 +292,17 @@ def _several_of_one(own: Role, other: Role) -> Pairs:
     return found if enough and len(found) > len(used) else {}
 
 
-def _kind(own: Role, other: Role, pairs: Pairs, looks: _Looks) -> str | None:
+def _kind(own: Role, other: Role, pairs: Pairs, looks: Looks) -> str | None:
     """What the partner's files are, ``mask`` or ``image``; None if these do not belong together."""
     some = looks.of([*pairs.values()])
     if len(some) >= FEWEST:
         few = all(two.few for _, two in some) and not all(one.few for one, _ in some)
         if few and other.word in MASKS and own.word not in MASKS:
             return "mask"
-        if _alike(some):
+        if alike(some):
             return "image"
     sure = other.word in MASKS and (own.word in SAMPLES or not own.name)
     return None if not sure else "mask" if other.word not in WANTED or not some else "image"
-
-
-def _alike(some: Sequence[tuple[_Look, _Look]]) -> bool:
-    """Whether enough pairs are looked at, and nearly each image resembles its own partner most."""
-    return len(some) >= FEWEST and sum(_own_is_nearest(some)) >= ALIKE * len(some) and _as_wide(some)
-
-
-def _as_wide(some: Sequence[tuple[_Look, _Look]]) -> bool:
-    """Whether both of each pair have one size, or all partners are as many times larger."""
-    return len({(round(two.width / one.width, 2), round(two.height / one.height, 2)) for one, two in some}) == 1
-
-
-def _own_is_nearest(some: Sequence[tuple[_Look, _Look]]) -> list[bool]:
-    """Of each image whether its own partner resembles it more than those of the others do, of which most must show something else."""
-    import numpy as np
-
-    one, two = (np.stack([look.small for look in side]) for side in zip(*some, strict=True))
-    alike = np.abs(one @ two.T)
-    rivals = one @ one.T < SAME
-    best = np.where(rivals, alike, 0).max(1)
-    enough = 2 * rivals.sum(1) >= len(some) - 1
-    return [bool(own > most and many) for own, most, many in zip(alike.diagonal(), best, enough, strict=True)]
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What an image looks like: the values of a small copy around their mean, with norm 1, and whether few values make up nearly all
-    pixels."""
-
-    small: Any
-    few: bool
-    colour: bool
-    width: int
-    height: int
-
-
-class _Looks:
-    """Looks at files, each at most once."""
-
-    def __init__(self, listing: Listing) -> None:
-        self.listing = listing
-        self.known: dict[str, _Look | None] = {}
-
-    def of(self, pairs: Sequence[tuple[Entry, Entry]]) -> list[tuple[_Look, _Look]]:
-        """Those of a few of the pairs, evenly spread, that can be read."""
-        step = max(1, len(pairs) // COMPARED)
-        both = [(self._at(one.path), self._at(two.path)) for one, two in pairs[::step][:COMPARED]]
-        return [(one, two) for one, two in both if one is not None and two is not None]
-
-    def _at(self, path: str) -> _Look | None:
-        if path not in self.known:
-            self.known[path] = look_of(self.listing, path)
-        return self.known[path]
-
-
-def look_of(listing: Listing, path: str) -> _Look | None:
-    """What the image looks like; None if it cannot be read."""
-    import numpy as np
-
-    from dataloader_expert.sources.pictures import as_grey, as_rgb, decode_image, in_colour
-
-    try:
-        image = decode_image(listing.read(path), path)
-    except Unreadable:
-        return None
-    grey = as_grey(image)
-    small = np.asarray(grey.resize((SMALL, SMALL)), float).ravel()
-    small -= small.mean()
-    pixels = np.asarray(image if image.mode in ("P", "L", "1") or image.mode.startswith("I") else as_rgb(image))
-    flat = pixels.reshape(-1, 3) @ np.array([1, 256, 65536]) if pixels.ndim == 3 else pixels.ravel()
-    counts = np.sort(np.unique(flat, return_counts=True)[1])[::-1]
-    colour = in_colour(image)
-    few = len(counts) <= FEW or (not colour and bool(counts[:FEW].sum() >= NEARLY_ALL * flat.size))
-    return _Look(small / (np.linalg.norm(small) + 1e-9), few, colour, image.width, image.height)
 
 
 def _joined(pairing: Pairing, own: Role, others: list[Role], pairs: dict[str, Pairs], kinds: dict[str, str]) -> Pairing:
@@ -429,7 +346,7 @@ def _names(roles: Sequence[Role], kinds: Mapping[str, str], taken: set[str]) -> 
     usual = {**PARTNERS, **dict.fromkeys(DISTANCES, "depth"), "gt": "mask", "groundtruth": "mask"}
     words = [usual.get(role.word, role.word) if kinds[role.name] == "mask" else role.word for role in roles]
     counts = Counter([*words, *taken, "image", "label"])
-    named = []
+    named: list[str] = []
     for word, role in zip(words, roles, strict=True):
         name = word if counts[word] == 1 else re.sub(r"\W+", "_", role.name)
         while name in {*named, *taken, "image", "label"}:
