@@ -31,6 +31,8 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     "question answering": ("text", [(n, "text", "str", []) for n in ("context", "question", "answers")]),
     "contrastive learning": ("text", [(n, "text", "str", []) for n in ("anchor", "positive", "negative")]),
     "language modelling": ("text", [("text", "text", "str", []), ("id", "number", "int64", [])]),
+    "image to image": ("image", [(n, "image", "uint8", [48, 64, 3]) for n in ("image", "sharp")]),
+    "image data without labels": ("image", [("image", "image", "uint8", [48, 64, 3])]),
     "audio data without labels": ("audio", [AUDIO, ("speaker", "category", "str", [])]),
     "sequence data without labels": ("sequence", [("actions", "sequence", "float64", [None, 7])]),
     "tabular data without labels": ("tabular", [("de", "number", "float64", []), ("en", "number", "float64", [])]),

@@ -54,6 +54,34 @@ def test_masks_are_found_wherever_they_stand(sample: str, partner: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sample", "partner"),
+    [
+        ("Kvasir-SEG/images/{}.jpg", "Kvasir-SEG/masks/{}.png"),
+        ("Set_with_GT/ill/{}.png", "Set_with_GT/ill/{}_mask.png"),
+        ("labels_v1/images/{}.jpg", "labels_v1/masks/{}.png"),
+        ("depth_data/a/rgb/{}.jpg", "depth_data/a/masks/{}.png"),
+        ("train/{}_sat.jpg", "train/{}_mask.png"),
+    ],
+)
+def test_folders_around_both_say_nothing(sample: str, partner: str) -> None:
+    """Our promise: a word such as SEG in the name of the folder that holds images and masks makes no mask of an image."""
+    entries = [Entry(p.format(f"{i:03}"), 9, "image") for i in range(8) for p in (sample, partner)]
+    found = pair(entries, IMAGE)
+    assert [e.path for e in found.samples] == sorted(sample.format(f"{i:03}") for i in range(8))
+    assert {e.path for of in found.partners.values() for e in of.values()} == {
+        partner.format(f"{i:03}") for i in range(8)
+    }
+    assert not found.problems
+
+
+def test_a_folder_of_masks_of_which_few_are_called_so_again_stays_one() -> None:
+    """Our promise: a folder that holds masks alone is one of masks."""
+    entries = [Entry(f"{folder}/{i}.png", 9, "image") for folder in ("images", "masks") for i in range(8)]
+    found = pair([*entries, Entry("masks/9_mask.png", 9, "image")], IMAGE)
+    assert {e.path for of in found.partners.values() for e in of.values()} == {f"masks/{i}.png" for i in range(8)}
+
+
+@pytest.mark.parametrize(
     "folders",
     [("masks", "faces"), ("with_mask", "without_mask"), ("mask", "no_mask"), ("cat", "dog"), ("label", "text")],
 )

@@ -147,7 +147,8 @@ def _without_splits(paths: Sequence[str]) -> tuple[list[str | None], list[list[s
         return (list(named) if all(named) and len(set(named)) > 1 else splits), parts
     if any(level.get(0, ())):
         # some files are outside the split folders: those inside keep their split
-        return level[0], [p[1:] if split is not None else p for p, split in zip(parts, level[0], strict=True)]
+        splits = [split or rest for split, rest in zip(level[0], _trained_on(parts, level[0]), strict=True)]
+        return splits, [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
     return splits, parts
 
 
@@ -169,6 +170,20 @@ def _without_shared(parts: list[list[str]]) -> list[list[str]]:
         shared += 1
     inside = [p[shared:] for p in parts]
     return inside if len({p[-1] for p in inside if p}) > 1 else parts
+
+
+def _trained_on(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> list[str | None]:
+    """The split of files outside the folders of other splits: in training, if one folder holds them all, with the same folders below
+    and more files than any other, as ``our485/low`` and ``our485/high`` beside ``eval15/low`` and ``eval15/high``."""
+    outer = {p[0] if p else "" for p, split in zip(parts, splits, strict=True) if split is None}
+    below: dict[str, Counter[str]] = {}
+    for p in parts:
+        below.setdefault(p[0] if p else "", Counter())["/".join(p[1:])] += 1
+    alike = len({frozenset(of) for of in below.values()}) == 1 and not any("" in of for of in below.values())
+    most = max((of.total() for name, of in below.items() if name not in outer), default=0)
+    if len(outer) > 1 or not alike or "train" in splits or below[min(outer)].total() <= most:
+        return [None] * len(parts)
+    return ["train"] * len(parts)
 
 
 def in_aside(path: str) -> bool:

@@ -44,6 +44,7 @@ READ = ("image", "text")
 MOST_VIEWS = 4
 """The most recordings or pictures of one thing that are called after it, such as those of several microphones."""
 _WORD = re.compile(r"[_\-. ]+")
+_NUMBERED = re.compile(rf"[_\-. ]({'|'.join(PARTNERS)})[_\-. ]*\d+$", re.IGNORECASE)
 _MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
 
 
@@ -58,6 +59,10 @@ class Pairing:
     """What few samples have, by field: known, but not read."""
     without: dict[str, list[str]] = field(default_factory=dict)
     """By field: folders of which no sample has one, beside some in the same split that have one."""
+    further: dict[str, str] = field(default_factory=dict)
+    """The paths of further partners of samples that have one already, and their field: known, but not read."""
+    pictures: frozenset[str] = frozenset()
+    """The fields that are images as well, not masks."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -73,7 +78,7 @@ class Pairing:
         """The paths of all partners, and of files of their kinds without a sample."""
         there = {entry.path for found in self.partners.values() for entry in found.values()}
         there |= {entry.path for found in self.partial.values() for entry in found}
-        return there | {str(p.where["file"]) for p in self.problems}
+        return there | {str(p.where["file"]) for p in self.problems} | self.further.keys()
 
 
 def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
@@ -87,11 +92,11 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     by_word: dict[str, dict[str, Entry]] = {}
     beside: dict[str, Entry] = {}
     """Texts that no word and no usual suffix says to be what a sample says, by key."""
+    entries = [entry for entry in entries if not is_beside(entry.path)]
+    around = _around([entry.path for entry in entries if entry.kind in kinds])
     for entry in entries:
-        if is_beside(entry.path):
-            continue
         if entry.kind not in kinds:
-            key, word = key_of(entry.path)
+            key, word = key_of(entry.path, around)
             word = None if entry.kind == "text" and word in ("target", "mask") else word
             if entry.kind == "text" and word is None and not entry.path.lower().endswith(".txt"):
                 beside.setdefault(key, entry)
@@ -99,7 +104,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             name = "text" if entry.kind == "text" and word is None else word or f"{entry.kind}"
             name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
-        elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path))[1] is not None:
+        elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path, around))[1] is not None:
             by_word.setdefault(str(found[1]), {})[found[0]] = entry
         else:
             own.append(entry)
@@ -125,7 +130,53 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     for name, files in _by_ending(keys, others):
         if _belong(keys, files):
             without |= _join(name, keys, files, partners, problems)
-    return Pairing(sorted(own, key=lambda e: e.path), partners, problems, partial, without)
+    further = _further(own, partners)
+    own = [entry for entry in own if entry.path not in further]
+    problems = [problem for problem in problems if problem.where["file"] not in further]
+    return Pairing(sorted(own, key=lambda e: e.path), partners, problems, partial, without, further)
+
+
+def _around(paths: list[str]) -> frozenset[str]:
+    """The folders whose names say nothing of the files below: all files lie there, or samples and their partners alike, as the images
+    and the masks of ``Kvasir-SEG/images`` and ``Kvasir-SEG/masks``."""
+    below: dict[str, list[str]] = {}
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        for above, own in _folders_above(folder):
+            if _key_of_folder(own)[1] is not None:
+                below.setdefault(above, [])
+    for path in paths if below else ():
+        for above, _ in _folders_above(path.rpartition("/")[0]):
+            if above in below:
+                below[above].append(path)
+    return frozenset(above for above, of in below.items() if len(of) == len(paths) or _holds_both(above, of))
+
+
+def _folders_above(folder: str) -> list[tuple[str, str]]:
+    """The folder and those that it lies in, each as its path and its name."""
+    parts = folder.split("/") if folder else []
+    return [("/".join(parts[: i + 1]), part) for i, part in enumerate(parts)]
+
+
+def _holds_both(folder: str, paths: list[str]) -> bool:
+    """Whether samples and partners lie below the folder, told by the rest of their paths."""
+    told = [key_of(path[len(folder) + 1 :]) for path in paths]
+    plain = {key for key, word in told if word is None}
+    named = {key for key, word in told if word is not None}
+    return len(plain & named) > 1 and 2 * len(plain & named) >= len(named)
+
+
+def _further(own: list[Entry], partners: dict[str, dict[str, Entry]]) -> dict[str, str]:
+    """Files called after a partner with a number behind, such as ``7_mask_1`` beside ``7_mask``, and the field of that one; or those
+    of samples of which each has several, ``7_mask_0`` and ``7_mask_1``."""
+    stems = {entry.path.rpartition(".")[0]: entry.path for entry in own}
+    found = {path: m for stem, path in stems.items() if (m := _NUMBERED.search(stem)) is not None}
+    known = {e.path.rpartition(".")[0]: name for of in partners.values() for name, e in of.items()} if found else {}
+    more = {path: known[first] for path, m in found.items() if (first := m.string[: m.end(1)]) in known}
+    several = {path: m for path, m in found.items() if path not in more and m.string[: m.start()] in stems}
+    samples = {m.string[: m.start()] for m in several.values()}
+    if len(samples) < 2 or 2 * len(samples) < len(own) - len(several):
+        return more
+    return more | {path: PARTNERS[m[1].lower()] for path, m in several.items()}
 
 
 def _in_any_split(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[str, Entry]:
@@ -183,7 +234,7 @@ def _by_ending(
         left: dict[str, Entry] = {}
         for key, entry in files.items():
             ends = [m.start() for m in re.finditer("_", key) if m.start() > key.rfind("/")]
-            at = next((i for i in reversed(ends) if key[:i] in bases), None)
+            at = len(key) if key in bases else next((i for i in reversed(ends) if key[:i] in bases), None)
             if at is None:
                 left[key] = entry
             else:
@@ -193,8 +244,13 @@ def _by_ending(
             yield name, files
             continue
         for ending, part in own.items():
-            yield name if len(own) == 1 else f"{name}_{ending.rpartition('_')[2]}", part
-        left |= {f"{key}_{ending}": e for ending, part in parts.items() if ending not in own for key, e in part.items()}
+            yield name if len(own) == 1 or not ending else f"{name}_{ending.rpartition('_')[2]}", part
+        left |= {
+            f"{key}_{ending}".rstrip("_"): e
+            for ending, part in parts.items()
+            if ending not in own
+            for key, e in part.items()
+        }
         if left:
             yield name, left
 
@@ -270,11 +326,12 @@ def _called(name: str) -> str:
     return name if name in PARTNERS.values() else f"{name} file"
 
 
-def key_of(path: str) -> tuple[str, str | None]:
-    """The path without its suffix and without words for samples and partners; and the partner's field that a word names."""
+def key_of(path: str, around: frozenset[str] = frozenset()) -> tuple[str, str | None]:
+    """The path without its suffix and without words for samples and partners; and the partner's field that a word names, in its name
+    or in that of a folder that is not among those around it."""
     folder, _, name = path.rpartition("/")
     stem = stem_of(name)
-    above, word = _key_of_folder(folder)
+    above, word = _key_of_folder(folder, around)
     parts = [p for p in _WORD.split(stem) if p]
     if len(parts) > 1 and parts[-1].lower() in PARTNERS:
         word = PARTNERS[parts.pop().lower()]
@@ -295,16 +352,16 @@ def stem_of(name: str) -> str:
 
 
 @lru_cache(1 << 14)
-def _key_of_folder(path: str) -> tuple[str, str | None]:
+def _key_of_folder(path: str, around: frozenset[str] = frozenset()) -> tuple[str, str | None]:
     """Its part of the key, with a slash at the end unless it is empty, and the field that a word names: many files share it."""
     word: str | None = None
     kept = []
-    for folder in path.split("/"):
+    for above, folder in _folders_above(path):
         parts = [p for p in _WORD.split(folder) if p]
         if "".join(parts).lower() in PARTNERS:
             parts = ["".join(parts)]  # ground_truth
         named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]
-        word = named[0] if named else word
+        word = named[0] if named and above not in around else word
         rest = [p for p in parts if p.lower() not in PARTNERS and p.lower() not in SAMPLES]
         if rest:
             kept.append("_".join(rest) + "/")

@@ -23,6 +23,7 @@ from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
+from dataloader_expert.sources.scenes import same_scenes, with_scenes
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
 from dataloader_expert.sources.targets import (
     CALLED,
@@ -62,6 +63,8 @@ class FileSamples(Source):
         others = [entry for entry in listing.entries if entry.path not in tables]
         alone = listing.single or not self.paired
         pairing = Pairing(entries) if alone else pair(others, self.kinds)
+        if self.value == "image" and not alone:
+            pairing = with_scenes(pairing, listing)
         entries = self.own(pairing.samples)
         if not entries:
             raise RequestError(
@@ -92,10 +95,14 @@ class FileSamples(Source):
         self.beside = frozenset(pairing.beside)
         """Paths of files that are not samples but belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
-        self.partners = tuple(Field(n, "text", "str") if k == "text" else Field(n, "mask", "uint8", (None, None))
-                              for n, k in kinds.items())  # fmt: skip
+        self.partners = tuple(
+            Field(n, "text", "str")
+            if k == "text"
+            else Field(n, "image" if n in pairing.pictures else "mask", "uint8", (None, None))
+            for n, k in kinds.items()
+        )
         """The fields that partners become."""
-        scenes = any(f.kind == "mask" for f in self.partners) and _apart(splits, labels)
+        scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
         told = self.value == "audio" and any(f.kind == "text" for f in self.partners)
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
@@ -110,12 +117,19 @@ class FileSamples(Source):
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
+        for name, n in Counter(pairing.further.values()).items():
+            several = "more of samples that have one already, which alone is read"
+            several = several if name in kinds else "files of samples that have several each: none is read"
+            self.unread[f"further {name}"] = f"{n} {several}"
         for name, folders in pairing.without.items():
             which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
         if together:
             text = "belong together, of which each is read as a sample"
             self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
+        if names and self.value == "image" and not kinds and same_scenes(paths, labels, listing):
+            text = f"{' and '.join(map(escaped, names))} hold images called alike that show the same scenes: read as classes, not as pairs"
+            self.unread["of pairs"] = text
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
             self.unread[aside] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
@@ -145,7 +159,7 @@ class FileSamples(Source):
                 for e, split, label in zip(entries, splits, labels, strict=True)
             )
         )
-        self.partners = tuple(self._described(f) if f.kind == "mask" else f for f in self.partners)
+        self.partners = tuple(self._described(f) if f.kind in ("mask", "image") else f for f in self.partners)
         self.media = self.value if self.value in ("image", "audio") else None
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
@@ -485,10 +499,10 @@ class FileSamples(Source):
         ]
 
     def _described(self, field: Field) -> Field:
-        """A mask's field with the dtype and shape of its files; masks whose compression changed their values are told once."""
+        """The field of a partner that is a mask or an image, with the dtype and shape of its files; masks whose compression changed their values are told once."""
         import numpy as np
 
-        from dataloader_expert.sources.pictures import decode_image
+        from dataloader_expert.sources.pictures import channels_of, decode_image
 
         shapes, dtypes = Counter[tuple[int, ...]](), Counter[str]()
         paths = [path for unit in spread(self.units, 16) for name, path, _ in unit.at if name == field.name]
@@ -499,11 +513,11 @@ class FileSamples(Source):
             except Unreadable:
                 continue  # the scan reports it, with its location
             pixels = np.asarray(image)
-            shapes[pixels.shape] += 1
+            shapes[pixels.shape if field.kind == "mask" else (*pixels.shape[:2], channels_of(image))] += 1
             dtypes["uint8" if pixels.dtype == bool else str(pixels.dtype)] += 1
             if sniff(data[:512]) == "image/jpeg" and len(np.unique(pixels)) > LEVELS:
                 blurred = blurred or path
-        if blurred and field.name != "depth":
+        if blurred and field.name != "depth" and field.kind == "mask":
             text = (
                 "masks are JPEG files: their compression changed values at the edges of classes into those of no class"
             )
@@ -527,9 +541,7 @@ class FileSamples(Source):
         own, others = raw
         block = self.decode_file(unit, own)
         for (name, path, _), data in zip(unit.at, others, strict=True):
-            mask = next(f.kind for f in self.partners if f.name == name) == "mask"
-            value = self._mask(data, path, block, name) if mask else decode_text(data, path, block.problems)
-            block.columns[name] = Column([value])
+            block.columns[name] = Column([self._partner(data, path, block, name)])
         if self.given:
             at = self.row_of[unit.file]
             for name, column in self.given.items():
@@ -549,6 +561,15 @@ class FileSamples(Source):
     @abstractmethod
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         """The sample without its partners."""
+
+    def _partner(self, data: bytes, path: str, block: Block, name: str) -> Any:
+        """The value of the field of this name."""
+        from dataloader_expert.sources.pictures import decode_image
+
+        kind = next(f.kind for f in self.partners if f.name == name)
+        if kind == "image":
+            return decode_image(data, path, block.problems)
+        return self._mask(data, path, block, name) if kind == "mask" else decode_text(data, path, block.problems)
 
     def _mask(self, data: bytes, path: str, block: Block, name: str) -> Any:
         """The value of the field of this name: shape [height, width] or [height, width, channels]."""

@@ -161,6 +161,11 @@ def of_files(
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(field.name in held for field in getattr(source, "partners", ())):
         kind, beside = plain.Pairs, [plain_files.partners]
+        others: set[str] = set(getattr(source, "beside", ())) - {
+            file for unit in source.units for _, file, *_ in unit.at
+        }
+        if any(_below(other, place) for other in others for of in places.values() for place in of):
+            raise NotWritten("folders that hold more than samples and their partners")
         readers, table = partners_of(source, held)
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(unit.samples > 1 for unit in source.units) or not file_each(source):
@@ -241,7 +246,7 @@ def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
         rule = rule_of(pairs) if len(pairs) == len(source.units) else None
         if rule is None:
             raise NotWritten(f"samples whose {field.name!a} no one rule finds")
-        readers.append(READERS["image-folder" if field.kind == "mask" else "text"][0])
+        readers.append(READERS["image-folder" if field.kind in ("mask", "image") else "text"][0])
         lines += f"    {field.name!a}: ({readers[-1].__name__}, {', '.join(map(ascii, rule))}),\n"
     return readers, f"PARTNERS = {{\n{lines}}}\n"
 

@@ -34,6 +34,8 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
         return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
+    if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
+        return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
     if "image" in kinds and (both := pair_of(texts, others)) and both[0] == "question answering":
