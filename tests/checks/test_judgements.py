@@ -21,6 +21,7 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_group_records,
     test_moved_boxes,
     test_rescaled,
     test_shifted_numbers,
@@ -538,6 +539,7 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "group_records": test_group_records.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
@@ -1208,6 +1210,7 @@ SPEAKS = {
         name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
     },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
+    "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),

@@ -16,6 +16,7 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.recorded import FILE, is_place
 from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
 from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, numbers_of
 from dataloader_expert.checks.units import (
@@ -33,24 +34,16 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import GROUP_WORDS, words
+from dataloader_expert.sources.roles import words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
-RECORDED_BY = GROUP_WORDS | {
-    "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
-    "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
-    "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
-}  # fmt: skip
-"""Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
 MEASURES_COMPARED = 16
 """The most other numbers of which it is asked whether they explain why a group differs."""
-FILE = "the file"
-"""Stands for the field whose values are the names of files."""
 
 
 class MixedUnits(Check):
@@ -136,10 +129,10 @@ class MixedUnits(Check):
         for group, (texts, whose) in groups.items():
             if len(texts) < GROUPS:
                 continue
-            kinds = [(codes, _is_place(other)) for other, (_, codes) in groups.items() if other != group]
+            kinds = [(codes, is_place(other)) for other, (_, codes) in groups.items() if other != group]
             apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
             by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
-            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if _is_place(group) or g.sure} | apart
+            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | apart
             facts = [
                 Fact(
                     UNITS,
@@ -192,7 +185,7 @@ class MixedUnits(Check):
                 at_group = {"field": name, "group": group or None, "of": k}
                 made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
             # what happens to several at once is no change of one's unit
-            if len(made) > 1 or (group and not _is_place(group)):
+            if len(made) > 1 or (group and not is_place(group)):
                 made = [fact for fact in made if fact.value["how"] is not None]
             if made:
                 yield from made
@@ -200,7 +193,7 @@ class MixedUnits(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNITS):
-            where, site = _in_group(fact), _is_place(str(fact.at["group"]))
+            where, site = _in_group(fact), is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)
             # Kinds of things may have sizes of their own, and some conversion fits by chance: one in whose unit the field is measured, met
@@ -227,10 +220,6 @@ def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
             made[1, :, i] = np.sqrt(np.square(sample[0], dtype=np.float64).mean(1))
     known = {channels.called(k): made[:, k] for k in range(channels.width)}
     return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
-
-
-def _is_place(group: str) -> bool:
-    return group == FILE or bool(set(words(group)) & RECORDED_BY)
 
 
 def _in_group(fact: Fact) -> str:
