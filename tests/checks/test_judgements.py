@@ -23,6 +23,7 @@ from tests.checks import (
     test_extents,
     test_group_records,
     test_moved_boxes,
+    test_odd_series,
     test_rescaled,
     test_shifted_numbers,
 )
@@ -540,6 +541,7 @@ SILENT = {
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "group_records": test_group_records.SILENT,
+    "odd_series": test_odd_series.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
@@ -1210,6 +1212,7 @@ SPEAKS = {
         name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
     },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
+    "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},

@@ -17,6 +17,7 @@ from dataloader_expert.checks.drawn_numbers import DrawnNumbers
 from dataloader_expert.checks.ranges import turned
 from dataloader_expert.checks.recorded import FILE, distance, few, is_place, quantiles
 from dataloader_expert.checks.rows_kept import Named, in_order
+from dataloader_expert.checks.steps import BITS, on_grid, step_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -31,13 +32,11 @@ KEPT, CELLS, FIELDS, MOST_GROUPS = 20_000, 2_000_000, 12, 50
 """The most rows, and values, that are kept; the most fields that are compared, and values of one that tells groups."""
 LEAST, VALUES = 30, 20
 """The fewest rows of a group, and the fewest distinct numbers of the others."""
-ALL, AS_BY_CHANCE, DIGIT = 0.995, 3.0, 0.25
-"""The least share of a group's numbers on a grid; how many times as many of the others' lie on it as last digits would by chance, at most, and
+AS_BY_CHANCE, DIGIT = 3.0, 0.25
+"""How many times as many of the others' lie on it as last digits would by chance, at most, and
 the largest share of one last digit, of numbers that are measured: prices and habits prefer some."""
-FINER, DECIMALS = 10, 9
-"""How many times as fine the others' steps are, at least, and the most decimals of steps."""
-BITS = 2e-4
-"""The share of a step that floats of 32 bits may miss it by, on both sides."""
+FINER = 10
+"""How many times as fine the others' steps are, at least."""
 WIDE = 0.1
 """The least step that matters, in interquartile ranges of the others: below, hardly anything was lost."""
 NEAR, APART = 0.5, 1.5
@@ -176,28 +175,6 @@ def _prefers(numbers: Any, step: float) -> bool:
 
     digits = np.bincount((np.rint(np.abs(numbers) / step) % FINER).astype(np.int64))
     return bool(digits.max() > DIGIT * len(numbers))
-
-
-def step_of(numbers: Any) -> float:
-    """The widest step, a power of ten or five times one, of which nearly all numbers are multiples; 0 if there is none."""
-    import numpy as np
-
-    size = float(np.abs(numbers).max())
-    if not 0 < size < 1e15:
-        return 0.0
-    for power in range(int(np.floor(np.log10(size))), -DECIMALS - 1, -1):
-        for step in (5 * 10.0**power, 10.0**power):
-            if on_grid(numbers[:LEAST], step) >= ALL and on_grid(numbers, step) >= ALL:
-                return step
-    return 0.0
-
-
-def on_grid(numbers: Any, step: float) -> float:
-    """The share of numbers that are multiples of a step, to within the errors of floats."""
-    import numpy as np
-
-    steps = numbers / step
-    return float((np.abs(steps - np.rint(steps)) <= BITS / 2 + 1e-12 * np.abs(steps)).mean())
 
 
 def exchanged_in(x: Any, y: Any, whose: Any, n: int) -> list[int]:
