@@ -275,6 +275,24 @@ def sites(fahrenheit: bool = False, shift: float = 0.0, n: int = 100) -> Data:
     return Data({"temperature": value, "site": np.repeat(["A", "B", "C", "D"], n)}, kinds={"site": "category"})
 
 
+def observed(change: Callable[[Any], Any], odd: Any, values: Any = None, times: Any = None) -> Data:
+    """Measurements of six stations in no order of time, changed at those that ``odd`` marks, bool [stations, days]."""
+    n = np.arange(1800)
+    station, day = n % 6, np.random.default_rng(41).permutation(1800) // 6
+    x = 37 + np.random.default_rng(42).normal(0, 0.5, 1800) if values is None else values.copy()
+    rows = np.asarray(odd)[station, day]
+    x[rows] = change(x[rows])
+    at = 1.6e9 + 86_400.0 * (day if times is None else times[day])
+    kinds = {"station": "category", "at": "time"}
+    return Data({"station": [f"w{k}" for k in station], "at": at, "x": x}, kinds=kinds)
+
+
+def some(stations: list[int], first: int = 0, last: int = 300) -> Any:
+    made = np.zeros((6, 300), bool)
+    made[stations, first:last] = True
+    return made
+
+
 def written(one: str, two: str, same: int, others: int) -> list[str]:
     """Sixty patients by their numbers of five digits, then sixty written otherwise, some of whom are the same."""
     numbers = np.random.default_rng(5).permutation(90_000)[:200] + 10_000
@@ -562,6 +580,12 @@ SILENT = {
             kinds=CATEGORY,
         ),
         "a hot site": sites(shift=12.0),
+        "two hot stations": observed(lambda x: x + 12, some([1, 4])),
+        "stations of two kinds": observed(lambda x: x * 1.8 + 32, some([1, 3, 5])),
+        "a warm season, in no order": observed(lambda x: x + 9 * np.sin(np.arange(len(x))), some([2], 100, 200)),
+        "gains at some, and losses at others": observed(lambda x: -x, some([4]), MORE[:1800].repeat(2) + 1),
+        "deficits, small ones, at one": observed(lambda x: -x / 9, some([4]), 30 + MORE.repeat(2)),
+        "places west and east": observed(lambda x: x * -1.5, some([1, 4]), 40 + MORE.repeat(2)),
         "few rows": sites(fahrenheit=True, n=20),
     },
     "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
@@ -1236,6 +1260,18 @@ SPEAKS = {
             "scale-drift",
             "warning",
         ),
+        "degrees Fahrenheit at two of six stations": (
+            observed(lambda x: x * 1.8 + 32, some([1, 4])),
+            "scale-drift",
+            "warning",
+        ),
+        "degrees Fahrenheit until a day, in no order": (
+            observed(lambda x: x * 1.8 + 32, some([2], 0, 100)),
+            "scale-drift",
+            "warning",
+        ),
+        "an axis turned round at one": (observed(lambda x: -x, some([4])), "scale-drift", "warning"),
+        "an axis turned round at two": (observed(lambda x: -x, some([0, 4])), "scale-drift", "warning"),
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dataloader_expert.sources.base import Column
@@ -102,3 +103,13 @@ def seconds_of(column: Column, n: int) -> Any:
     if column.nulls is not None:
         found = np.where(column.nulls[:n], np.nan, found)
     return np.where(np.isfinite(found), found, np.nan)
+
+
+def moment(seconds: float, dated: bool) -> str:
+    """A time as text: a date, if it is ``dated``, since 1970."""
+    if dated:
+        try:
+            return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
+        except (ValueError, OverflowError, OSError):  # beyond the range of dates
+            pass
+    return f"{seconds:g}"

@@ -16,15 +16,17 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.grids import moment
 from dataloader_expert.checks.recorded import FILE, is_place
 from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
-from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, numbers_of
+from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, moments_of, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
     GROUPS,
     LARGEST,
     LEAST,
     MOST_GROUPS,
+    flipped_groups,
     middle,
     odd_groups,
     odd_stretch,
@@ -37,6 +39,9 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
+TURNED = Quantity(
+    "turned_signs", "samples", "rows of one group whose numbers have the other sign than all others' and are as large"
+)
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
 WINDOWS = ("array", "sequence", "embedding")
@@ -58,6 +63,9 @@ class MixedUnits(Check):
         self.numbers = [f.name for f in plain if f.kind == "number"]
         named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
         self.groups = list(dict.fromkeys([*named, *context.series_fields]))
+        self.time = next(
+            (f for f in context.fields if context.timed is not None and f.name == context.timed.field), None
+        )
         self.called = {name: Named(MOST_GROUPS) for name in (*self.groups, FILE)}
         split = roles.split.field if roles.split is not None else None
         self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
@@ -85,6 +93,8 @@ class MixedUnits(Check):
         kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
         for name in self.kinds:
             kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
+        if self.time is not None:
+            kept["time"] = moments_of(block.columns.get(self.time.name), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
@@ -118,9 +128,15 @@ class MixedUnits(Check):
             measures = [rows[other][there] for other in others]
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
-            found = self._of(name, numbers[there], here, measures) or [
-                *self._from_row_on(name, numbers[there], rows["sample"][there], rows["file"][there], here, kinds)
-            ]
+            found = self._of(name, numbers[there], here, measures) or self._turned(name, numbers[there], here)
+            at = {"sample": rows["sample"][there], "file": rows["file"][there]}
+            found = found or [*self._from_row_on(name, numbers[there], at, here, kinds)]
+            if not found and "time" in rows:
+                times = rows["time"][there]
+                order = np.lexsort((at["sample"], times))[: int(np.isfinite(times).sum())]  # NaN come last
+                here = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
+                at = {key: values[order] for key, values in (at | {"time": times}).items()}
+                found = [*self._from_row_on(name, numbers[there][order], at, here, [kind[order] for kind in kinds])]
             told |= {of} if found else set()
             yield from found
 
@@ -154,12 +170,26 @@ class MixedUnits(Check):
                 return facts
         return []
 
+    def _turned(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
+        """The places of the first field at some of which the numbers have the other sign."""
+        for group, (texts, whose) in groups.items():
+            if is_place(group) and (found := flipped_groups(numbers, whose, len(texts))):
+                return [
+                    Fact(
+                        TURNED,
+                        {"of": texts[k], "rows": int((whose == k).sum()), "median": own, "others": others},
+                        self.evidence("sampled", len(numbers)),
+                        {"field": name, "group": group, "of": k},
+                    )
+                    for k, own, others in found
+                ]
+        return []
+
     def _from_row_on(
         self,
         name: str,
         numbers: Any,
-        samples: Any,
-        files: Any,
+        at_rows: dict[str, Any],
         groups: dict[str, tuple[list[str], Any]],
         kinds: list[Any],
     ) -> Iterable[Fact]:
@@ -177,11 +207,15 @@ class MixedUnits(Check):
                     continue
                 value = asdict(found) | {
                     "of": text,
-                    "first": int(samples[at[found.first]]),
-                    "last": int(samples[at[found.last]]),
+                    "first": int(at_rows["sample"][at[found.first]]),
+                    "last": int(at_rows["sample"][at[found.last]]),
                     "rows": found.last - found.first + 1,
-                    "file": str(files[at[found.first]]) or None,
+                    "file": str(at_rows["file"][at[found.first]]) or None,
                 }
+                if "time" in at_rows:
+                    value |= {
+                        key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
+                    }
                 at_group = {"field": name, "group": group or None, "of": k}
                 made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
             # what happens to several at once is no change of one's unit
@@ -200,9 +234,19 @@ class MixedUnits(Check):
             # to within the error of precise medians while all other kinds agree, does not.
             likely = fact.value["sure"] or (site and not fact.value["by_nature"])
             yield found if likely else replace(found, severity="info")
+        for fact in facts.all(TURNED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} has the other sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
+            text += "the others, which are as large"
+            fix = "find out how the axis points there; if it is turned round, change the sign, and of other axes that were turned with it"
+            yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CHANGED_UNITS):
             v = fact.value
-            where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
+            where = f"{v['first']:,} to {v['last']:,}"
+            if "since" in v:
+                dated = self.time is not None and self.time.kind != "number"
+                where = f"from {moment(v['since'], dated)} to {moment(v['until'], dated)}"
+            where += f", {_in_group(fact)}" if fact.at["group"] else ""
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
 
 

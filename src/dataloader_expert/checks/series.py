@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digests, digests_of
-from dataloader_expert.checks.grids import DAY, HOUR, YEAR, Grid, grid_of, of_calendar, seconds_of
+from dataloader_expert.checks.grids import DAY, HOUR, YEAR, Grid, grid_of, moment, of_calendar, seconds_of
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -169,7 +168,7 @@ class Series(Check):
             yield finding(
                 "future-times",
                 "warning",
-                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {_moment(v['latest'], True)}",
+                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {moment(v['latest'], True)}",
                 fact,
                 "correct these times or mark them as missing; a split by time would take these samples for the newest",
                 v["where"],
@@ -199,8 +198,8 @@ class Series(Check):
             yield finding(
                 "time-gap",
                 "info",
-                f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {_moment(v['since'], dated)} "
-                f"and {_moment(v['until'], dated)}",
+                f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {moment(v['since'], dated)} "
+                f"and {moment(v['until'], dated)}",
                 fact,
                 "find out whether rows were lost; windows and lags that are counted in rows are wrong across a gap",
                 v["where"],
@@ -212,15 +211,6 @@ class Series(Check):
             yield Unknown(
                 "time-gap", f"only {self.kept:,} of {self.seen:,} times were kept to look for gaps and repeated steps"
             )
-
-
-def _moment(seconds: float, dated: bool) -> str:
-    if dated:
-        try:
-            return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
-        except (ValueError, OverflowError, OSError):  # beyond the range of dates
-            pass
-    return f"{seconds:g}"
 
 
 def _usual(value: dict[str, Any], dated: bool) -> str:
