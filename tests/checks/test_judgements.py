@@ -21,6 +21,7 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_group_clocks,
     test_group_records,
     test_moved_boxes,
     test_odd_series,
@@ -558,6 +559,7 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "group_clocks": test_group_clocks.SILENT,
     "group_records": test_group_records.SILENT,
     "odd_series": test_odd_series.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1237,6 +1239,7 @@ SPEAKS = {
     },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
+    "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
