@@ -393,6 +393,25 @@ def hourly(
     return Data(columns, splits=splits, kinds={"at": "time"})
 
 
+def twice(first: int, last: int, sensors: str = "abcd", named: bool = True) -> Data:
+    """A row an hour of each of four sensors, of which those of some hours, and sensors, stand twice."""
+    at, sensor = np.repeat(HOURS, 4), np.array([*"abcd"] * 100)
+    again = np.flatnonzero(np.isin(sensor, [*sensors]) & (at >= HOURS[first]) & (at < HOURS[last]))
+    rows = np.sort(np.r_[np.arange(400), again])
+    columns = {"at": at[rows], "x": MORE[: len(rows)]} | ({"sensor": sensor[rows].tolist()} if named else {})
+    return Data(columns, kinds={"at": "time"})
+
+
+def happened(days: Any, splits: str | list[str] = "", seed: int = 35) -> Data:
+    """Two thousand events, at any time of these days."""
+    draw = np.random.default_rng(seed)
+    at = np.sort(HOURS[0] + 86_400.0 * (draw.choice(days, 2000) + draw.random(2000)))
+    return Data({"at": at, "x": draw.normal(0, 1, 2000)}, splits=splits, kinds={"at": "time"})
+
+
+DAYS = np.arange(300)
+
+
 def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     """Masks of 8 x 8 pixels, one for each of ``levels``, with stripes of these values."""
     drawn = [np.resize(np.array(values, np.uint8), (8, 8)) for values in levels]
@@ -995,6 +1014,14 @@ SILENT = {
             {"at": HOURS[0] + np.sort(rng.integers(0, 900, 400)) * 60.0, "user": ["a", "b", "c", "d"] * 100},
             kinds={"at": "time"},
         ),
+        "several rows an hour of some sensor": twice(0, 99, "ab"),
+        "a second sensor for some hours": twice(60, 85, named=False),
+        "a second one beside one of the sensors for some hours": twice(60, 85, "a"),
+        "events at any time": happened(DAYS),
+        "events of working days": happened(DAYS[DAYS % 7 < 5]),
+        "two recordings": happened(np.r_[0:7, 60:67]),
+        "a pause between the splits": happened(np.r_[0:150, 180:300], ["train"] * 1120 + ["test"] * 880),
+        "holidays": happened(np.delete(DAYS, np.r_[60:70, 200:214])),
         "days that are planned": Data({"at": HOURS + 86_400.0 * 365 * np.linspace(0, 60, 100)}, kinds={"at": "time"}),
     },
     "keys": {
@@ -2160,6 +2187,8 @@ SPEAKS = {
             "duplicate-keys",
             "warning",
         ),
+        "a day of all sensors that was read in again": (twice(60, 72), "duplicate-keys", "warning"),
+        "a month without events": (happened(np.delete(DAYS, np.r_[120:150])), "time-gap", "warning"),
         "the hour at which the clock is set back": (
             hourly(at={200 + i: HOURS[49] for i in range(4)}),
             "duplicate-keys",

@@ -18,6 +18,9 @@ LONG = 20
 """The fewest samples of a series, on average."""
 REPEATS = 0.05
 """The largest share of repeated times: of more, the fields do not name series, or all of them."""
+PERIOD, MOST_OUT, SELDOM = 0.3, 0.01, 0.002
+"""The largest share of samples of a period in which times repeat, that of repeats which may lie before or after it, and that of samples there
+which repeat: keys that are unique in all other times are keys."""
 DAY, YEAR = 86_400.0, 31_556_952.0
 HOUR = 3_600.0
 
@@ -40,23 +43,25 @@ def grid_of(times: Any, series: Any, names: Sequence[str]) -> Grid | None:
 
     if len(times) < 2 * LONG:
         return None
-    few = [i for i in range(len(names)) if LONG * len(np.unique(series[:, i])) <= len(times)]
-    for of in itertools.chain.from_iterable(itertools.combinations(few, k) for k in (0, 1, 2)):
+    few_of = [i for i in range(len(names)) if LONG * len(np.unique(series[:, i])) <= len(times)]
+    each = [of for k in (0, 1, 2) for of in itertools.combinations(few_of, k)]
+    for of, at_once in [(of, False) for of in each] + [(of, True) for of in each if of]:
         key = np.zeros(len(times), np.uint64)
         for i in of:
             key = key * np.uint64(0x9E3779B97F4A7C15) + series[:, i]
         some = np.flatnonzero((key >> np.uint64(40)) % np.uint64(1 + len(times) // ENOUGH) == 0)
-        if ENOUGH // 2 < len(some) < len(times) and _regular(times[some], key[some]) is None:
+        if ENOUGH // 2 < len(some) < len(times) and _regular(times[some], key[some], at_once) is None:
             continue  # some of the series tell, at a fraction of the time
-        found = _regular(times, key)
+        found = _regular(times, key, at_once)
         if found is not None:
             step, order = found
             return Grid(tuple(names[i] for i in of), step, order, key[order], times[order])
     return None
 
 
-def _regular(times: Any, key: Any) -> tuple[float, Any] | None:
-    """The usual step of series with these keys, and their samples by series and time; None if the steps differ."""
+def _regular(times: Any, key: Any, at_once: bool) -> tuple[float, Any] | None:
+    """The usual step of series with these keys, and their samples by series and time; None if the steps differ, or times repeat, unless
+    they do so ``at_once``."""
     import numpy as np
 
     order = np.lexsort((times, key))
@@ -65,12 +70,32 @@ def _regular(times: Any, key: Any) -> tuple[float, Any] | None:
     if len(times) < LONG * (len(times) - len(steps)):
         return None  # too short
     moved = np.sort(steps[steps > 0])
-    if not len(moved) or len(steps) - len(moved) > REPEATS * len(times):
+    if not len(moved):
+        return None
+    if len(steps) - len(moved) > REPEATS * len(times) and not (at_once and _in_a_period(s, t)):
         return None
     starts = np.flatnonzero(np.concatenate([[True], moved[1:] > moved[:-1]]))
     runs = np.diff(np.concatenate([starts, [len(moved)]]))
     most = int(runs.argmax())
     return (float(moved[starts[most]]), order) if int(runs[most]) >= REGULAR * len(moved) else None
+
+
+def _in_a_period(series: Any, times: Any) -> bool:
+    """Whether the times that repeat are nearly all of one short period, of most series, and stand twice: rows of it were written again."""
+    import numpy as np
+
+    same = (series[1:] == series[:-1]) & (times[1:] == times[:-1])
+    again = times[1:][same]
+    since, until = np.quantile(again, [MOST_OUT, 1 - MOST_OUT])
+    inside = (times >= since) & (times <= until)
+    outside = int((~inside[1:] & same).sum())
+    twice = int((same & inside[1:]).sum())
+    return bool(
+        inside.sum() <= PERIOD * len(times)
+        and outside <= SELDOM * (~inside).sum()
+        and 2 * twice <= 1.05 * inside.sum()
+        and 2 * len(np.unique(series[1:][same & inside[1:]])) > len(np.unique(series[inside]))
+    )
 
 
 def of_calendar(parts: list[Any]) -> Any:

@@ -46,6 +46,8 @@ AFTERNOON, NONE = 0.2, 0.001
 """The least share of samples after noon where others have some, and the most where there are none."""
 TOTAL = (18.0, 30.0)
 """How many times as large as in other hours a number is in one that holds the total of the day."""
+EACH, DAYS = 0.9, 10
+"""The least share of days on which it is at least half of that, and the fewest days."""
 USUAL = 3.0
 """And at most how many times, of the other groups."""
 ELSEWHERE = {
@@ -283,11 +285,13 @@ def totals(hour: Any, whose: Any, n: int, values: Any) -> list[tuple[int, int]]:
     means = np.bincount(cell, values[there], n * HOURS).reshape(n, HOURS)[large] / known[large]
     others = (means.sum(1, keepdims=True) - means) / (HOURS - 1)
     times = means / np.maximum(others, 1e-300)
-    found = []
+    found: dict[int, int] = {}
     for i, at in np.argwhere((times >= TOTAL[0]) & (times <= TOTAL[1])).tolist():
-        if (np.delete(times[:, at], i) <= USUAL).all():
-            found.append((int(large[i]), at))
-    return found if few(len(found), len(large)) else []
+        held = values[there][cell == large[i] * HOURS + at]
+        each_day = (held >= TOTAL[0] / 2 * others[i, at]).mean() >= EACH and len(held) >= DAYS
+        if each_day and (np.delete(times[:, at], i) <= USUAL).all():
+            found[int(large[i])] = at
+    return sorted(found.items()) if few(len(found), len(large)) else []
 
 
 CHECK = GroupClocks

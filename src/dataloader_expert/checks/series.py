@@ -20,9 +20,15 @@ from dataloader_expert.sources.base import Block
 
 REPEATED = Quantity("repeated_steps", "samples", "samples at whose time an earlier one of the same series and split is")
 GAPS = Quantity("time_gaps", "series", "series without samples at many times in a row at which others have some")
+SILENCE = Quantity(
+    "time_without_samples", "", "the longest time without samples, and how many times as long as the next longest"
+)
 FUTURE = Quantity("future_times", "samples", "samples with a time that has not come yet")
 MOST = 500_000
 """The most samples whose times are kept, at 56 bytes each."""
+EVENTS, SILENT, LONGEST, GOES_ON = 1_000, 12.0, 200, 3.0
+"""The fewest events of which a silence is told; how many times as long as any other, and as their median, it is; and how many times as long as
+it samples go on before and after it, where they are no two recordings."""
 GAP = 20
 """The fewest times in a row that a gap has."""
 PLANNED = 0.05
@@ -91,9 +97,35 @@ class Series(Check):
         times, splits, series, index = times[order], splits[order], series[order], index[order]
         grid = grid_of(times, series, self.fields) if self.seen == self.kept else None
         if grid is None:
+            yield from self._silence(times, splits, index, evidence)
             return
         yield from self._repeated(grid, splits, index, evidence)
         yield from self._gaps(grid, index, evidence)
+
+    def _silence(self, times: Any, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        """A time without any events, far longer than all others, while samples go on before and after it."""
+        import numpy as np
+
+        order = np.lexsort((index, times))
+        t, of = times[order], splits[order]
+        if self.seen != self.kept or len(t) < EVENTS:
+            return
+        apart = np.diff(t)
+        at = int(apart.argmax())
+        longest, next_longest = float(apart[at]), float(np.delete(apart, at).max())
+        if longest < SILENT * max(next_longest, 1e-300) or longest < LONGEST * float(np.median(apart)):
+            return
+        before, after = float(t[at] - t[0]), float(t[-1] - t[at + 1])
+        if of[at] != of[at + 1] or min(at + 1, len(t) - at - 1) < EVENTS // 10:
+            return  # what lies between two splits was left out
+        value = {
+            "since": float(t[at]),
+            "until": float(t[at + 1]),
+            "times": longest / max(next_longest, 1e-300),
+            "goes_on": min(before, after) >= GOES_ON * longest,
+            "where": self._places(index[order][at : at + 2]),
+        }
+        yield Fact(SILENCE, value, evidence, {"field": self.time})
 
     def _repeated(self, grid: Grid, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
         import numpy as np
@@ -189,6 +221,19 @@ class Series(Check):
                 v["where"],
                 v["count"],
             )
+        for fact in facts.all(SILENCE):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            yield finding(
+                "time-gap",
+                # between two recordings there are no samples either
+                "warning" if v["goes_on"] else "info",
+                f"{name} has no sample between {moment(v['since'], dated or _is_epoch(v['since']))} and "
+                f"{moment(v['until'], dated or _is_epoch(v['until']))}, {v['times']:.0f} times as long as anywhere else",
+                fact,
+                "find out whether samples of this time were lost; what is counted over time is wrong across it",
+                v["where"],
+                1,
+            )
         for fact in facts.all(GAPS):
             v = fact.value
             whose = f"{v['of']:,} of the series by {_joined(v['series'])} have" if v["series"] else "the series has"
@@ -211,6 +256,11 @@ class Series(Check):
             yield Unknown(
                 "time-gap", f"only {self.kept:,} of {self.seen:,} times were kept to look for gaps and repeated steps"
             )
+
+
+def _is_epoch(seconds: float) -> bool:
+    """Whether a number may count seconds since 1970: from 1990 to 2040."""
+    return 6.3e8 <= seconds <= 2.2e9
 
 
 def _usual(value: dict[str, Any], dated: bool) -> str:
