@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.base import ORDER, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.drawn_numbers import DrawnNumbers
 from dataloader_expert.checks.ranges import turned
@@ -129,6 +129,8 @@ class GroupRecords(DrawnNumbers):
             severity: Severity = "warning" if v["matters"] else "info"
             yield finding("scale-drift", severity, text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CROSSED):
+            if facts.find(ORDER, fields=fact.at["fields"]) is not None:
+                continue  # told by the order
             v, (a, b) = fact.value, map(escaped, fact.at["fields"])
             text = f"{a} and {b} seem to be exchanged in the samples {_where(fact)}: there each is distributed as the other one is elsewhere"
             fix = "look at these samples; if so, exchange the two back, and find out where the columns were confused"

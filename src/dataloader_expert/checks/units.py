@@ -170,9 +170,9 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     import numpy as np
 
     n, placed = len(numbers), _placed(numbers)
-    runs = min(RUNS, n // LEAST)
-    if runs < FEWEST:
-        return None
+    runs, moved = min(RUNS, n // LEAST), np.diff(numbers)
+    if runs < FEWEST or (moved >= 0).all() or (moved <= 0).all():
+        return None  # what only rises has no usual level
     begins = -(-np.arange(runs + 1) * n // runs)
     sizes = np.diff(begins)
     of_size = [placed[begins[:-1][sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
