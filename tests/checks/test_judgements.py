@@ -21,7 +21,10 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_group_clocks,
+    test_group_records,
     test_moved_boxes,
+    test_odd_series,
     test_rescaled,
     test_shifted_numbers,
 )
@@ -280,6 +283,24 @@ def sites(fahrenheit: bool = False, shift: float = 0.0, n: int = 100) -> Data:
     return Data({"temperature": value, "site": np.repeat(["A", "B", "C", "D"], n)}, kinds={"site": "category"})
 
 
+def observed(change: Callable[[Any], Any], odd: Any, values: Any = None, times: Any = None) -> Data:
+    """Measurements of six stations in no order of time, changed at those that ``odd`` marks, bool [stations, days]."""
+    n = np.arange(1800)
+    station, day = n % 6, np.random.default_rng(41).permutation(1800) // 6
+    x = 37 + np.random.default_rng(42).normal(0, 0.5, 1800) if values is None else values.copy()
+    rows = np.asarray(odd)[station, day]
+    x[rows] = change(x[rows])
+    at = 1.6e9 + 86_400.0 * (day if times is None else times[day])
+    kinds = {"station": "category", "at": "time"}
+    return Data({"station": [f"w{k}" for k in station], "at": at, "x": x}, kinds=kinds)
+
+
+def some(stations: list[int], first: int = 0, last: int = 300) -> Any:
+    made = np.zeros((6, 300), bool)
+    made[stations, first:last] = True
+    return made
+
+
 def written(one: str, two: str, same: int, others: int) -> list[str]:
     """Sixty patients by their numbers of five digits, then sixty written otherwise, some of whom are the same."""
     numbers = np.random.default_rng(5).permutation(90_000)[:200] + 10_000
@@ -397,6 +418,25 @@ def hourly(
     kept = np.arange(400) if rows is None else np.array(rows)
     columns = {"at": hours[kept], "sensor": [["a", "b", "c", "d"][i % 4] for i in kept], "x": NOISE[kept]}
     return Data(columns, splits=splits, kinds={"at": "time"})
+
+
+def twice(first: int, last: int, sensors: str = "abcd", named: bool = True) -> Data:
+    """A row an hour of each of four sensors, of which those of some hours, and sensors, stand twice."""
+    at, sensor = np.repeat(HOURS, 4), np.array([*"abcd"] * 100)
+    again = np.flatnonzero(np.isin(sensor, [*sensors]) & (at >= HOURS[first]) & (at < HOURS[last]))
+    rows = np.sort(np.r_[np.arange(400), again])
+    columns = {"at": at[rows], "x": MORE[: len(rows)]} | ({"sensor": sensor[rows].tolist()} if named else {})
+    return Data(columns, kinds={"at": "time"})
+
+
+def happened(days: Any, splits: str | list[str] = "", seed: int = 35) -> Data:
+    """Two thousand events, at any time of these days."""
+    draw = np.random.default_rng(seed)
+    at = np.sort(HOURS[0] + 86_400.0 * (draw.choice(days, 2000) + draw.random(2000)))
+    return Data({"at": at, "x": draw.normal(0, 1, 2000)}, splits=splits, kinds={"at": "time"})
+
+
+DAYS = np.arange(300)
 
 
 def masks(*levels: tuple[int, ...], **more: Any) -> Data:
@@ -565,6 +605,9 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "group_clocks": test_group_clocks.SILENT,
+    "group_records": test_group_records.SILENT,
+    "odd_series": test_odd_series.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
@@ -585,6 +628,12 @@ SILENT = {
             kinds=CATEGORY,
         ),
         "a hot site": sites(shift=12.0),
+        "two hot stations": observed(lambda x: x + 12, some([1, 4])),
+        "stations of two kinds": observed(lambda x: x * 1.8 + 32, some([1, 3, 5])),
+        "a warm season, in no order": observed(lambda x: x + 9 * np.sin(np.arange(len(x))), some([2], 100, 200)),
+        "gains at some, and losses at others": observed(lambda x: -x, some([4]), MORE[:1800].repeat(2) + 1),
+        "deficits, small ones, at one": observed(lambda x: -x / 9, some([4]), 30 + MORE.repeat(2)),
+        "places west and east": observed(lambda x: x * -1.5, some([1, 4]), 40 + MORE.repeat(2)),
         "few rows": sites(fahrenheit=True, n=20),
     },
     "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
@@ -996,6 +1045,14 @@ SILENT = {
             {"at": HOURS[0] + np.sort(rng.integers(0, 900, 400)) * 60.0, "user": ["a", "b", "c", "d"] * 100},
             kinds={"at": "time"},
         ),
+        "several rows an hour of some sensor": twice(0, 99, "ab"),
+        "a second sensor for some hours": twice(60, 85, named=False),
+        "a second one beside one of the sensors for some hours": twice(60, 85, "a"),
+        "events at any time": happened(DAYS),
+        "events of working days": happened(DAYS[DAYS % 7 < 5]),
+        "two recordings": happened(np.r_[0:7, 60:67]),
+        "a pause between the splits": happened(np.r_[0:150, 180:300], ["train"] * 1120 + ["test"] * 880),
+        "holidays": happened(np.delete(DAYS, np.r_[60:70, 200:214])),
         "days that are planned": Data({"at": HOURS + 86_400.0 * 365 * np.linspace(0, 60, 100)}, kinds={"at": "time"}),
     },
     "keys": {
@@ -1244,6 +1301,9 @@ SPEAKS = {
         name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
     },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
+    "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
+    "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
+    "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
         "metres from one row on": (stretched(lambda x: x * 1000, last=400), "scale-drift", "warning"),
@@ -1266,6 +1326,18 @@ SPEAKS = {
             "scale-drift",
             "warning",
         ),
+        "degrees Fahrenheit at two of six stations": (
+            observed(lambda x: x * 1.8 + 32, some([1, 4])),
+            "scale-drift",
+            "warning",
+        ),
+        "degrees Fahrenheit until a day, in no order": (
+            observed(lambda x: x * 1.8 + 32, some([2], 0, 100)),
+            "scale-drift",
+            "warning",
+        ),
+        "an axis turned round at one": (observed(lambda x: -x, some([4])), "scale-drift", "warning"),
+        "an axis turned round at two": (observed(lambda x: -x, some([0, 4])), "scale-drift", "warning"),
         "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
     },
     "statistics": {
@@ -2166,6 +2238,8 @@ SPEAKS = {
             "duplicate-keys",
             "warning",
         ),
+        "a day of all sensors that was read in again": (twice(60, 72), "duplicate-keys", "warning"),
+        "a month without events": (happened(np.delete(DAYS, np.r_[120:150])), "time-gap", "warning"),
         "the hour at which the clock is set back": (
             hourly(at={200 + i: HOURS[49] for i in range(4)}),
             "duplicate-keys",

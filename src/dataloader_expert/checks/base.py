@@ -466,6 +466,11 @@ CUT_AT = Quantity(
     "samples",
     "texts of one length that end within a sentence, unlike the others, and which length it is",
 )
+ORDER = Quantity(
+    "order_reversed",
+    "samples",
+    "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
 

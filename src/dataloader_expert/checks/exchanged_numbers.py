@@ -17,14 +17,13 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.drawn_numbers import DrawnNumbers
-from dataloader_expert.checks.ranges import exchanged, many_values
+from dataloader_expert.checks.ranges import exchanged, many_values, turned
 from dataloader_expert.checks.rows_kept import Named, in_order
 from dataloader_expert.checks.stretches import decay, highest
 from dataloader_expert.checks.units import tells
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.roles import words
 
 EXCHANGED = Quantity("numbers_exchanged", "samples", "stretches of rows in which two numbers are likelier exchanged")
 COPIED = Quantity("numbers_copied", "samples", "stretches of rows in which a number holds the values of another one")
@@ -42,8 +41,6 @@ DEVIATIONS = 4.0
 EQUAL, SELDOM, UNLIKE, LIKE = 0.95, 0.02, 0.3, 0.15
 """The least share of a stretch's rows with two equal numbers, and the most of the others; how far the probability that a number of the stretch
 is larger than another lies from a half, at least for the one that is a copy, and at most for the other."""
-SIDES = {"width", "height", "length", "depth", "w", "h", "l", "rows", "cols", "columns", "row", "col", "x", "y"}
-"""What is exchanged where a thing is turned."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +116,6 @@ class ExchangedNumbers(DrawnNumbers):
             fix = f"fetch {b} of these samples from its source; it was overwritten there"
             where = [{"sample": v["first"], "file": v["file"], "field": fact.at["fields"][1]}]
             yield finding("equal-fields", "warning", text, fact, fix, where, v["rows"])
-
-
-def turned(one: str, other: str) -> bool:
-    """Whether two names are those of the sides of one thing, which are exchanged where it is turned."""
-    a, b = words(one), words(other)
-    return {*a} != {*b} and {*a} ^ {*b} <= SIDES
 
 
 def ranges_tell(x: Any, y: Any) -> bool:

@@ -16,14 +16,17 @@ from typing import Any
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.grids import moment
+from dataloader_expert.checks.recorded import FILE, is_place
 from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
-from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, numbers_of
+from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, moments_of, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
     GROUPS,
     LARGEST,
     LEAST,
     MOST_GROUPS,
+    flipped_groups,
     middle,
     odd_groups,
     odd_stretch,
@@ -33,24 +36,19 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import GROUP_WORDS, words
+from dataloader_expert.sources.roles import words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
+TURNED = Quantity(
+    "turned_signs", "samples", "rows of one group whose numbers have the other sign than all others' and are as large"
+)
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
-RECORDED_BY = GROUP_WORDS | {
-    "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
-    "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
-    "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
-}  # fmt: skip
-"""Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
 MEASURES_COMPARED = 16
 """The most other numbers of which it is asked whether they explain why a group differs."""
-FILE = "the file"
-"""Stands for the field whose values are the names of files."""
 
 
 class MixedUnits(Check):
@@ -65,6 +63,9 @@ class MixedUnits(Check):
         self.numbers = [f.name for f in plain if f.kind == "number"]
         named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
         self.groups = list(dict.fromkeys([*named, *context.series_fields]))
+        self.time = next(
+            (f for f in context.fields if context.timed is not None and f.name == context.timed.field), None
+        )
         self.called = {name: Named(MOST_GROUPS) for name in (*self.groups, FILE)}
         split = roles.split.field if roles.split is not None else None
         self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
@@ -92,6 +93,8 @@ class MixedUnits(Check):
         kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
         for name in self.kinds:
             kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
+        if self.time is not None:
+            kept["time"] = moments_of(block.columns.get(self.time.name), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
@@ -125,9 +128,15 @@ class MixedUnits(Check):
             measures = [rows[other][there] for other in others]
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
-            found = self._of(name, numbers[there], here, measures) or [
-                *self._from_row_on(name, numbers[there], rows["sample"][there], rows["file"][there], here, kinds)
-            ]
+            found = self._of(name, numbers[there], here, measures) or self._turned(name, numbers[there], here)
+            at = {"sample": rows["sample"][there], "file": rows["file"][there]}
+            found = found or [*self._from_row_on(name, numbers[there], at, here, kinds)]
+            if not found and "time" in rows:
+                times = rows["time"][there]
+                order = np.lexsort((at["sample"], times))[: int(np.isfinite(times).sum())]  # NaN come last
+                here = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
+                at = {key: values[order] for key, values in (at | {"time": times}).items()}
+                found = [*self._from_row_on(name, numbers[there][order], at, here, [kind[order] for kind in kinds])]
             told |= {of} if found else set()
             yield from found
 
@@ -136,10 +145,10 @@ class MixedUnits(Check):
         for group, (texts, whose) in groups.items():
             if len(texts) < GROUPS:
                 continue
-            kinds = [(codes, _is_place(other)) for other, (_, codes) in groups.items() if other != group]
+            kinds = [(codes, is_place(other)) for other, (_, codes) in groups.items() if other != group]
             apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
             by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
-            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if _is_place(group) or g.sure} | apart
+            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | apart
             facts = [
                 Fact(
                     UNITS,
@@ -161,12 +170,26 @@ class MixedUnits(Check):
                 return facts
         return []
 
+    def _turned(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
+        """The places of the first field at some of which the numbers have the other sign."""
+        for group, (texts, whose) in groups.items():
+            if is_place(group) and (found := flipped_groups(numbers, whose, len(texts))):
+                return [
+                    Fact(
+                        TURNED,
+                        {"of": texts[k], "rows": int((whose == k).sum()), "median": own, "others": others},
+                        self.evidence("sampled", len(numbers)),
+                        {"field": name, "group": group, "of": k},
+                    )
+                    for k, own, others in found
+                ]
+        return []
+
     def _from_row_on(
         self,
         name: str,
         numbers: Any,
-        samples: Any,
-        files: Any,
+        at_rows: dict[str, Any],
         groups: dict[str, tuple[list[str], Any]],
         kinds: list[Any],
     ) -> Iterable[Fact]:
@@ -184,15 +207,19 @@ class MixedUnits(Check):
                     continue
                 value = asdict(found) | {
                     "of": text,
-                    "first": int(samples[at[found.first]]),
-                    "last": int(samples[at[found.last]]),
+                    "first": int(at_rows["sample"][at[found.first]]),
+                    "last": int(at_rows["sample"][at[found.last]]),
                     "rows": found.last - found.first + 1,
-                    "file": str(files[at[found.first]]) or None,
+                    "file": str(at_rows["file"][at[found.first]]) or None,
                 }
+                if "time" in at_rows:
+                    value |= {
+                        key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
+                    }
                 at_group = {"field": name, "group": group or None, "of": k}
                 made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
             # what happens to several at once is no change of one's unit
-            if len(made) > 1 or (group and not _is_place(group)):
+            if len(made) > 1 or (group and not is_place(group)):
                 made = [fact for fact in made if fact.value["how"] is not None]
             if made:
                 yield from made
@@ -200,16 +227,26 @@ class MixedUnits(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNITS):
-            where, site = _in_group(fact), _is_place(str(fact.at["group"]))
+            where, site = _in_group(fact), is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)
             # Kinds of things may have sizes of their own, and some conversion fits by chance: one in whose unit the field is measured, met
             # to within the error of precise medians while all other kinds agree, does not.
             likely = fact.value["sure"] or (site and not fact.value["by_nature"])
             yield found if likely else replace(found, severity="info")
+        for fact in facts.all(TURNED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} has the other sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
+            text += "the others, which are as large"
+            fix = "find out how the axis points there; if it is turned round, change the sign, and of other axes that were turned with it"
+            yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CHANGED_UNITS):
             v = fact.value
-            where = f"{v['first']:,} to {v['last']:,}" + (f", {_in_group(fact)}" if fact.at["group"] else "")
+            where = f"{v['first']:,} to {v['last']:,}"
+            if "since" in v:
+                dated = self.time is not None and self.time.kind != "number"
+                where = f"from {moment(v['since'], dated)} to {moment(v['until'], dated)}"
+            where += f", {_in_group(fact)}" if fact.at["group"] else ""
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
 
 
@@ -227,10 +264,6 @@ def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
             made[1, :, i] = np.sqrt(np.square(sample[0], dtype=np.float64).mean(1))
     known = {channels.called(k): made[:, k] for k in range(channels.width)}
     return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
-
-
-def _is_place(group: str) -> bool:
-    return group == FILE or bool(set(words(group)) & RECORDED_BY)
 
 
 def _in_group(fact: Fact) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.checks.core import core_of
+from dataloader_expert.sources.roles import words
 
 LEAST, VALUES, OUTSIDE = 30, 10, 0.005
 """The fewest rows that tell ranges, the fewest distinct values of each number, and the share of rows that is left out at either end."""
 FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
 """The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
 least of these rows; and by how much of itself a range is widened."""
+
+SIDES = {"width", "height", "length", "depth", "w", "h", "l", "rows", "cols", "columns", "row", "col", "x", "y"}
+"""What is exchanged where a thing is turned."""
 
 
 SOME = 1_000
@@ -22,6 +26,12 @@ def many_values(numbers: Any, least: int) -> bool:
     import numpy as np
 
     return any(len(np.unique(part)) >= least for part in (numbers[:SOME], numbers))
+
+
+def turned(one: str, other: str) -> bool:
+    """Whether two names are those of the sides of one thing, which are exchanged where it is turned."""
+    a, b = words(one), words(other)
+    return {*a} != {*b} and {*a} ^ {*b} <= SIDES
 
 
 def exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:

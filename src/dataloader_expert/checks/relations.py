@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import ORDER, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.ranges import exchanged, many_values
 from dataloader_expert.checks.rows_kept import (
@@ -28,11 +28,6 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
-ORDER = Quantity(
-    "order_reversed",
-    "samples",
-    "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
-)
 SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
 RENUMBERED = Quantity(
     "names_renumbered", "values", "names that have another number in a split than in training, of those in both"

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.checks.recorded import few
+from dataloader_expert.checks.steps import step_of
 from dataloader_expert.checks.units import FACTORS, GROUPS, LEAST
 
 POSITIVE = 0.98
@@ -23,10 +25,14 @@ AGREE, CLOSELY = 0.15, 0.07
 """How far the medians of the other groups may lie from theirs, as a share of the gap, where this is tenfold, and where it is less."""
 ERRORS, PRECISE = 3.0, 0.1
 """The standard errors within which a factor is met, and the most that these may be, as a share of the gap."""
+ROUGHLY, SAME_STEP, LEFT, MATCHED, BINS = 0.3, 1.05, 0.6, 0.07, 40
+"""How far medians may lie apart or off, as a share of the gap, where more than these tells the factor: to within what factor numbers are
+rounded to the same steps; or the spread that is left among rows with about the same other number, as a share of all, and how far the gap
+between such rows may lie off the factor, and from none between the other groups, as a share of it."""
 SURE, OTHERS = 0.06, 3
 """Decades within which it is known, and the fewest other groups, if a group is another kind of thing, and no place."""
-AS_WIDE = 1.5
-"""How many times as wide a group may spread as the others, or these as it."""
+AS_WIDE, TWICE_AS_WIDE = 1.5, 3.0
+"""How many times as wide a group may spread as the others, or these as it; and where rounding tells the factor."""
 COMMON, EXPLAINS, SAME = 10, 0.4, 0.9
 """The fewest rows of a value in the group and out of it that are compared; the least share of the gap that another number explains; and
 the share of its rows by which a value of another column is this group under another name."""
@@ -115,31 +121,91 @@ def rescaled_groups(
     errors = 1.2533 * widths / np.sqrt(sizes[large])
     allowed = factors_of(words)
     for i, k in enumerate(large):
-        rest = np.delete(np.arange(len(large)), i)
+        center = float(np.median(middles))
+        with_it = np.abs(middles - middles[i]) < abs(middles - center)[i] / 2  # others that share its unit
+        rest = np.flatnonzero(~with_it)
+        if not few(int(with_it.sum()), len(large)) or 2 * sizes[np.array(large)[with_it]].sum() > len(logs):
+            continue
         center = float(np.median(middles[rest]))
         gap, apart = float(middles[i]) - center, float(np.abs(middles[rest] - center).max())
         size = abs(gap)
-        if size < TWOFOLD or 2 * sizes[k] > len(logs) or apart > (AGREE if size >= TENFOLD else CLOSELY) * size:
-            continue
-        among = float(np.std(middles[rest], ddof=1)) / math.sqrt(len(rest))
+        among = float(np.std(middles[rest], ddof=1)) / math.sqrt(len(rest)) if len(rest) > 1 else math.inf
         error = ERRORS * math.hypot(float(errors[i]), among, float(np.median(errors[rest])) / math.sqrt(len(rest)))
         how = min(allowed, key=lambda name: abs(gap + allowed[name][0]))
-        usual = float(np.median(widths[rest]))
-        if usual <= 0:
+        usual, missed = float(np.median(widths[rest])), abs(gap + allowed[how][0])
+        if usual <= 0 or missed > error or not 1 / TWICE_AS_WIDE <= widths[i] / usual <= TWICE_AS_WIDE:
             continue
-        if (
-            abs(gap + allowed[how][0]) > error
-            or error > PRECISE * size
-            or not 1 / AS_WIDE <= widths[i] / usual <= AS_WIDE
+        as_wide = 1 / AS_WIDE <= widths[i] / usual <= AS_WIDE
+        own, rest_rows = whose == k, np.isin(whose, np.array(large)[rest])
+        told = (
+            as_wide
+            and size >= TWOFOLD
+            and apart <= (AGREE if size >= TENFOLD else CLOSELY) * size
+            and error <= PRECISE * size
+        )
+        if not told and max(apart, error) > ROUGHLY * size:
+            continue
+        told = told or _as_rounded(numbers[usable], own, rest_rows, allowed[how][0])
+        groups = [whose == large[j] for j in rest.tolist()]
+        if not told and not (
+            as_wide and allowed[how][1] and _alike_but_for(logs, own, groups, measures, usable, -allowed[how][0])
         ):
             continue
-        own = whose == k
         if any(_differs_within(logs, own, codes[usable], place, gap) for codes, place in kinds):
             continue
         if any(_explains(logs, own, values[usable], gap) for values in measures):
             continue
         sure = error <= SURE and allowed[how][1] and len(rest) >= OTHERS
         yield Rescaled(k, how, float(10 ** middles[i]), float(10**center), sure)
+
+
+def _as_rounded(numbers: Any, own: Any, rest: Any, factor: float) -> bool:
+    """Whether a group's numbers are rounded as the others' are once these have undergone the conversion: cents are whole where units have two
+    decimals."""
+    steps = [step_of(numbers[rows]) for rows in (own, rest)]
+    return min(steps) > 0 and abs(math.log10(steps[0] / steps[1]) + factor) < math.log10(SAME_STEP)
+
+
+def _alike_but_for(logs: Any, own: Any, groups: list[Any], measures: Iterable[Any], usable: Any, gap: float) -> bool:
+    """Whether the gap is that between rows which are alike in the numbers that go with this one, none of which has a gap, and there is none
+    between the other groups: of trips of one price and time only one vendor's are shorter."""
+    import numpy as np
+
+    rest = np.any(groups, axis=0)
+    found = False
+    for values in measures:
+        values = values[usable]
+        there = np.isfinite(values) & (values > 0)
+        if there.sum() < POSITIVE * len(values):
+            continue
+        near = np.where(there, np.log10(np.where(there, values, 1.0)), np.nan)
+        expected = _expected(near[rest & there], logs[rest & there], near)
+        apart = logs - expected
+        usual = np.quantile(logs[rest], [0.25, 0.75])
+        left = np.nanquantile(apart[rest], [0.25, 0.75])
+        if left[1] - left[0] > LEFT * (usual[1] - usual[0]):
+            continue  # does not go with it
+        gaps = [float(np.nanmedian(apart[rows])) for rows in (own, *groups)]
+        error = ERRORS * 1.2533 * float(left[1] - left[0]) / 1.349 / math.sqrt(int(own.sum()))
+        moved = abs(float(np.nanmedian(near[own]) - np.nanmedian(near[rest])))
+        if (
+            abs(gaps[0] - gap) > max(error, MATCHED * abs(gap))
+            or max(map(abs, gaps[1:])) > MATCHED * abs(gap)
+            or moved > ROUGHLY * abs(gap)
+        ):
+            return False
+        found = True
+    return found
+
+
+def _expected(x: Any, y: Any, at: Any) -> Any:
+    """The median of ``y`` among rows with about the same ``x``, for each of ``at``; NaN outside of what is known."""
+    import numpy as np
+
+    order = np.argsort(x)
+    parts = [part for part in np.array_split(order, min(BINS, len(order) // LEAST)) if len(part)]
+    xs, ys = (np.array([np.median(v[part]) for part in parts]) for v in (x, y))
+    return np.interp(at, xs, ys, left=np.nan, right=np.nan) if len(parts) > 1 else np.full(len(at), np.nan)
 
 
 def fits_name(how: str, words: Iterable[str]) -> bool:

@@ -5,52 +5,34 @@ Which fields name a series is found from the times: within each of them nearly a
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digests, digests_of
+from dataloader_expert.checks.grids import DAY, HOUR, YEAR, Grid, grid_of, moment, of_calendar, seconds_of
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.times import read_time
+from dataloader_expert.sources.base import Block
 
 REPEATED = Quantity("repeated_steps", "samples", "samples at whose time an earlier one of the same series and split is")
 GAPS = Quantity("time_gaps", "series", "series without samples at many times in a row at which others have some")
+SILENCE = Quantity(
+    "time_without_samples", "", "the longest time without samples, and how many times as long as the next longest"
+)
 FUTURE = Quantity("future_times", "samples", "samples with a time that has not come yet")
 MOST = 500_000
 """The most samples whose times are kept, at 56 bytes each."""
-REGULAR = 0.9
-"""The least share of equal steps."""
-ENOUGH = 20_000
-"""Of how many samples the series are looked at first."""
-LONG = 20
-"""The fewest samples of a series, on average."""
-REPEATS = 0.05
-"""The largest share of repeated times: of more, the fields do not name series, or all of them."""
+EVENTS, SILENT, LONGEST, GOES_ON = 1_000, 12.0, 200, 3.0
+"""The fewest events of which a silence is told; how many times as long as any other, and as their median, it is; and how many times as long as
+it samples go on before and after it, where they are no two recordings."""
 GAP = 20
 """The fewest times in a row that a gap has."""
-DAY, YEAR = 86_400.0, 31_556_952.0
-HOUR = 3_600.0
 PLANNED = 0.05
 """The largest share of times to come that are taken for errors: of more, they are planned or made up."""
-
-
-class Grid(NamedTuple):
-    """The fields that name series (none: all samples are one), and their samples in order."""
-
-    names: tuple[str, ...]
-    step: float
-    order: Any
-    """Samples by series and time, int64."""
-    series: Any
-    """A digest of each one's series, in that order, uint64."""
-    times: Any
 
 
 class Series(Check):
@@ -84,8 +66,8 @@ class Series(Check):
         if len(keys) < len(self.fields):
             return
         series = np.stack(keys, axis=1) if keys else np.zeros((block.samples, 0), np.uint64)
-        times = [_seconds(block.columns[name], block.samples) for name in parts]
-        seconds = _of_calendar(times) if self.calendar else times[0]
+        times = [seconds_of(block.columns[name], block.samples) for name in parts]
+        seconds = of_calendar(times) if self.calendar else times[0]
         self.parts.append((seconds, digests_of(names)[codes], series, block.indices()))
         self.kept += block.samples
 
@@ -113,11 +95,37 @@ class Series(Check):
         times, splits, series, index = times[there], splits[there], series[there], index[there]
         order = np.argsort(index, kind="stable")  # whatever the order in which blocks were read
         times, splits, series, index = times[order], splits[order], series[order], index[order]
-        grid = _grid(times, series, self.fields) if self.seen == self.kept else None
+        grid = grid_of(times, series, self.fields) if self.seen == self.kept else None
         if grid is None:
+            yield from self._silence(times, splits, index, evidence)
             return
         yield from self._repeated(grid, splits, index, evidence)
         yield from self._gaps(grid, index, evidence)
+
+    def _silence(self, times: Any, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        """A time without any events, far longer than all others, while samples go on before and after it."""
+        import numpy as np
+
+        order = np.lexsort((index, times))
+        t, of = times[order], splits[order]
+        if self.seen != self.kept or len(t) < EVENTS:
+            return
+        apart = np.diff(t)
+        at = int(apart.argmax())
+        longest, next_longest = float(apart[at]), float(np.delete(apart, at).max())
+        if longest < SILENT * max(next_longest, 1e-300) or longest < LONGEST * float(np.median(apart)):
+            return
+        before, after = float(t[at] - t[0]), float(t[-1] - t[at + 1])
+        if of[at] != of[at + 1] or min(at + 1, len(t) - at - 1) < EVENTS // 10:
+            return  # what lies between two splits was left out
+        value = {
+            "since": float(t[at]),
+            "until": float(t[at + 1]),
+            "times": longest / max(next_longest, 1e-300),
+            "goes_on": min(before, after) >= GOES_ON * longest,
+            "where": self._places(index[order][at : at + 2]),
+        }
+        yield Fact(SILENCE, value, evidence, {"field": self.time})
 
     def _repeated(self, grid: Grid, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
         import numpy as np
@@ -192,7 +200,7 @@ class Series(Check):
             yield finding(
                 "future-times",
                 "warning",
-                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {_moment(v['latest'], True)}",
+                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {moment(v['latest'], True)}",
                 fact,
                 "correct these times or mark them as missing; a split by time would take these samples for the newest",
                 v["where"],
@@ -213,6 +221,19 @@ class Series(Check):
                 v["where"],
                 v["count"],
             )
+        for fact in facts.all(SILENCE):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            yield finding(
+                "time-gap",
+                # between two recordings there are no samples either
+                "warning" if v["goes_on"] else "info",
+                f"{name} has no sample between {moment(v['since'], dated or _is_epoch(v['since']))} and "
+                f"{moment(v['until'], dated or _is_epoch(v['until']))}, {v['times']:.0f} times as long as anywhere else",
+                fact,
+                "find out whether samples of this time were lost; what is counted over time is wrong across it",
+                v["where"],
+                1,
+            )
         for fact in facts.all(GAPS):
             v = fact.value
             whose = f"{v['of']:,} of the series by {_joined(v['series'])} have" if v["series"] else "the series has"
@@ -222,8 +243,8 @@ class Series(Check):
             yield finding(
                 "time-gap",
                 "info",
-                f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {_moment(v['since'], dated)} "
-                f"and {_moment(v['until'], dated)}",
+                f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {moment(v['since'], dated)} "
+                f"and {moment(v['until'], dated)}",
                 fact,
                 "find out whether rows were lost; windows and lags that are counted in rows are wrong across a gap",
                 v["where"],
@@ -237,84 +258,9 @@ class Series(Check):
             )
 
 
-def _grid(times: Any, series: Any, names: Sequence[str]) -> Grid | None:
-    """The fewest fields that divide the samples into regular series; the first such fields in table order."""
-    import numpy as np
-
-    if len(times) < 2 * LONG:
-        return None
-    few = [i for i in range(len(names)) if LONG * len(np.unique(series[:, i])) <= len(times)]
-    for of in itertools.chain.from_iterable(itertools.combinations(few, k) for k in (0, 1, 2)):
-        key = np.zeros(len(times), np.uint64)
-        for i in of:
-            key = key * np.uint64(0x9E3779B97F4A7C15) + series[:, i]
-        some = np.flatnonzero((key >> np.uint64(40)) % np.uint64(1 + len(times) // ENOUGH) == 0)
-        if ENOUGH // 2 < len(some) < len(times) and _regular(times[some], key[some]) is None:
-            continue  # some of the series tell, at a fraction of the time
-        found = _regular(times, key)
-        if found is not None:
-            step, order = found
-            return Grid(tuple(names[i] for i in of), step, order, key[order], times[order])
-    return None
-
-
-def _regular(times: Any, key: Any) -> tuple[float, Any] | None:
-    """The usual step of series with these keys, and their samples by series and time; None if the steps differ."""
-    import numpy as np
-
-    order = np.lexsort((times, key))
-    s, t = key[order], times[order]
-    steps = (t[1:] - t[:-1])[s[1:] == s[:-1]]
-    if len(times) < LONG * (len(times) - len(steps)):
-        return None  # too short
-    moved = np.sort(steps[steps > 0])
-    if not len(moved) or len(steps) - len(moved) > REPEATS * len(times):
-        return None
-    starts = np.flatnonzero(np.concatenate([[True], moved[1:] > moved[:-1]]))
-    runs = np.diff(np.concatenate([starts, [len(moved)]]))
-    most = int(runs.argmax())
-    return (float(moved[starts[most]]), order) if int(runs[most]) >= REGULAR * len(moved) else None
-
-
-def _of_calendar(parts: list[Any]) -> Any:
-    """Seconds since 1970 of years, months, days and what follows, float64 [n]; NaN where there is no such day."""
-    import numpy as np
-
-    year, month, day = parts[:3]
-    with np.errstate(invalid="ignore"):
-        sound = (year >= 1) & (year < 10_000) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-        sound &= np.all([part == np.floor(part) for part in parts[:3]], axis=0)
-    months = np.where(sound, (year - 1970) * 12 + month - 1, 0).astype("M8[M]")
-    days = months.astype("M8[D]").astype(np.int64) + np.where(sound, day - 1, 0).astype(np.int64)
-    sound &= days.astype("M8[D]").astype("M8[M]") == months
-    clock = sum((part * unit for part, unit in zip(parts[3:], (HOUR, 60.0, 1.0), strict=False)), np.zeros(len(year)))
-    return np.where(sound, days * DAY + clock, np.nan)
-
-
-def _seconds(column: Column, n: int) -> Any:
-    """Times as numbers, float64 [n]; NaN where there is none."""
-    import numpy as np
-
-    values = column.values[:n]
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.ndim == 1:
-        found = values.astype(np.float64)
-    else:
-        plain = [v if isinstance(v, str | int | float | None) else str(v) for v in values]
-        known: dict[Any, float] = {None: np.nan}
-        known |= {v: next((s for s in read_time(v) if s is not None), np.nan) for v in set(plain) if v is not None}
-        found = np.array([known[v] for v in plain], np.float64)
-    if column.nulls is not None:
-        found = np.where(column.nulls[:n], np.nan, found)
-    return np.where(np.isfinite(found), found, np.nan)
-
-
-def _moment(seconds: float, dated: bool) -> str:
-    if dated:
-        try:
-            return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
-        except (ValueError, OverflowError, OSError):  # beyond the range of dates
-            pass
-    return f"{seconds:g}"
+def _is_epoch(seconds: float) -> bool:
+    """Whether a number may count seconds since 1970: from 1990 to 2040."""
+    return 6.3e8 <= seconds <= 2.2e9
 
 
 def _usual(value: dict[str, Any], dated: bool) -> str:

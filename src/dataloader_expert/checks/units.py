@@ -9,6 +9,8 @@ from functools import partial
 from operator import mul
 from typing import Any
 
+from dataloader_expert.checks.recorded import few
+
 LEAST, GROUPS, MOST_GROUPS = 30, 3, 50
 """The fewest rows of a group, and the fewest and most groups of a field."""
 INSIDE = 0.02
@@ -17,6 +19,8 @@ CLOSE = 0.25
 """Interquartile ranges by which quantiles may differ after the conversion, for about the same distribution."""
 ONE_KIND = 0.9
 """The share of a stretch that is of one kind, and of the other rows that are not, if the stretch is that kind."""
+AGREE = 0.1
+"""How far the medians of the other groups lie from theirs at most, as a share of the gap, if they agree."""
 SIGNS = 0.2
 """The least share of numbers below zero, and above, of a measure that swings around it."""
 OVERLAP, FROM_FAR = 1.0, 100
@@ -30,6 +34,9 @@ BEYOND = 3.0
 whether a conversion is known."""
 LARGEST = 1e150
 """Numbers beyond have no square."""
+AS_LARGE, CLEAR = 0.5, 0.25
+"""Interquartile ranges by which quantiles of sizes may differ where only signs do; and how far from zero, as a share of their median, nearly all
+numbers lie whose sign is more than that of a deviation."""
 RUNS, FEWEST = 24, 6
 """The most runs of rows, and the fewest, in which a change from one row on is looked for."""
 TAIL = 0.1
@@ -69,21 +76,67 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
     if len(large) < GROUPS:
         return
     reach = {k: np.quantile(placed[whose == k], [INSIDE, 0.5, 1 - INSIDE]) for k in large}
+    beside = _minority({k: float(reach[k][1]) for k in large})
     for k in large:
-        low, _, high = reach[k]
-        lows, middles, highs = np.array([reach[j] for j in large if j != k]).T
-        apart = bool(((high < lows) | (low > highs)).all())
-        if not apart or 2 * sizes[k] > len(numbers):
+        low, middle_of, high = reach[k]
+        near = beside if k in beside else [k]
+        rest = np.isin(whose, near, invert=True)
+        if not few(len(near), len(large)) or 2 * rest.sum() < len(numbers):
             continue
-        # each has its middle within the reach of all
+        lows, middles, highs = np.array([reach[j] for j in large if j not in near]).T
+        if not bool(((high < lows) | (low > highs)).all()):
+            continue
+        others = float(np.median(placed[rest]))
+        # each has its middle within the reach of all, or all are close together
         alike = lows.max() <= middles.min() and middles.max() <= highs.min()
-        rest = placed[whose != k]
-        others = float(np.median(rest))
-        if not alike and abs(reach[k][1] - others) < BEYOND * _width(rest):
+        alike |= bool(np.abs(middles - np.median(middles)).max() <= AGREE * abs(middle_of - others))
+        if not alike and (len(near) > 1 or abs(middle_of - others) < BEYOND * _width(placed[rest])):
             continue
-        how = _conversion(numbers[whose == k], numbers[whose != k])
+        how = _conversion(numbers[whose == k], numbers[rest])
         if how is not None:
-            yield k, how, float(reach[k][1]), others
+            yield k, how, float(middle_of), others
+
+
+def _minority(middles: dict[int, float]) -> list[int]:
+    """The groups on that side of the widest gap between medians, of logarithms if these are positive, on which fewer are."""
+    import numpy as np
+
+    order = sorted(middles, key=lambda k: middles[k])
+    at = np.array([middles[k] for k in order])
+    cut = int(np.diff(np.log(at) if at[0] > 0 else at).argmax()) + 1
+    return min(order[:cut], order[cut:], key=len)
+
+
+def flipped_groups(numbers: Any, whose: Any, n: int) -> list[tuple[int, float, float]]:
+    """A few groups, of ``n``, in which numbers have the other sign, which are of one sign in all others and of the same size, and the medians of
+    both."""
+    import numpy as np
+
+    sizes = np.bincount(whose, minlength=n)
+    large = np.flatnonzero(sizes >= LEAST)
+    if len(large) < GROUPS:
+        return []
+    below = np.bincount(whose[numbers < 0], minlength=n)[large] / sizes[large]
+    turned = below if np.median(below) <= 0.5 else 1 - below
+    odd = large[turned > 0.5]
+    if not few(len(odd), len(large)) or turned[turned <= 0.5].max() > INSIDE:
+        return []
+    rest, size = ~np.isin(whose, odd), np.abs(numbers)
+    usual = size[rest & np.isin(whose, large)]
+    if np.quantile(usual, TAIL) < CLEAR * np.median(usual):
+        return []  # they go on to zero, and may go on below
+    agree = all(_as_large(size[whose == k], usual) for k in large)
+    return (
+        [(int(k), float(np.median(numbers[whose == k])), float(np.median(numbers[rest]))) for k in odd] if agree else []
+    )
+
+
+def _as_large(own: Any, usual: Any) -> bool:
+    """Whether quantiles of sizes differ by little, of their spread or of what a sign makes of them."""
+    import numpy as np
+
+    a, b = (np.quantile(x, [0.1, 0.25, 0.5, 0.75, 0.9]) for x in (own, usual))
+    return _distance(own, usual) <= AS_LARGE or float(np.abs(a - b).max()) <= AGREE * 2 * float(b[2])
 
 
 def _distance(one: Any, two: Any) -> float:
@@ -117,9 +170,9 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     import numpy as np
 
     n, placed = len(numbers), _placed(numbers)
-    runs = min(RUNS, n // LEAST)
-    if runs < FEWEST:
-        return None
+    runs, moved = min(RUNS, n // LEAST), np.diff(numbers)
+    if runs < FEWEST or (moved >= 0).all() or (moved <= 0).all():
+        return None  # what only rises has no usual level
     begins = -(-np.arange(runs + 1) * n // runs)
     sizes = np.diff(begins)
     of_size = [placed[begins[:-1][sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
