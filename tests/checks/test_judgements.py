@@ -23,6 +23,7 @@ from tests.checks import (
     test_extents,
     test_moved_boxes,
     test_rescaled,
+    test_rolling,
     test_shifted_numbers,
 )
 from tests.checks.looking import Data, judged
@@ -538,6 +539,7 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
@@ -1202,6 +1204,7 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
     "exchanged_numbers": {

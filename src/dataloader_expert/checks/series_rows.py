@@ -1,0 +1,121 @@
+"""Numbers of rows in the order of time within series, such as the days of each item in each store: what checks keep of them that compare
+rows with those before and after.
+
+Which fields name a series is not known beforehand: each choice of up to two is an order of its own, and a member finds out which one fits.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.rows_kept import LONGEST_TIME, Named, distinct, numbers_of, split_of
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.times import read_time
+
+MOST, FIELDS = 200_000, 16
+"""The most rows, and fields whose numbers are kept: 128 bytes a row."""
+LONG = 20
+"""The fewest rows of a series, on average."""
+MOST_KINDS = 50
+
+
+class Order(NamedTuple):
+    """Rows by series and time, and the fields that name the series: none if all rows are one."""
+
+    names: tuple[str, ...]
+    rows: Any
+    """Places of the rows, int64 [n]."""
+    begin: Any
+    end: Any
+    """Of each row in this order, where its series begins, and behind its last row, int64 [n]."""
+
+
+class SeriesRows(Check):
+    """A member sets ``numbers`` in its constructor; only the first ``MOST`` samples are kept."""
+
+    numbers: list[str]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.times = [context.timed.field] if context.timed is not None else context.calendar
+        self.names = context.series_fields
+        self.kinds = {name: Named(MOST_KINDS, whole=True) for name in self.names}
+        self.splits = Named(MOST_KINDS)
+        self.parts: list[tuple[int, dict[str, Any]]] = []
+        self.files = Files()
+
+    def looked(self) -> bool:
+        return bool(self.parts)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        n = min(block.samples, MOST - block.unit.start)
+        if n <= 0 or block.rows is not None or not self.applies():
+            return
+        rows = np.arange(n)
+        self.files.note(block)
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
+        for name, named in self.kinds.items():
+            kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
+        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        kept["time"] = np.zeros(n)
+        for name in self.times:  # of a calendar, the year counts most
+            kept["time"] = kept["time"] * 64 + seconds_of(block.columns.get(name), rows)
+        self.parts.append((block.unit.start, kept))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, SeriesRows)
+        self.seen += other.seen
+        self.parts += other.parts
+        self.files.merge(other.files)
+        self.splits.merge(other.splits)
+        for name, named in other.kinds.items():
+            self.kinds[name].merge(named)
+
+    def rows(self) -> dict[str, Any]:
+        """What was kept, in the order of the data, with the samples' indices; there must be a row."""
+        import numpy as np
+
+        parts = sorted(self.parts, key=lambda part: part[0])
+        kept = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
+        kept["sample"] = np.concatenate([start + np.arange(len(part["time"])) for start, part in parts])
+        return kept
+
+    def orders(self, kept: dict[str, Any]) -> Iterator[Order]:
+        """Each order of the rows in which series are long enough: by no field, by one, and by two."""
+        import numpy as np
+
+        n = len(kept["time"])
+        codes = {name: np.unique(kept[f"kind {name}"], return_inverse=True)[1] for name in self.names}
+        known: list[tuple[tuple[str, ...], int]] = []
+        for names in itertools.chain.from_iterable(itertools.combinations(self.names, k) for k in (0, 1, 2)):
+            by = np.lexsort((kept["sample"], kept["time"], *(codes[name] for name in reversed(names))))
+            begins = np.zeros(n, bool)
+            begins[:1] = True
+            for name in names:
+                begins[1:] |= codes[name][by][1:] != codes[name][by][:-1]
+            many = int(begins.sum())
+            same = any(set(less) < set(names) and of == many for less, of in known)
+            known.append((names, many))
+            if many * LONG > n or same:
+                continue  # series are too short, or those of fewer fields
+            starts = np.flatnonzero(begins)
+            which = np.cumsum(begins) - 1
+            yield Order(names, by, starts[which], np.append(starts[1:], n)[which])
+
+
+def seconds_of(column: Column | None, rows: Any) -> Any:
+    """Times as numbers that order them, float64 [rows]; NaN where there is none, or which one is not known."""
+    import numpy as np
+
+    if column is None or isinstance(column.values, np.ndarray):
+        return numbers_of(column, rows)
+    texts, codes = distinct(column, rows, LONGEST_TIME)
+    read = [{t for t in read_time(text) if t is not None} if text else () for text in texts]
+    return np.array([next(iter(r)) if len(r) == 1 else np.nan for r in read], np.float64)[codes]
