@@ -21,6 +21,7 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_misjoined,
     test_moved_boxes,
     test_rescaled,
     test_rolling,
@@ -539,6 +540,7 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
@@ -1204,6 +1206,7 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "misjoined": test_misjoined.SPEAKS,
     "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},

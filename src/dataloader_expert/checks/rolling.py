@@ -116,9 +116,10 @@ class Rolling(SeriesRows):
             for of in self.numbers:
                 if of == name or _copies(x, kept[f"number {of}"]):
                     continue
-                related = bool({*words(of)} & own)
+                called = bool(own & OF_WINDOWS)
+                shared = {word for word in own.intersection(words(of)) if len(word) > 1 and word.isalpha()}
+                related = bool(shared) and (called or own > {*words(of)})
                 r = _correlation(x, kept[f"number {of}"])
-                called = bool(own & OF_WINDOWS) or any(map(str.isdigit, name))
                 if r >= (RELATED if related else TOGETHER) and (related or called or self.times):
                     found.append((not related, not called, -r, name, of))
         unnamed = [pair for pair in sorted(found) if pair[0] and pair[1]][:UNNAMED]

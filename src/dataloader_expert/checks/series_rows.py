@@ -20,6 +20,8 @@ MOST, FIELDS = 200_000, 16
 """The most rows, and fields whose numbers are kept: 128 bytes a row."""
 LONG = 20
 """The fewest rows of a series, on average."""
+AT_ONCE = 0.5
+"""The largest share of rows with the time of the one before in their series."""
 MOST_KINDS = 50
 
 
@@ -105,6 +107,8 @@ class SeriesRows(Check):
             known.append((names, many))
             if many * LONG > n or same:
                 continue  # series are too short, or those of fewer fields
+            if self.times and n > 1 and (~begins[1:] & (np.diff(kept["time"][by]) == 0)).mean() > AT_ONCE:
+                continue  # rows of several series
             starts = np.flatnonzero(begins)
             which = np.cumsum(begins) - 1
             yield Order(names, by, starts[which], np.append(starts[1:], n)[which])
