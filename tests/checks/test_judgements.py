@@ -51,6 +51,14 @@ def numbered_by_site(numbers: Callable[[Any, Any], Any], sites: int = 3, n: int 
     return Data(columns, "label", kinds={"site": "category"})
 
 
+def missing_by_class(usual: float, rare: float, n: int = 1200) -> Data:
+    """A measurement that is missing in such shares of two classes, of which one has a seventh of the samples."""
+    drawn = np.random.default_rng(36)
+    y = (np.arange(n) % 7 == 0).astype(int)
+    gone = drawn.random(n) < np.where(y == 1, rare, usual)
+    return Data({"x": np.where(gone, np.nan, drawn.normal(0, 1, n)), "z": drawn.normal(0, 1, n), "label": y}, "label")
+
+
 def with_channel(k: int, values: Any) -> Any:
     """Windows, 100 of 40 steps, in which one of three channels has these values."""
     made = WINDOWS.copy()
@@ -629,6 +637,11 @@ SILENT = {
                 "label": ["cyst" if i % 3 == 0 and i % 21 else f"class {i % 5 % 3}" for i in range(400)],
             },
             "label",
+        ),
+        "a test that the sick have more often": missing_by_class(0.2, 0.6),
+        "missing in nearly all samples of each class": missing_by_class(0.95, 0.85),
+        "missing at one site, where the classes are as elsewhere": Data(
+            {"x": np.where(np.arange(400) % 5 == 0, np.nan, NOISE), "label": CLASS}, "label"
         ),
         "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
@@ -1444,6 +1457,12 @@ SPEAKS = {
         ),
     },
     "giveaway": {
+        "a value that is there where the rare class is": (
+            missing_by_class(0.88, 0.02),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "and far oftener": (missing_by_class(0.7, 0.1), "label-leaked-by-field", "info"),
         "a class of one device alone": (
             Data(
                 {
