@@ -18,6 +18,7 @@ from tests.checks import (
     relations,
     test_annotators,
     test_default_values,
+    test_derived,
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
@@ -548,6 +549,7 @@ SILENT = {
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "derived": test_derived.SILENT,
     "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1219,6 +1221,7 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "derived": test_derived.SPEAKS,
     "misjoined": test_misjoined.SPEAKS,
     "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},

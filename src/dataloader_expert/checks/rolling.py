@@ -8,11 +8,10 @@ one only where it gives nearly all of the number's values, also those that a win
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.scores import nearness
 from dataloader_expert.checks.series_rows import FIELDS, Order, SeriesRows
 from dataloader_expert.checks.windows import Window, around, candidates, over, statistics
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -40,7 +39,6 @@ REST, OF_REST = 0.02, 0.9
 """The least share of rows that another window explains, and of those that the first one does not give."""
 TOGETHER, RELATED = 0.5, 0.1
 """The least correlation of two columns without a name in common, and of those with one."""
-DECIMALS, ROUNDED = 6, 0.51
 COMMON = 0.5
 """A value that a larger share of rows has tells little, such as 0 of rare events."""
 LUCK = 0.4
@@ -140,32 +138,12 @@ class Rolling(SeriesRows):
             return
         odd, usual = other.told & other.given & ~fit.given, fit.told & fit.given
         places = kept["sample"][fit.order.rows]
-        where = self._where(kept, fit.order, odd, usual)
+        where = self.part_of(kept, *(fit.order.rows[mask] for mask in (odd, usual)))
         if where is None:
             return
         value |= {"window": list(other.window), "usual": list(fit.window), "count": int(odd.sum())}
         value |= {"of": int(odd.sum() + usual.sum()), "sample": int(places[odd].min())}
         yield Fact(DIFFERS, value | where, seen, at)
-
-    def _where(self, kept: dict[str, Any], order: Order, odd: Any, usual: Any) -> dict[str, Any] | None:
-        """What tells the odd rows from the others: the split, a field, or a stretch of rows or times; None if nothing does."""
-        import numpy as np
-
-        for name, key, of in [("", "split", self.splits), *((n, f"kind {n}", k) for n, k in self.kinds.items())]:
-            if of.many:
-                continue
-            values, which = np.unique(kept[key][order.rows], return_inverse=True)
-            here, there = (np.bincount(which[mask], minlength=len(values)) for mask in (odd, usual))
-            of_odd = here > there
-            if here[of_odd].sum() >= NEARLY * here.sum() and there[~of_odd].sum() >= NEARLY * there.sum():
-                return {"by": name, "values": [of.texts.get(int(v), "") for v in values[of_odd]][:3]}
-        for key in ("sample", "time"):
-            placed = kept[key][order.rows]
-            low, high = (float(q) for q in np.quantile(placed[odd], [0.0, 1.0]))
-            inside = (placed >= low) & (placed <= high)
-            if (usual & inside).sum() <= (1 - OF_REST) * odd.sum():
-                return {"by": None, "along": key, "first": low, "last": high}
-        return None
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ROLLING):
@@ -175,9 +153,7 @@ class Rolling(SeriesRows):
         for fact in facts.all(DIFFERS):
             v, name, of = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["of"]))
             there, usual = (Window(*v[key]) for key in ("window", "usual"))
-            text = (
-                f"{name} is made in another way {self._part(v, self.files)}: there it is {there.called(of)}, elsewhere "
-            )
+            text = f"{name} is made in another way {self.part_said(v)}: there it is {there.called(of)}, elsewhere "
             text += f"{usual.called(of)}{_within(v)}, in {v['count']:,} and {v['of'] - v['count']:,} rows, to the last digit"
             if there.own != usual.own or there.later != usual.later:
                 text += (
@@ -187,14 +163,6 @@ class Rolling(SeriesRows):
             severity: Severity = "error" if v["by"] == "" else "warning"
             where = [{"sample": v["sample"], "file": self.files.of(v["sample"]), "field": fact.at["field"]}]
             yield finding("preprocessing-differs", severity, text, fact, fix, where, v["count"])
-
-    def _part(self, v: dict[str, Any], files: Files) -> str:
-        if v["by"] is not None:
-            values = ", ".join(map(escaped, v["values"]))
-            return f"in the samples in which {escaped(v['by'])} is {values}" if v["by"] else f"in {values}"
-        if v["along"] == "sample":
-            return f"in {files.stretch(int(v['first']), int(v['last']))}"
-        return f"in the samples from {_moment(v['first'])} to {_moment(v['last'])}"
 
     def _judged(self, fact: Fact) -> Finding | None:
         v, window, field = fact.value, Window(*fact.value["window"]), str(fact.at["field"])
@@ -302,19 +270,6 @@ def telling(fit: Fit, x: Any, y: Any) -> bool:
     return True
 
 
-def nearness(x: Any) -> float:
-    """By how much a number may differ from what it is, as it is rounded."""
-    import numpy as np
-
-    known = x[np.isfinite(x)][:1000]
-    size = float(np.abs(known).max()) if len(known) else 0.0
-    for decimals in range(DECIMALS + 1):
-        scaled = known * 10.0**decimals
-        if (np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).mean() >= NEARLY:
-            return float(ROUNDED * 10.0**-decimals + 1e-9 * size)
-    return 1e-6 * size
-
-
 def tellable(x: Any) -> Any:
     """Rows whose number says something: it is there, and no value that very many rows have; bool [n]."""
     import numpy as np
@@ -357,13 +312,6 @@ def _copies(x: Any, y: Any) -> bool:
     """Whether very many numbers of both are the same: then the largest and the smallest of any rows may be the row's own."""
     both = tellable(x)
     return bool((x[both] == y[both]).mean() > PART) if both.any() else False
-
-
-def _moment(seconds: float) -> str:
-    """A time as a date, if it may be one."""
-    if not 1e8 < abs(seconds) < 1e11:
-        return f"{seconds:g}"
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
 
 
 def _within(v: dict[str, Any]) -> str:

@@ -7,12 +7,14 @@ Which fields name a series is not known beforehand: each choice of up to two is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import LONGEST_TIME, Named, distinct, numbers_of, split_of
+from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.times import read_time
 
@@ -22,6 +24,8 @@ LONG = 20
 """The fewest rows of a series, on average."""
 AT_ONCE = 0.5
 """The largest share of rows with the time of the one before in their series."""
+PURE, MOSTLY = 0.95, 0.9
+"""The least share of odd rows within the values that tell them, and of the usual ones outside; and that of odd rows within a stretch."""
 MOST_KINDS = 50
 
 
@@ -112,6 +116,42 @@ class SeriesRows(Check):
             starts = np.flatnonzero(begins)
             which = np.cumsum(begins) - 1
             yield Order(names, by, starts[which], np.append(starts[1:], n)[which])
+
+    def part_of(self, kept: dict[str, Any], odd: Any, usual: Any, aside: Collection[str] = ()) -> dict[str, Any] | None:
+        """What tells some odd rows from the usual ones: the split, a field but those ``aside``, or a stretch of rows or times; None if
+        nothing does."""
+        import numpy as np
+
+        for name, key, of in [("", "split", self.splits), *((n, f"kind {n}", k) for n, k in self.kinds.items())]:
+            if of.many or name in aside:
+                continue
+            values, which = np.unique(kept[key], return_inverse=True)
+            here, there = (np.bincount(which[rows], minlength=len(values)) for rows in (odd, usual))
+            of_odd = here > there
+            if here[of_odd].sum() >= PURE * here.sum() and there[~of_odd].sum() >= PURE * there.sum():
+                return {"by": name, "values": [of.texts.get(int(v), "") for v in values[of_odd]][:3]}
+        for key in ("sample", "time"):
+            low, high = float(kept[key][odd].min()), float(kept[key][odd].max())
+            inside = (kept[key][usual] >= low) & (kept[key][usual] <= high)
+            if inside.sum() <= (1 - MOSTLY) * len(odd):
+                return {"by": None, "along": key, "first": low, "last": high}
+        return None
+
+    def part_said(self, v: dict[str, Any]) -> str:
+        """Where that is, in words."""
+        if v["by"] is not None:
+            values = ", ".join(map(escaped, v["values"]))
+            return f"in the samples in which {escaped(v['by'])} is {values}" if v["by"] else f"in {values}"
+        if v["along"] == "sample":
+            return f"in {self.files.stretch(int(v['first']), int(v['last']))}"
+        return f"in the samples from {_moment(v['first'])} to {_moment(v['last'])}"
+
+
+def _moment(seconds: float) -> str:
+    """A time as a date, if it may be one."""
+    if not 1e8 < abs(seconds) < 1e11:
+        return f"{seconds:g}"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
 
 
 def seconds_of(column: Column | None, rows: Any) -> Any:
