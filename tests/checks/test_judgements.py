@@ -487,6 +487,19 @@ def classed(
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
+def from_sources(by: int = 0, of: int = 1, random: bool = False, runs: bool = False) -> Data:
+    """Vectors of three sources, mixed; of one of these labels are those of its row before, or any, or classes come in runs."""
+    draw = np.random.default_rng(9)
+    label, source = draw.integers(0, 3, 900), draw.integers(0, 3, 900)
+    if runs:
+        label = np.repeat(np.arange(90) % 3, 10)
+    x = np.eye(4)[label] + 0.3 * draw.normal(size=(900, 4))
+    own = np.flatnonzero(source == of)
+    label[own] = draw.permutation(label[own]) if random else np.roll(label[own], by)
+    columns = {"x": x, "label": label, "source": [f"source {s}" for s in source]}
+    return Data(columns, "label", kinds={"x": "embedding", "label": "category", "source": "category"})
+
+
 def streamed(*copies: tuple[int, int, int], into: int = 40) -> Data:
     """Sequences of tokens in two splits; of each copy ``into`` validation: a row of training, where the passage begins, and its length."""
     rows = np.random.default_rng(4).integers(0, 5000, (60, 300))
@@ -544,6 +557,9 @@ SILENT = {
         "vectors that tell no class": classed(150, noise=3.0),
         "labels of any row in a stretch": classed(150, by=0, scrambled=True),
         "a few rows": classed(196),
+        "labels of their own in all sources": from_sources(),
+        "labels of any row in one source": from_sources(random=True),
+        "classes in runs": from_sources(1, runs=True),
     },
     "default_values": test_default_values.SILENT,
     "exchanged_numbers": test_exchanged_numbers.SILENT,
@@ -1781,6 +1797,8 @@ SPEAKS = {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
         "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
         "of two classes": (classed(130, k=2), "rows-shifted", "warning"),
+        "of the row before in one source": (from_sources(1), "rows-shifted", "warning"),
+        "of the row after in another": (from_sources(-1, 2), "rows-shifted", "warning"),
         "with numbers from another list": (classed(150, by=0, renumbered=True), "label-odd-one-out", "warning"),
     },
     "label_sets": {
