@@ -27,6 +27,7 @@ from tests.checks import (
     test_rescaled,
     test_rolling,
     test_shifted_numbers,
+    test_shifted_words,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -566,6 +567,7 @@ SILENT = {
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "derived": test_derived.SILENT,
+    "shifted_words": test_shifted_words.SILENT,
     "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1238,6 +1240,7 @@ SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
     "derived": test_derived.SPEAKS,
+    "shifted_words": test_shifted_words.SPEAKS,
     "misjoined": test_misjoined.SPEAKS,
     "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},

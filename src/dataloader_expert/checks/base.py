@@ -443,6 +443,9 @@ CUT_AT = Quantity(
     "samples",
     "texts of one length that end within a sentence, unlike the others, and which length it is",
 )
+ROWS_SHIFTED = Quantity(
+    "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
 
