@@ -90,6 +90,8 @@ SILENT: dict[str, Data] = {
     "the sum of all before": days("sales", sales_cum=rolled(SALES, -DAYS, -1, np.sum)),
     "rare events before": days("rare", rare=RARE, rare_30=rolled(RARE, -30, -1, np.sum)),
     "a label that never changes": days("slow", slow=SLOW, slow_mean_7=rolled(SLOW, -6, 0)),
+    "where a window of rows begins and ends": days(start=DAY * 10.0, end=DAY * 10.0 + 10, middle=DAY * 10.0 + 5),
+    "a counter that is the label": days("cycle", cycle=DAY * 1.0, cycle_mean_3=DAY * 1.0 + 1),
     "a copy, and one with other values here and there": days(same=SALES, same_2=within(STORE == DAY % 6, SALES + 1, SALES)),
     "a level that only rises": days("level", level=np.cumsum(SALES), level_lag_1=np.cumsum(SALES) - SALES),
     "numbers that resemble the label": days("sales", stock_7=np.round(SALES * 3 + rng.normal(0, 2, N))),

@@ -41,6 +41,8 @@ TOGETHER, RELATED = 0.5, 0.1
 """The least correlation of two columns without a name in common, and of those with one."""
 COMMON = 0.5
 """A value that a larger share of rows has tells little, such as 0 of rare events."""
+STRAIGHT = 0.5
+"""The least share of the rows at which a number changes by which it is a counter."""
 LUCK = 0.4
 """The largest share of rows in which the number equals that of another row, up to its rounding."""
 OF_WINDOWS = {
@@ -187,7 +189,7 @@ class Rolling(SeriesRows):
 
 def fitted(x: Any, y: Any, order: Order) -> Fit | None:
     """The window of ``y`` that gives most values of ``x`` in this order; None if none gives enough of them."""
-    return _searched(x, y, order, tellable(x), PART)
+    return None if straight(y, order) else _searched(x, y, order, tellable(x), PART)
 
 
 def second(fit: Fit, x: Any, y: Any) -> Fit | None:
@@ -268,6 +270,17 @@ def telling(fit: Fit, x: Any, y: Any) -> bool:
         if only < LEAST or (both & near & ~fit.given).sum() > AGAINST * only:
             return False
     return True
+
+
+def straight(y: Any, order: Order) -> bool:
+    """Whether a number mostly goes up or down by equal steps, as a counter does, or never changes: its means are its own values elsewhere."""
+    import numpy as np
+
+    inner = (order.begin[1:-1] < np.arange(1, len(y) - 1)) & (order.end[1:-1] > np.arange(2, len(y)))
+    before, own, after = y[:-2][inner], y[1:-1][inner], y[2:][inner]
+    moves = np.isfinite(before + own + after) & (before != after)
+    bend = np.abs(after - 2 * own + before) <= 1e-6 * np.abs(after - before)
+    return bool(moves.sum() < LEAST or bend[moves].mean() >= STRAIGHT)
 
 
 def tellable(x: Any) -> Any:
