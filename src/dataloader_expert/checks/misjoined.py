@@ -180,6 +180,10 @@ def exchanged_run(x: Any, y: Any) -> tuple[int, int] | None:
         r = float(np.clip(correlation(x[~odd], y[~odd]), -MOST_SURE, MOST_SURE))
         if end - begin < LEAST or (~odd).sum() < max(LEAST, USUAL * len(x)) or abs(r) < STRONG:
             return None
+    for by in (-1, 1):
+        lo, hi = max(begin, 1), min(end, len(x) - 1)
+        if abs(correlation(x[lo + by : hi + by], y[lo:hi])) > ALIKE * abs(r):
+            return None  # shifted by a row, which another check tells
     luck = math.log(len(gain)) + math.log(PAIRS) - decay(gain[~odd]) * float(gain[begin:end].sum())
     return (begin, end) if luck < math.log(CHANCE) and _exchanged(x, y, odd) else None
 

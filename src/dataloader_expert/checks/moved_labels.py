@@ -155,8 +155,10 @@ class MovedLabels(Check):
     def _by_others(self, x: Any, label: Any, own: Any) -> int | None:
         """By how many rows the labels of these rows are shifted among them, as all others tell."""
         rest, classes = ~own, int(label.max()) + 1
+        if len(set(label[own].tolist())) < 2 or len(set(label[rest].tolist())) < classes:
+            return None  # a class of its own
         right = self._told(x[rest], label[rest], classes) == label[rest]
-        if min(len(set(label[part].tolist())) for part in (own, rest)) < 2 or not telling(right, label[rest]):
+        if not telling(right, label[rest]):
             return None
         if self.text is not None:
             told = told_by(x[rest], label[rest], x[own], classes)
@@ -233,15 +235,11 @@ def nearest(x: Any, label: Any, others: Any, classes: int) -> Any:
     """The class whose mean, of ``x`` and its labels, is nearest to each of the others, in standard deviations within classes."""
     import numpy as np
 
-    there = np.bincount(label, minlength=classes) > 0
-    means = (
-        np.stack([np.bincount(label, column, classes) for column in x.T], 1)
-        / np.maximum(np.bincount(label, minlength=classes), 1)[:, None]
-    )
+    counts = np.bincount(label, minlength=classes)
+    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts[:, None]
     within = np.sqrt(((x - means[label]) ** 2).mean(0))
-    scale = np.where(within > 0, within, np.inf)
-    far = -2 * (others / scale) @ (means / scale).T + ((means / scale) ** 2).sum(1)
-    return np.where(there, far, np.inf).argmin(1)
+    means, others = (v / np.where(within > 0, within, np.inf) for v in (means, others))
+    return ((means * means).sum(1) - 2 * others @ means.T).argmin(1)
 
 
 def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
