@@ -46,6 +46,17 @@ def judged(name: str, data: Data) -> dict[str, Finding]:
     return found
 
 
+def alone(name: str, data: Data) -> list[Finding]:
+    """What one check finds that rests on its own facts only."""
+    context = context_of(data)
+    check = new_checks(context)[name]
+    if not check.applies():
+        return []
+    for block in blocks_of(data):
+        check.see(check.view(block))
+    return list(check.judge(Facts(tuple(check.facts()))))
+
+
 def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:
     """The checks that apply, each having seen these blocks."""
     checks = {name: check for name, check in new_checks(context).items() if check.applies()}

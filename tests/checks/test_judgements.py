@@ -18,15 +18,19 @@ from tests.checks import (
     relations,
     test_annotators,
     test_default_values,
+    test_derived,
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
     test_group_clocks,
     test_group_records,
+    test_misjoined,
     test_moved_boxes,
     test_odd_series,
     test_rescaled,
+    test_rolling,
     test_shifted_numbers,
+    test_shifted_words,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -50,6 +54,14 @@ def numbered_by_site(numbers: Callable[[Any, Any], Any], sites: int = 3, n: int 
     site, y = np.arange(n) % sites, np.random.default_rng(30).integers(0, 5, n)
     columns = {"x": MORE[:n], "site": [f"site {s}" for s in site], "label": numbers(site, y)}
     return Data(columns, "label", kinds={"site": "category"})
+
+
+def missing_by_class(usual: float, rare: float, n: int = 1200) -> Data:
+    """A measurement that is missing in such shares of two classes, of which one has a seventh of the samples."""
+    drawn = np.random.default_rng(36)
+    y = (np.arange(n) % 7 == 0).astype(int)
+    gone = drawn.random(n) < np.where(y == 1, rare, usual)
+    return Data({"x": np.where(gone, np.nan, drawn.normal(0, 1, n)), "z": drawn.normal(0, 1, n), "label": y}, "label")
 
 
 def with_channel(k: int, values: Any) -> Any:
@@ -543,6 +555,19 @@ def classed(
     return Data({"x": x, "label": label}, "label", kinds={"x": "embedding", "label": "category"})
 
 
+def from_sources(by: int = 0, of: int = 1, random: bool = False, runs: bool = False) -> Data:
+    """Vectors of three sources, mixed; of one of these labels are those of its row before, or any, or classes come in runs."""
+    draw = np.random.default_rng(9)
+    label, source = draw.integers(0, 3, 900), draw.integers(0, 3, 900)
+    if runs:
+        label = np.repeat(np.arange(90) % 3, 10)
+    x = np.eye(4)[label] + 0.3 * draw.normal(size=(900, 4))
+    own = np.flatnonzero(source == of)
+    label[own] = draw.permutation(label[own]) if random else np.roll(label[own], by)
+    columns = {"x": x, "label": label, "source": [f"source {s}" for s in source]}
+    return Data(columns, "label", kinds={"x": "embedding", "label": "category", "source": "category"})
+
+
 def streamed(*copies: tuple[int, int, int], into: int = 40) -> Data:
     """Sequences of tokens in two splits; of each copy ``into`` validation: a row of training, where the passage begins, and its length."""
     rows = np.random.default_rng(4).integers(0, 5000, (60, 300))
@@ -600,6 +625,9 @@ SILENT = {
         "vectors that tell no class": classed(150, noise=3.0),
         "labels of any row in a stretch": classed(150, by=0, scrambled=True),
         "a few rows": classed(196),
+        "labels of their own in all sources": from_sources(),
+        "labels of any row in one source": from_sources(random=True),
+        "classes in runs": from_sources(1, runs=True),
     },
     "default_values": test_default_values.SILENT,
     "exchanged_numbers": test_exchanged_numbers.SILENT,
@@ -608,6 +636,10 @@ SILENT = {
     "group_clocks": test_group_clocks.SILENT,
     "group_records": test_group_records.SILENT,
     "odd_series": test_odd_series.SILENT,
+    "derived": test_derived.SILENT,
+    "shifted_words": test_shifted_words.SILENT,
+    "misjoined": test_misjoined.SILENT,
+    "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
@@ -701,6 +733,11 @@ SILENT = {
                 "label": ["cyst" if i % 3 == 0 and i % 21 else f"class {i % 5 % 3}" for i in range(400)],
             },
             "label",
+        ),
+        "a test that the sick have more often": missing_by_class(0.2, 0.6),
+        "missing in nearly all samples of each class": missing_by_class(0.95, 0.85),
+        "missing at one site, where the classes are as elsewhere": Data(
+            {"x": np.where(np.arange(400) % 5 == 0, np.nan, NOISE), "label": CLASS}, "label"
         ),
         "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
@@ -1295,6 +1332,10 @@ SILENT = {
 SPEAKS = {
     **relations.SPEAKS,
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "derived": test_derived.SPEAKS,
+    "shifted_words": test_shifted_words.SPEAKS,
+    "misjoined": test_misjoined.SPEAKS,
+    "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
     "exchanged_numbers": {
@@ -1551,6 +1592,12 @@ SPEAKS = {
         ),
     },
     "giveaway": {
+        "a value that is there where the rare class is": (
+            missing_by_class(0.88, 0.02),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "and far oftener": (missing_by_class(0.7, 0.1), "label-leaked-by-field", "info"),
         "a class of one device alone": (
             Data(
                 {
@@ -1866,6 +1913,8 @@ SPEAKS = {
         "from one row on those of the row before": (classed(150), "rows-shifted", "warning"),
         "from one row on those of the row after": (classed(120, by=-1), "rows-shifted", "warning"),
         "of two classes": (classed(130, k=2), "rows-shifted", "warning"),
+        "of the row before in one source": (from_sources(1), "rows-shifted", "warning"),
+        "of the row after in another": (from_sources(-1, 2), "rows-shifted", "warning"),
         "with numbers from another list": (classed(150, by=0, renumbered=True), "label-odd-one-out", "warning"),
     },
     "label_sets": {

@@ -471,6 +471,9 @@ ORDER = Quantity(
     "samples",
     "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
 )
+ROWS_SHIFTED = Quantity(
+    "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
 

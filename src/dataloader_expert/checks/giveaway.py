@@ -26,6 +26,9 @@ from dataloader_expert.sources.roles import words
 ONE_SIDED = Quantity(
     "one_sided", "", "the class of nearly all samples in which a field is present, other than zero, or missing"
 )
+ABSENT = Quantity(
+    "missing_by_class", "samples", "how often a field is missing in samples of one class, and how often in all others"
+)
 TOGETHER = Quantity(
     "come_together", "", "a value of a field and a class that always come together, and how many samples have both"
 )
@@ -78,6 +81,9 @@ KNOWN = 0.98
 PURE, CHANCE, PART = 0.995, 1e-9, 0.05
 """The share of one class from which samples with a field, or without it, are said to be of that class alone; how unlikely that must be
 by chance; and the least share of the class that they are."""
+OFTENER, FAR_OFTENER = 0.5, 0.8
+"""By how much the share of missing values may differ between a class and all others before it is told, and before it is a warning: whoever
+looks worse is measured more often, but hardly ever are all measured of one class and next to none of the other."""
 NEARLY = 0.95
 """The share of both, of the marked samples that have the class and of the class that is marked, from which the mark is the label."""
 LEAST, RARE = 30, 5
@@ -230,6 +236,17 @@ class Giveaway(Check):
                         "nearly_all": nearly_all,
                     }
                     yield Fact(ONE_SIDED, value, self.evidence("sampled", int(there.sum())), {"field": name})
+                    continue
+                absent = _by_class(~rows[f"present {name}"][there], target)
+                if absent is not None:
+                    k, own, others, n = absent
+                    told = {
+                        "class": self._label_of(distinct[k]),
+                        "own": round(own, 4),
+                        "others": round(others, 4),
+                        "count": n,
+                    }
+                    yield Fact(ABSENT, told, self.evidence("sampled", int(there.sum())), {"field": name})
         if 2 < len(distinct) <= CLASSES:
             for name in self.names:
                 both = _together_only(rows[f"field {name}"][there], target)
@@ -314,6 +331,22 @@ class Giveaway(Check):
                     f"find out whether {name} is recorded after the label is known, as a date of death is; if so, drop it",
                     [{"field": fact.at["field"]}],
                 )
+        for fact in facts.all(ABSENT):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            if fact.at["field"] in alone:
+                continue
+            strong = abs(v["own"] - v["others"]) >= FAR_OFTENER and not self.context.guessed
+            yield finding(
+                "label-leaked-by-field",
+                "warning" if strong else "info",
+                f"whether {name} is missing says much of {escaped(self.context.label)}: it is in {v['own']:.1%} of the samples of class "
+                f"{escaped(v['class'])}, and in {v['others']:.1%} of the others",
+                fact,
+                f"find out why {name} is missing: if it is recorded because of the label, or after it is known, drop it, and do not give "
+                "a model a flag that says where it is missing",
+                [{"field": fact.at["field"]}],
+                v["count"],
+            )
         for fact in facts.all(TOGETHER):
             v, name = fact.value, escaped(str(fact.at["field"]))
             if fact.at["field"] in alone:
@@ -411,6 +444,20 @@ def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[
         if pure and n * np.log(base) <= np.log(chance) and counts[k] >= PART * every[k]:
             return how, k, int(counts[k]), n, base, nearly_all
     return None
+
+
+def _by_class(absent: Any, target: Any) -> tuple[int, float, float, int] | None:
+    """The class whose share of missing values differs the most from that of all others, both shares, and how many are missing; None if
+    none differs by much."""
+    import numpy as np
+
+    sizes, gone = np.bincount(target), np.bincount(target, absent)
+    rest = len(target) - sizes
+    known = (sizes >= LEAST) & (rest >= LEAST)
+    own, others = gone / np.maximum(sizes, 1), (gone.sum() - gone) / np.maximum(rest, 1)
+    apart = np.where(known, np.abs(own - others), 0.0)
+    k = int(apart.argmax())
+    return (k, float(own[k]), float(others[k]), int(gone.sum())) if apart[k] >= OFTENER else None
 
 
 def _present(column: Column | None, rows: Any) -> Any:

@@ -21,7 +21,7 @@ from dataloader_expert.checks.fingerprint import content_fields, vectors
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.stretches import highest
-from dataloader_expert.checks.word_cells import cells_of, likelihoods
+from dataloader_expert.checks.word_cells import cells_of, likelihoods, told_by
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -37,6 +37,9 @@ FEWEST, TOLD = 3, 5
 """The fewest samples that tell which label a class has in a stretch, and the most such labels that are told."""
 TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
+MUCH, LITTLE, SURE = 0.6, 0.25, 6.0
+"""Of the rows of one kind: the least share of labels that fit a neighbour, and the most that fit their own sample or the other neighbour, on
+the way from chance to the share elsewhere; and by how many standard errors these differ."""
 CHANCE = 1e-6
 """How unlikely so long a stretch must be by chance."""
 AS_OFTEN, SELDOM = 0.8, 0.5
@@ -59,6 +62,9 @@ class MovedLabels(Check):
         self.whole = bool(rich) and kinds[rich[0]].kind != "image" and None not in kinds[rich[0]].shape
         self.parts: list[tuple[int, Any, Any]] = []
         """Of each block: its first sample, vectors, or cells of words, [n, d], and digests of labels [n], 0 for a missing one."""
+        self.kinds = {name: Named(CLASSES) for name in context.series_fields if name not in (context.label, self.text)}
+        self.of_kinds: list[tuple[int, dict[str, Any]]] = []
+        """Of each block: its first sample, and what each field has that may say where a sample comes from, uint64 [n]."""
         self.labels = Named(CLASSES)
         self.files = Files()
 
@@ -90,11 +96,16 @@ class MovedLabels(Check):
         texts, whose = distinct(label, rows)
         codes = self.labels.coded(["" if text == "None" else text for text in texts], whose)
         self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
+        kinds = {name: named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
+        self.of_kinds.append((block.unit.start, kinds))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedLabels)
         self.seen += other.seen
         self.parts += other.parts
+        self.of_kinds += other.of_kinds
+        for name, named in other.kinds.items():
+            self.kinds[name].merge(named)
         self.labels.merge(other.labels)
         self.files.merge(other.files)
 
@@ -120,6 +131,18 @@ class MovedLabels(Check):
             value = {"first": int(index[first]), "last": int(index[last]), "by": by}
             yield Fact(MOVED, value, self.evidence(), {"field": self.context.label})
             return
+        of_kinds = sorted(self.of_kinds, key=lambda part: part[0])
+        for name, named in self.kinds.items():
+            if not named.many:
+                kind = np.concatenate([part[name] for _, part in of_kinds])[kept]
+                which = worst_kind(told == label, kind)
+                shift = None if which is None else self._by_others(x, label, kind == which)
+                if which is not None and shift is not None:
+                    samples = index[kind == np.uint64(which)]
+                    where = {"first": int(samples[0]), "last": int(samples[-1]), "by": shift, "count": len(samples)}
+                    source = {"of": name, "is": named.texts.get(which, "")}
+                    yield Fact(MOVED, where | source, self.evidence(), {"field": self.context.label})
+                    return
         renamed = exchanged(told, label)
         if renamed is not None:
             first, last, of = renamed
@@ -128,6 +151,20 @@ class MovedLabels(Check):
             pairs = [[called[c], called[k]] for c, k in sorted(of.items())]
             where = {"first": int(index[first]), "last": int(index[last])}
             yield Fact(EXCHANGED, {**where, "pairs": pairs}, self.evidence(), {"field": self.context.label})
+
+    def _by_others(self, x: Any, label: Any, own: Any) -> int | None:
+        """By how many rows the labels of these rows are shifted among them, as all others tell."""
+        rest, classes = ~own, int(label.max()) + 1
+        if len(set(label[own].tolist())) < 2 or len(set(label[rest].tolist())) < classes:
+            return None  # a class of its own
+        right = self._told(x[rest], label[rest], classes) == label[rest]
+        if not telling(right, label[rest]):
+            return None
+        if self.text is not None:
+            told = told_by(x[rest], label[rest], x[own], classes)
+        else:
+            told = nearest(x[rest].astype(float), label[rest], x[own].astype(float), classes)
+        return moved_by_others(told, label[own], float(right.mean()))
 
     def _told(self, x: Any, label: Any, classes: int) -> Any:
         """The class that each sample's words, or numbers, tell."""
@@ -144,11 +181,18 @@ class MovedLabels(Check):
         for fact in facts.all(MOVED):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in "
-            text += self.files.stretch(v["first"], v["last"])
-            text += f": there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
+            if "of" in v:
+                text += (
+                    f"the {v['count']:,} samples in which {escaped(v['of'])} is {escaped(v['is'])}: there it fits the "
+                )
+                text += f"{'next' if v['by'] > 0 else 'previous'} one of these"
+            else:
+                text += self.files.stretch(v["first"], v["last"])
+                text += f": there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
-            yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
+            n = v.get("count", v["last"] - v["first"] + 1)
+            yield finding("rows-shifted", "warning", text, fact, fix, where, n)
         for fact in facts.all(EXCHANGED):
             v = fact.value
             pairs = [f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"]]
@@ -187,6 +231,17 @@ def told_classes(x: Any, label: Any, classes: int) -> Any:
     return np.argmin(far, 1)
 
 
+def nearest(x: Any, label: Any, others: Any, classes: int) -> Any:
+    """The class whose mean, of ``x`` and its labels, is nearest to each of the others, in standard deviations within classes."""
+    import numpy as np
+
+    counts = np.bincount(label, minlength=classes)
+    means = np.stack([np.bincount(label, column, classes) for column in x.T], 1) / counts[:, None]
+    within = np.sqrt(((x - means[label]) ** 2).mean(0))
+    means, others = (v / np.where(within > 0, within, np.inf) for v in (means, others))
+    return ((means * means).sum(1) - 2 * others @ means.T).argmin(1)
+
+
 def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
     """The first and the last row of the stretch whose labels fit a neighbour, and by how many rows they are shifted: 1 if they are those
     of the sample before, so that each fits the next; None where there is none."""
@@ -200,6 +255,32 @@ def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
         if found is not None and (best is None or found[0] < best[0]):
             best = found[0], (found[1] + 1, found[2], by)
     return None if best is None else best[1]
+
+
+def worst_kind(own: Any, kind: Any) -> int | None:
+    """The kind whose labels are told the worst, of those of which there are enough and others too; None if there is none."""
+    import numpy as np
+
+    values, which, counts = np.unique(kind, return_inverse=True, return_counts=True)
+    rates = np.where((counts >= LEAST) & (len(kind) - counts >= LEAST), np.bincount(which, own) / counts, np.inf)
+    k = int(rates.argmin())
+    return int(values[k]) if math.isfinite(rates[k]) else None
+
+
+def moved_by_others(told: Any, label: Any, elsewhere: float) -> int | None:
+    """By how many rows the labels of one kind are shifted among its rows, where ``told`` is what all others tell; None if they are not.
+    ``elsewhere``: the share of labels that is told of the others."""
+    import numpy as np
+
+    shares = np.bincount(label) / len(label)
+    chance = float(shares @ shares)
+    beyond = elsewhere - chance
+    stays = float((told == label).mean())
+    fits = {by: float((told[1 + by : len(told) - 1 + by] == label[1:-1]).mean()) for by in (1, -1)}
+    by = max(fits, key=lambda one: fits[one])
+    own_way = max(stays, fits[-by]) <= chance + LITTLE * beyond  # else classes come in runs
+    sure = fits[by] - max(stays, fits[-by]) >= SURE / math.sqrt(len(label))
+    return by if beyond > 0 and own_way and sure and fits[by] >= chance + MUCH * beyond else None
 
 
 def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:

@@ -18,6 +18,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import numbers_of
+from dataloader_expert.checks.scores import correlation, normal_scores
 from dataloader_expert.checks.stretches import decay, highest
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -147,40 +148,15 @@ class ShiftedNumbers(Check):
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 
-def normal_scores(numbers: Any) -> Any:
-    """Numbers as what normal ones of the same rank would be, nearly; NaN where there is none. Equal ones have the mean of their ranks."""
-    import numpy as np
-
-    made = np.full(len(numbers), np.nan)
-    there = np.isfinite(numbers)
-    if there.any():
-        _, whose, counts = np.unique(numbers[there], return_inverse=True, return_counts=True)
-        share = ((np.cumsum(counts) - counts / 2) / counts.sum())[whose]
-        made[there] = (np.power(share, 0.135) - np.power(1 - share, 0.135)) / 0.1975  # Tukey's lambda
-    return made
-
-
 def _together(scores: Any, fields: list[int]) -> list[tuple[int, int]]:
     """The pairs of fields that go together, the closest first."""
     found = []
     for i, a in enumerate(fields):
         for b in fields[i + 1 :]:
-            r = abs(_correlation(scores[a], scores[b]))
+            r = abs(correlation(scores[a], scores[b]))
             if r >= TOGETHER:
                 found.append((-r, a, b))
     return [(a, b) for _, a, b in sorted(found)[:PAIRS]]
-
-
-def _correlation(x: Any, y: Any) -> float:
-    """Of scores; 0 where too few are there or one does not vary."""
-    import numpy as np
-
-    there = np.isfinite(x) & np.isfinite(y)
-    if there.sum() < LEAST / 2:
-        return 0.0
-    x, y = x[there] - x[there].mean(), y[there] - y[there].mean()
-    size = math.sqrt(float(x @ x) * float(y @ y))
-    return float(x @ y) / size if size > 0 else 0.0
 
 
 def shifted(x: Any, y: Any, tried: float = 0.0) -> Shift | None:
@@ -193,7 +169,7 @@ def shifted(x: Any, y: Any, tried: float = 0.0) -> Shift | None:
     best: Shift | None = None
     for by in (-1, 1):
         u, near, v = x[1:-1], x[1 + by : len(x) - 1 + by], y[1:-1]
-        r = float(np.clip(_correlation(u, v), -MOST_SURE, MOST_SURE))
+        r = float(np.clip(correlation(u, v), -MOST_SURE, MOST_SURE))
         gain = (r * r * (u * u - near * near) + 2 * r * v * (near - u)) / (2 * (1 - r * r))
         gain = np.where(np.isfinite(gain), gain, 0.0)
         begin, end = highest(gain)
@@ -201,9 +177,9 @@ def shifted(x: Any, y: Any, tried: float = 0.0) -> Shift | None:
         rest[begin:end] = False
         if end - begin < LEAST or rest.sum() < FEWEST / 2:
             continue
-        elsewhere = _correlation(u[rest], v[rest])
+        elsewhere = correlation(u[rest], v[rest])
         there, own, alike = (
-            _correlation(*pair) for pair in ((near[~rest], v[~rest]), (u[~rest], v[~rest]), (near[rest], v[rest]))
+            correlation(*pair) for pair in ((near[~rest], v[~rest]), (u[~rest], v[~rest]), (near[rest], v[rest]))
         )
         sign = math.copysign(1.0, elsewhere)
         usual = abs(elsewhere)

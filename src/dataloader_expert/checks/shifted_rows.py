@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import ROWS_SHIFTED, Check, Context
 from dataloader_expert.checks.cut_short import cut_short
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -21,9 +21,6 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Field
 
-SHIFTED = Quantity(
-    "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
-)
 SHORT = Quantity(
     "cut_short",
     "samples",
@@ -95,7 +92,7 @@ class ShiftedRows(Check):
             in_place = np.ones(len(index), bool)
             for first, last, by in stretches(x, y):
                 value = {"first": int(index[first]), "last": int(index[last]), "by": by}
-                yield Fact(SHIFTED, value, self.evidence(), {"fields": [a, b], "first": int(index[first])})
+                yield Fact(ROWS_SHIFTED, value, self.evidence(), {"fields": [a, b], "first": int(index[first])})
                 in_place[max(0, first - WINDOW) : last + WINDOW] = False
             for of, other, one, two in ((b, a, x, y), (a, b, y, x)):
                 short = index[in_place][cut_short(one[in_place], two[in_place])] if of in self.texts else ()
@@ -104,7 +101,7 @@ class ShiftedRows(Check):
                     yield Fact(SHORT, told, self.evidence(), {"field": of, "by": other})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(SHIFTED):
+        for fact in facts.all(ROWS_SHIFTED):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
             text = f"{b} seems to be shifted by a row against {a} in {self.files.stretch(v['first'], v['last'])}: "
             text += f"its lengths fit those of the {'next' if v['by'] > 0 else 'previous'} {a}"
