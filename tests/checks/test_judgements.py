@@ -24,6 +24,7 @@ from tests.checks import (
     test_moved_boxes,
     test_rescaled,
     test_shifted_numbers,
+    test_turned,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -502,6 +503,7 @@ SILENT = {
             context={"near": True},
         ),
     },
+    "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
     "channel_order": {
         "bands of two kinds": bands(),
         "one in reversed order, which may be of a third kind": bands(reversed_=1),
@@ -1732,6 +1734,10 @@ SPEAKS = {
     },
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
+    },
+    "turned": {
+        name: (test_turned.SPOILT[name], "preprocessing-differs", "warning")
+        for name in ("transposed", "one device upside down")
     },
     "channel_order": {
         "five in reversed order": (bands(reversed_=5), "order-reversed", "warning"),

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
+from dataloader_expert.checks.cohorts import RECORDED_BY
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
@@ -33,17 +34,11 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import GROUP_WORDS, words
+from dataloader_expert.sources.roles import words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
-RECORDED_BY = GROUP_WORDS | {
-    "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
-    "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
-    "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
-}  # fmt: skip
-"""Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
