@@ -22,6 +22,7 @@ from tests.checks import (
     test_exchanged_numbers,
     test_extents,
     test_moved_boxes,
+    test_recoloured,
     test_rescaled,
     test_shifted_numbers,
     test_turned,
@@ -504,6 +505,7 @@ SILENT = {
         ),
     },
     "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
+    "recoloured": {name: test_recoloured.SOUND[name] for name in ("cameras alike", "colder light")},
     "channel_order": {
         "bands of two kinds": bands(),
         "one in reversed order, which may be of a third kind": bands(reversed_=1),
@@ -1739,6 +1741,7 @@ SPEAKS = {
         name: (test_turned.SPOILT[name], "preprocessing-differs", "warning")
         for name in ("transposed", "one device upside down")
     },
+    "recoloured": {"one camera": (test_recoloured.SPOILT["one camera"], "preprocessing-differs", "warning")},
     "channel_order": {
         "five in reversed order": (bands(reversed_=5), "order-reversed", "warning"),
         "five in reversed order, channels last": (bands(reversed_=5, last=True), "order-reversed", "warning"),
