@@ -17,6 +17,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
     test_annotators,
+    test_coarser,
     test_default_values,
     test_exchanged_days,
     test_exchanged_numbers,
@@ -505,6 +506,7 @@ SILENT = {
         ),
     },
     "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
+    "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
     "recoloured": {name: test_recoloured.SOUND[name] for name in ("cameras alike", "colder light")},
     "channel_order": {
         "bands of two kinds": bands(),
@@ -1740,6 +1742,9 @@ SPEAKS = {
     "turned": {
         name: (test_turned.SPOILT[name], "preprocessing-differs", "warning")
         for name in ("transposed", "one device upside down")
+    },
+    "coarser": {
+        name: (*test_coarser.SPOILT[name][:2], "warning") for name in ("8 bits", "held for two steps", "eight levels")
     },
     "recoloured": {"one camera": (test_recoloured.SPOILT["one camera"], "preprocessing-differs", "warning")},
     "channel_order": {
