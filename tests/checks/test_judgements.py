@@ -165,6 +165,14 @@ def sound(scale: float = 5000.0, middle: float = 0.0, n: int = 900) -> Any:
     return (NOISE[np.arange(n) % 400] * scale / 3 + middle).clip(-32768, 32767).astype(np.int16)[:, None]
 
 
+def stereo(signs: list[float]) -> list[Any]:
+    """Recordings of two channels, the second of which is the first times this."""
+    return [
+        (sound(n=700 + i) * [1.0, sign] + rng.normal(0, 20, (700 + i, 2))).astype(np.int16)
+        for i, sign in enumerate(signs)
+    ]
+
+
 def uttered(seed: int) -> Any:
     """Noise whose loudness and colour change."""
     drawn = np.random.default_rng(seed)
@@ -884,6 +892,15 @@ SILENT = {
         "a low tone, whose crests are flat": sounds(
             sound(), (9000 * np.sin(np.arange(8000) / 200)).astype(np.int16)[:, None]
         ),
+        "loud noise, of eight bits too": sounds(
+            *(rng.integers(-120, 120, (4, 900, 1)) * 256).astype(np.int16),
+            *rng.integers(-32768, 32767, (4, 900, 1)).astype(np.int16),
+        ),
+        "two channels in phase, or of two microphones": sounds(
+            *stereo([1.0, 0.9, 0.8]), *rng.normal(0, 3000, (5, 900, 2)).astype(np.int16)
+        ),
+        "all in opposite phase, and one": sounds(*stereo([-1.0] * 6)),
+        "one in opposite phase": sounds(*stereo([1.0] * 6 + [-1.0])),
         "a rectangular wave": sounds(
             sound(), np.where(np.arange(8000) // 40 % 2, 9000, -9000).astype(np.int16)[:, None]
         ),
@@ -2029,6 +2046,9 @@ SPEAKS = {
         "a silent channel": (sounds(tone(0.5), tone(0.4)), "silent-audio", "warning"),
         "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
         "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
+        "the other byte order": (sounds(sound(), sound(n=800).byteswap()), "header-mismatch", "warning"),
+        "some in opposite phase": (sounds(*stereo([1.0] * 8 + [-0.9] * 3)), "channel-drift", "warning"),
+        "most in opposite phase": (sounds(*stereo([1.0] * 4 + [-1.0] * 8)), "channel-drift", "warning"),
         "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),
     },
     "structure": {

@@ -7,6 +7,7 @@ it multiplies channels, by less, and then explains as much.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -153,7 +154,7 @@ def are_exchanged(own: Any, others: Any, variety: float) -> bool:
     theirs = colours_of(others)
     as_is, back = apart(colours_of(own), theirs), apart(colours_of(own[..., ::-1]), theirs)
     halves = [apart(colours_of(part[::2]), colours_of(part[1::2])) for part in (own, others)]
-    noise = float(np.hypot(*halves)) / 2
+    noise = math.hypot(*halves) / 2
     if as_is < max(UNLIKE, 2 * variety) or back > as_is * LESS or back > max(TIMES * noise, 1.5 * variety):
         return False
     means = [part.reshape(-1, 3).mean(0) + 1 for part in (own, others)]
