@@ -22,6 +22,7 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_marks,
     test_moved_boxes,
     test_recoloured,
     test_rescaled,
@@ -514,6 +515,7 @@ SILENT = {
         ),
     },
     "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
+    "marks": {name: test_marks.SOUND[name] for name in ("scenes", "a class on a white ground")},
     "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
     "recoloured": {name: test_recoloured.SOUND[name] for name in ("cameras alike", "colder light")},
     "channel_order": {
@@ -1760,6 +1762,7 @@ SPEAKS = {
         name: (test_turned.SPOILT[name], "preprocessing-differs", "warning")
         for name in ("transposed", "one device upside down")
     },
+    "marks": {"a stamp": (test_marks.SPOILT["a stamp"], "label-leaked-by-field", "warning")},
     "coarser": {
         name: (*test_coarser.SPOILT[name][:2], "warning") for name in ("8 bits", "held for two steps", "eight levels")
     },
