@@ -174,6 +174,14 @@ def stereo(signs: list[float]) -> list[Any]:
     ]
 
 
+def ending_in(end: str, which: Callable[[int, int], Any]) -> Data:
+    """Texts of two classes, some of which end so: told by the number of a row and its class."""
+    words = ["the", "view", "from", "our", "room", "was", "not", "what", "we", "had", "seen", "before", "it", "rained"]
+    order = np.random.default_rng(14)
+    said = [" ".join(order.permutation(words)) + (end if which(i, c) else "") for i, c in enumerate(CLASS.tolist())]
+    return Data({"text": said, "label": CLASS}, "label", kinds={"text": "text"})
+
+
 def uttered(seed: int) -> Any:
     """Noise whose loudness and colour change."""
     drawn = np.random.default_rng(seed)
@@ -644,6 +652,8 @@ SILENT = {
         ),
         "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
+        "texts of which some of a class end in a blank": ending_in(" ", lambda i, c: c and i % 5),
+        "texts of which others end in a blank": ending_in("\n", lambda i, _: i % 2),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
         "texts that may speak of a class": told_by(
@@ -1471,6 +1481,11 @@ SPEAKS = {
                 },
                 "label",
             ),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "a blank at the end of a class's texts": (
+            ending_in(" ", lambda _, c: c),
             "label-leaked-by-field",
             "warning",
         ),
