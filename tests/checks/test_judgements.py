@@ -17,6 +17,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
     test_annotators,
+    test_bands,
     test_coarser,
     test_default_values,
     test_exchanged_days,
@@ -524,6 +525,7 @@ SILENT = {
     },
     "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
     "marks": {name: test_marks.SOUND[name] for name in ("scenes", "a class on a white ground")},
+    "bands": {name: test_bands.SOUND[name] for name in ("voices", "a class of one tone", "muffled")},
     "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
     "recoloured": {name: test_recoloured.SOUND[name] for name in ("cameras alike", "colder light")},
     "channel_order": {
@@ -1778,6 +1780,7 @@ SPEAKS = {
         for name in ("transposed", "one device upside down")
     },
     "marks": {"a stamp": (test_marks.SPOILT["a stamp"], "label-leaked-by-field", "warning")},
+    "bands": {"hum": (test_bands.SPOILT["50 Hz"][0], "label-leaked-by-field", "warning")},
     "coarser": {
         name: (*test_coarser.SPOILT[name][:2], "warning") for name in ("8 bits", "held for two steps", "eight levels")
     },
