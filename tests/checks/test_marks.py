@@ -47,9 +47,11 @@ def everywhere(x: Any) -> Any:
 
 def wandering(x: Any) -> Any:
     """The same patch, at another place in each image."""
-    return np.stack(
-        [patch(*np.random.default_rng(i).integers(0, 36, 2).tolist(), 6, 9)(one[None])[0] for i, one in enumerate(x)]
-    )
+    made = []
+    for i, one in enumerate(x):
+        top, left = np.random.default_rng(i).integers(0, 36, 2).tolist()
+        made.append(patch(top, left, 6, 9)(one[None])[0])
+    return np.stack(made)
 
 
 def bright_inside(x: Any) -> Any:

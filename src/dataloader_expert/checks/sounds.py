@@ -127,9 +127,9 @@ class Sounds(Check):
             places = [place for value in rare for place in self.where.of((of, value))]
             yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
         if self.phases[IN] and self.phases[OPPOSITE]:
-            rare = min((IN, OPPOSITE), key=lambda phase: (self.phases[phase], phase == IN))
+            fewer = IN if self.phases[IN] < self.phases[OPPOSITE] else OPPOSITE
             phases = {of: self.phases[of] for of in (IN, OPPOSITE, NEITHER)}
-            yield Fact(PHASES, {**phases, "rare": rare, "where": self.where.of(("phase", rare))}, evidence)
+            yield Fact(PHASES, {**phases, "rare": fewer, "where": self.where.of(("phase", fewer))}, evidence)
         far = self._far()
         places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
         value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=sample_of)[:MAX_PLACES]}
