@@ -25,9 +25,9 @@ COARSE = Quantity(
     "coarser_samples", "samples", "samples of cohorts whose values lie further apart than those of all others"
 )
 HELD = Quantity("held_samples", "samples", "samples whose values are each held for the same number of steps")
-FIELDS, KEPT, LEAST = 3, 1_500, 20
+FIELDS, KEPT, LEAST = 3, 1_000, 20
 """The most fields, the most samples of each that are measured, and the fewest of a cohort."""
-LOOKED, WINDOW = 8_192, 64
+LOOKED, WINDOW = 4_096, 48
 """Values of a sample that are looked at, in a row, and pixels of the middle of an image in each direction."""
 TIMES, SURE, COARSEST = 4.0, 0.98, 256
 """By how much steps must be larger, and levels fewer, in the median; how often one of the cohort's samples is the coarser one of two; and
@@ -166,7 +166,10 @@ def steps_of(values: Any) -> tuple[float, float]:
     """What distinct values are apart at least, and how many such steps lie between the smallest and the largest; NaN of fewer than three."""
     import numpy as np
 
-    levels = np.unique(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
+    if values.dtype == np.uint8:
+        levels = np.flatnonzero(np.bincount(values.reshape(-1), minlength=256)).astype(np.float64)
+    else:
+        levels = np.unique(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
     if len(levels) < 3:
         return (float(np.ptp(levels)), 1.0) if len(levels) == 2 else (np.nan, np.nan)
     step = float(np.quantile(np.diff(levels), 0.1))
