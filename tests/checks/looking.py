@@ -57,6 +57,19 @@ def alone(name: str, data: Data) -> list[Finding]:
     return list(check.judge(Facts(tuple(check.facts()))))
 
 
+def judged_alone(name: str, data: Data) -> dict[str, Finding]:
+    """The findings by code of a check that reads no other's facts, merged from an instance a block in reverse order."""
+    context = context_of(data)
+    parts = []
+    for block in reversed(blocks_of(data)):
+        check = new_checks(context)[name]
+        check.see(check.view(block))
+        parts.append(check)
+    for part in parts[1:]:
+        parts[0].merge(part)
+    return findings(name, {name: parts[0]})
+
+
 def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:
     """The checks that apply, each having seen these blocks."""
     checks = {name: check for name, check in new_checks(context).items() if check.applies()}

@@ -17,6 +17,8 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
     test_annotators,
+    test_bands,
+    test_coarser,
     test_default_values,
     test_derived,
     test_exchanged_days,
@@ -24,13 +26,16 @@ from tests.checks import (
     test_extents,
     test_group_clocks,
     test_group_records,
+    test_marks,
     test_misjoined,
     test_moved_boxes,
     test_odd_series,
+    test_recoloured,
     test_rescaled,
     test_rolling,
     test_shifted_numbers,
     test_shifted_words,
+    test_turned,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -175,6 +180,22 @@ def turned() -> Any:
 
 def sound(scale: float = 5000.0, middle: float = 0.0, n: int = 900) -> Any:
     return (NOISE[np.arange(n) % 400] * scale / 3 + middle).clip(-32768, 32767).astype(np.int16)[:, None]
+
+
+def stereo(signs: list[float]) -> list[Any]:
+    """Recordings of two channels, the second of which is the first times this."""
+    return [
+        (sound(n=700 + i) * [1.0, sign] + rng.normal(0, 20, (700 + i, 2))).astype(np.int16)
+        for i, sign in enumerate(signs)
+    ]
+
+
+def ending_in(end: str, which: Callable[[int, int], Any]) -> Data:
+    """Texts of two classes, some of which end so: told by the number of a row and its class."""
+    words = ["the", "view", "from", "our", "room", "was", "not", "what", "we", "had", "seen", "before", "it", "rained"]
+    order = np.random.default_rng(14)
+    said = [" ".join(order.permutation(words)) + (end if which(i, c) else "") for i, c in enumerate(CLASS.tolist())]
+    return Data({"text": said, "label": CLASS}, "label", kinds={"text": "text"})
 
 
 def uttered(seed: int) -> Any:
@@ -594,6 +615,11 @@ SILENT = {
             context={"near": True},
         ),
     },
+    "turned": {name: test_turned.SOUND[name] for name in ("nothing was done", "another framing")},
+    "marks": {name: test_marks.SOUND[name] for name in ("scenes", "a class on a white ground")},
+    "bands": {name: test_bands.SOUND[name] for name in ("voices", "a class of one tone", "muffled")},
+    "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
+    "recoloured": {name: test_recoloured.SOUND[name] for name in ("cameras alike", "colder light")},
     "channel_order": {
         "bands of two kinds": bands(),
         "one in reversed order, which may be of a third kind": bands(reversed_=1),
@@ -741,6 +767,8 @@ SILENT = {
         ),
         "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
+        "texts of which some of a class end in a blank": ending_in(" ", lambda i, c: c and i % 5),
+        "texts of which others end in a blank": ending_in("\n", lambda i, _: i % 2),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
         "texts that may speak of a class": told_by(
@@ -995,6 +1023,15 @@ SILENT = {
         "a low tone, whose crests are flat": sounds(
             sound(), (9000 * np.sin(np.arange(8000) / 200)).astype(np.int16)[:, None]
         ),
+        "loud noise, of eight bits too": sounds(
+            *(rng.integers(-120, 120, (4, 900, 1)) * 256).astype(np.int16),
+            *rng.integers(-32768, 32767, (4, 900, 1)).astype(np.int16),
+        ),
+        "two channels in phase, or of two microphones": sounds(
+            *stereo([1.0, 0.9, 0.8]), *rng.normal(0, 3000, (5, 900, 2)).astype(np.int16)
+        ),
+        "all in opposite phase, and one": sounds(*stereo([-1.0] * 6)),
+        "one in opposite phase": sounds(*stereo([1.0] * 6 + [-1.0])),
         "a rectangular wave": sounds(
             sound(), np.where(np.arange(8000) // 40 % 2, 9000, -9000).astype(np.int16)[:, None]
         ),
@@ -1609,6 +1646,11 @@ SPEAKS = {
             "label-leaked-by-field",
             "warning",
         ),
+        "a blank at the end of a class's texts": (
+            ending_in(" ", lambda _, c: c),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "an amount that only one class has": (
             Data(
                 {"recovered": np.where((CLASS == 1) & (np.arange(400) % 3 > 0), np.abs(NOISE), 0.0), "label": CLASS},
@@ -1893,6 +1935,16 @@ SPEAKS = {
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
     },
+    "turned": {
+        name: (test_turned.SPOILT[name], "preprocessing-differs", "warning")
+        for name in ("transposed", "one device upside down")
+    },
+    "marks": {"a stamp": (test_marks.SPOILT["a stamp"], "label-leaked-by-field", "warning")},
+    "bands": {"hum": (test_bands.SPOILT["50 Hz"][0], "label-leaked-by-field", "warning")},
+    "coarser": {
+        name: (*test_coarser.SPOILT[name][:2], "warning") for name in ("8 bits", "held for two steps", "eight levels")
+    },
+    "recoloured": {"one camera": (test_recoloured.SPOILT["one camera"], "preprocessing-differs", "warning")},
     "channel_order": {
         "five in reversed order": (bands(reversed_=5), "order-reversed", "warning"),
         "five in reversed order, channels last": (bands(reversed_=5, last=True), "order-reversed", "warning"),
@@ -2177,6 +2229,9 @@ SPEAKS = {
         "a silent channel": (sounds(tone(0.5), tone(0.4)), "silent-audio", "warning"),
         "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
         "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
+        "the other byte order": (sounds(sound(), sound(n=800).byteswap()), "header-mismatch", "warning"),
+        "some in opposite phase": (sounds(*stereo([1.0] * 8 + [-0.9] * 3)), "channel-drift", "warning"),
+        "most in opposite phase": (sounds(*stereo([1.0] * 4 + [-1.0] * 8)), "channel-drift", "warning"),
         "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),
     },
     "structure": {

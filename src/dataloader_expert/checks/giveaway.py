@@ -44,6 +44,7 @@ CLASSES = 100
 """A label with more distinct numbers is continuous."""
 SIZED = ("image", "audio", "array")
 FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
+AROUND = "blanks around"
 KEY, ORDER, SIZE, ENCODED = "identifier", "order of the rows", "size", "encoding"
 REMOVE = "remove it from {} unless it is known before the label is"
 TOLD = {
@@ -58,6 +59,10 @@ TOLD = {
     ),
     FIRST: ("the first word of {}", REMOVE),
     LAST: ("the last word of {}", REMOVE),
+    AROUND: (
+        "white space before or after {}",
+        "strip {}, and find out what else differs between the classes' sources: tokenizers see a blank at the end",
+    ),
     LETTERS: ("what comes before the first digit in {}", "make sure that the model does not see {}"),
     KEY: (
         "the identifier {}",
@@ -128,7 +133,7 @@ class Giveaway(Check):
         """Labels as texts, by what is kept of them."""
         self.values: dict[int, str] = {}
         """Texts of other fields, by their digests."""
-        width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed) + len(self.numbered)
+        width = len(self.names) + len(self.sized) + (3 + READ) * len(self.texts) + len(self.keyed) + len(self.numbered)
         self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
 
     def applies(self) -> bool:
@@ -173,6 +178,7 @@ class Giveaway(Check):
             split = [_WORD.findall(text.casefold()) for text in said]
             kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
             kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
+            kept[f"{AROUND} {name}"] = _digests(map(_around, said))
             kept[f"{NAMED} {name}"] = np.stack([_digests((found + [""] * READ)[:READ]) for found in split])
         for name in self.keyed:
             begun = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
@@ -203,7 +209,7 @@ class Giveaway(Check):
         distinct, target = np.unique(label[there], return_inverse=True)
         every = [("field", name) for name in self.names] + [(SIZE, name) for name in self.sized]
         every += [(ENCODED, name) for name in self.encoded]
-        every += [(what, name) for name in self.texts for what in (FIRST, LAST)] + [
+        every += [(what, name) for name in self.texts for what in (FIRST, LAST, AROUND)] + [
             (LETTERS, name) for name in self.keyed
         ]
         if self.numbered and len(distinct) <= CLASSES:
@@ -267,7 +273,11 @@ class Giveaway(Check):
                 scored = _continuous(values, classes, own)
             else:
                 scored = _classes(values, classes, own)
-            if what in (SIZE, ENCODED) and 2 < len(distinct) <= CLASSES and (scored is None or scored[0] < KNOWN):
+            if (
+                what in (SIZE, ENCODED, AROUND)
+                and 2 < len(distinct) <= CLASSES
+                and (scored is None or scored[0] < KNOWN)
+            ):
                 yield from self._apart(what, name, values, distinct, target, learns[there])
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
@@ -476,6 +486,11 @@ def _present(column: Column | None, rows: Any) -> Any:
 
 def _is_there(value: Any) -> bool:
     return value is not None and not (isinstance(value, str) and not value)
+
+
+def _around(text: str) -> str:
+    """The white space at a text's beginning and at its end; nothing of a blank one."""
+    return f"{text[: len(text) - len(text.lstrip())]}|{text[len(text.rstrip()) :]}" if text.strip() else ""
 
 
 def _digests(texts: Iterable[str]) -> Any:

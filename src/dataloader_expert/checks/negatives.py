@@ -111,7 +111,9 @@ def negatives(small: Any) -> Any:
 
 def _of_bytes(value: Any) -> bool:
     """Whether white is 255."""
-    return hasattr(value, "getbands") and value.mode in ("L", "RGB")
+    if hasattr(value, "getbands"):
+        return value.mode in ("L", "RGB")
+    return getattr(value, "dtype", None) == "uint8" and (value.ndim == 2 or (value.ndim == 3 and 3 in value.shape))
 
 
 CHECK = Negatives

@@ -20,8 +20,14 @@ ODD_CLIPS = Quantity(
 )
 ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
+PHASES = Quantity(
+    "channel_phases",
+    "files",
+    "files whose two channels are in phase, in opposite phase and neither, with places of the rarer",
+)
 
-CUT, CHANNEL, LEVELLED = "cut off", "silent channel", "clipped below full scale"
+CUT, CHANNEL, LEVELLED, SWAPPED = "cut off", "silent channel", "clipped below full scale", "bytes exchanged"
+IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
 BETWEEN, LEVELS = 0.2, 50
@@ -33,12 +39,18 @@ PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
 """At most one clip in this many ends in zeros by accident; if more do, it is intended."""
+PHASE, IN_PHASE, FEWEST = 0.9, 0.8, 3
+"""The correlation of two channels that are one signal, the share of files in which they are so, and the fewest in opposite phase."""
+NOISE, ROUGH, LESS, SAMPLES, SIGNS = 0.2, 1.0, 3.0, 500, 0.02
+"""The least deviation of samples whose bytes are exchanged, as a share of full scale; how much neighbours differ at least, in deviations
+(in white noise 1.41); how many times as large both are as with the bytes as they should be; the fewest samples that tell it; and the least share of small
+numbers of either sign."""
 AGAIN = 10
 """Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
 
 
 class Sounds(Check):
-    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift", "outliers")
+    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift", "outliers", "header-mismatch")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -51,6 +63,7 @@ class Sounds(Check):
         self.where = Places()
         self.first: dict[int, tuple[int, str]] = {}
         """The first clip of each length."""
+        self.phases: Counter[str] = Counter()
         self.tails: list[tuple[int, dict[str, Json]]] = []
         """Length and place of each clip that ends in zeros."""
 
@@ -81,6 +94,10 @@ class Sounds(Check):
                     self.where.add(("length", length), block, i)
                 if ends_in_zeros(value):
                     self.tails.append((length, place))
+                phase = phase_of(value)
+                if phase is not None:
+                    self.phases[phase] += 1
+                    self.where.add(("phase", phase), block, i)
                 for name, is_so in _LOOKS.items():
                     if is_so(value):
                         self.counts[name] += 1
@@ -91,6 +108,7 @@ class Sounds(Check):
         self.seen += other.seen
         self.rates += other.rates
         self.channels += other.channels
+        self.phases += other.phases
         self.counts += other.counts
         self.where.merge(other.where)
         for length, first in other.first.items():
@@ -108,6 +126,10 @@ class Sounds(Check):
             rare = [value for value, _ in counts.most_common()[:0:-1]]
             places = [place for value in rare for place in self.where.of((of, value))]
             yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
+        if self.phases[IN] and self.phases[OPPOSITE]:
+            fewer = IN if self.phases[IN] < self.phases[OPPOSITE] else OPPOSITE
+            phases = {of: self.phases[of] for of in (IN, OPPOSITE, NEITHER)}
+            yield Fact(PHASES, {**phases, "rare": fewer, "where": self.where.of(("phase", fewer))}, evidence)
         far = self._far()
         places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
         value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=sample_of)[:MAX_PLACES]}
@@ -152,6 +174,17 @@ class Sounds(Check):
                     facts.value(ODD_CLIPS, [], of=of),
                     sum(list(fact.value.values())[1:]),
                 )
+        phases = facts.find(PHASES)
+        if phases is not None and phases.value[OPPOSITE] >= FEWEST:
+            v = phases.value
+            alike, rest = v[IN] + v[OPPOSITE], v[NEITHER]
+            if alike >= IN_PHASE * (alike + rest) and v[IN] >= FEWEST:
+                text = f"the two channels are in opposite phase in {v[OPPOSITE]:,} of {number(alike + rest, 'recording')} (each is the other "
+                text += (
+                    f"with its sign changed), and in phase in {v[IN]:,}: mixed down, those in opposite phase are silent"
+                )
+                fix = "change the sign of one channel there: a cable or a converter inverted it"
+                yield finding("channel-drift", "warning", text, phases, fix, v["where"], v[v["rare"]])
         far = facts.find(ODD_LENGTHS)
         if far is not None and far.value["count"]:
             n = far.value["count"]
@@ -166,7 +199,7 @@ class Sounds(Check):
             )
         for fact in facts.all(QUIET):
             n, look = fact.value["count"], str(fact.at["look"])
-            code = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio"}.get(look, look)
+            code = _CODES.get(look, look)
             yield finding(
                 code,
                 "warning",
@@ -261,11 +294,49 @@ def levelled(value: Any) -> bool:
     return False
 
 
+def swapped(value: Any) -> bool:
+    """Samples of 16 bits are loud noise as they are, and with their two bytes exchanged far quieter, or neighbours are far more alike."""
+    import numpy as np
+
+    if value.dtype != np.int16 or len(value) < SAMPLES:
+        return False
+    as_is = value.astype(np.float64)
+    if as_is.std() < NOISE * _full(value) or _rough(as_is) < ROUGH:
+        return False
+    low = value & 255  # which would be the sign of small numbers: noise of eight bits, shifted, has nothing there
+    if min(float((low == end).mean()) for end in (0, 255)) < SIGNS:
+        return False
+    back = value.byteswap().astype(np.float64)
+    quieter, smoother = as_is.std() / max(back.std(), 1e-9), _rough(as_is) / max(_rough(back), 1e-9)
+    return bool(max(quieter, smoother) >= LESS and min(quieter, smoother) >= 1 / LESS**0.5)
+
+
+def _rough(value: Any) -> float:
+    """By how much neighbours differ, in standard deviations of samples."""
+    import numpy as np
+
+    return float(np.diff(value, axis=0).std() / max(float(value.std()), 1e-9))
+
+
+def phase_of(value: Any) -> str | None:
+    """Whether two channels are one signal, with the same sign or with opposite ones; None of recordings that say nothing."""
+    import numpy as np
+
+    if value.ndim != 2 or value.shape[1] != 2 or len(value) < SAMPLES or silent(value) or silent_channel(value):
+        return None
+    both = value.astype(np.float64)
+    both -= both.mean(0)
+    sizes = np.sqrt((both**2).sum(0))
+    alike = float(both[:, 0] @ both[:, 1] / max(float(sizes[0] * sizes[1]), 1e-9))
+    return IN if alike >= PHASE else OPPOSITE if alike <= -PHASE else NEITHER
+
+
 _LOOKS = {
     "silent-audio": silent,
     CHANNEL: silent_channel,
     "clipped-audio": clipped,
     LEVELLED: levelled,
+    SWAPPED: swapped,
     "dc-offset": offset,
 }
 _TEXTS = {
@@ -273,13 +344,17 @@ _TEXTS = {
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
+    SWAPPED: "are noise as they are and no noise with the two bytes of each sample exchanged: they were stored in the other byte order",
     LEVELLED: "are clipped below full scale: they run again and again into one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
+_CODES = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio", SWAPPED: "header-mismatch"}
+"""Codes of looks that are not codes themselves."""
 _FIXES = {
     "rate-drift": "resample to one rate before batching",
     "channel-drift": "mix down, or select channels, before batching",
     CHANNEL: "leave that channel out, or record them again",
+    SWAPPED: "exchange the bytes (array.byteswap()) and write the files again",
     "dc-offset": "subtract the mean of each recording",
 }
 

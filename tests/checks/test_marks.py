@@ -1,0 +1,94 @@
+"""Marks at a fixed place in all images of a class, beside content that is alike in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.checks.looking import Data, judged_alone
+
+N, SIDE = 120, 48
+Change = Callable[[Any], Any]
+
+
+def scenes(rough: float = 45) -> Any:
+    """Pictures of blotches, uint8 [n, h, w]."""
+    rng = np.random.default_rng(9)
+    coarse = rng.normal(120, rough, (N, 12, 12)).repeat(4, 1).repeat(4, 2)
+    return (coarse + rng.normal(0, 4, coarse.shape)).clip(0, 255).astype(np.uint8)
+
+
+def of_classes(change: Change, x: Any = None, classes: int = 3, share: float = 1.0) -> Data:
+    """Images of which those of one class were changed, or a part of them."""
+    x = scenes() if x is None else x
+    y = np.arange(N) % classes
+    odd = (y == 1) & (np.random.default_rng(10).random(N) <= share)
+    x = np.where(odd[:, None, None], change(x), x).astype(np.uint8)
+    return Data({"image": x, "label": [f"class {k}" for k in y]}, "label", kinds={"image": "image"})
+
+
+def patch(top: int, left: int, height: int, width: int, noise: float = 1.0) -> Change:
+    def put(x: Any) -> Any:
+        made = x.copy().astype(float)
+        stamp = np.random.default_rng(11).integers(0, 2, (height, width)) * 200.0 + 20
+        made[:, top : top + height, left : left + width] = stamp
+        made += np.random.default_rng(12).normal(0, noise, made.shape)
+        return made.clip(0, 255)
+
+    return put
+
+
+def everywhere(x: Any) -> Any:
+    return patch(2, 2, 6, 9)(x)
+
+
+def wandering(x: Any) -> Any:
+    """The same patch, at another place in each image."""
+    made = []
+    for i, one in enumerate(x):
+        top, left = np.random.default_rng(i).integers(0, 36, 2).tolist()
+        made.append(patch(top, left, 6, 9)(one[None])[0])
+    return np.stack(made)
+
+
+def bright_inside(x: Any) -> Any:
+    """Things of about one colour in the middle."""
+    made = x.astype(float)
+    made[:, 16:32, 16:32] = np.random.default_rng(13).normal(200, 15, (N, 1, 1))
+    return made.clip(0, 255)
+
+
+SOUND = {
+    "scenes": of_classes(lambda x: x),
+    "a mark in all classes": of_classes(lambda x: x, everywhere(scenes()).astype(np.uint8)),
+    "a mark in half of a class": of_classes(everywhere, share=0.5),
+    "a patch that wanders": of_classes(wandering),
+    "a class on a white ground": of_classes(
+        lambda x: np.where(np.abs(np.arange(SIDE) - 24)[None, :, None] > 8, 255, x)
+    ),
+    "things in the middle": of_classes(bright_inside),
+    "a lamp before a camera that stands still": of_classes(patch(2, 2, 6, 9), scenes()[:1].repeat(N, 0)),
+    "a class of one picture": of_classes(lambda x: x[:1].repeat(N, 0)),
+    "few images": of_classes(everywhere, classes=8),
+    "an even picture": of_classes(lambda x: x * 0 + 90),
+}
+SPOILT = {
+    "a stamp": of_classes(everywhere),
+    "a small mark": of_classes(patch(40, 30, 3, 3)),
+    "one of two classes": of_classes(patch(0, 0, 5, 16), classes=2),
+}
+
+
+@pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
+def test_content_is_no_mark(data: Data) -> None:
+    assert judged_alone("marks", data) == {}
+
+
+@pytest.mark.parametrize("data", SPOILT.values(), ids=SPOILT)
+def test_marks_of_a_class_are_told(data: Data) -> None:
+    found = judged_alone("marks", data)["label-leaked-by-field"]
+    assert "class class 1 away" in found.message
+    assert found.severity == "warning"

@@ -1,0 +1,71 @@
+"""Images of one camera with red and blue exchanged, beside those of cameras that see other colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.checks.looking import Data, judged_alone
+
+SIDE, IMAGES = 24, 160
+CAMERAS = np.arange(IMAGES) % 4
+
+
+def belts(tint: Any = (150, 120, 85)) -> Any:
+    """Things of some colours on a brown belt, which each camera sees a little otherwise; uint8 [n, h, w, 3]."""
+    rng = np.random.default_rng(4)
+    tints = np.array(tint) * rng.uniform(0.92, 1.08, (4, 3))
+    light = rng.uniform(0.6, 1.1, (IMAGES, 6, 6, 1)).repeat(4, 1).repeat(4, 2)
+    x = tints[CAMERAS][:, None, None] * light
+    for i in range(IMAGES):
+        top, left = rng.integers(0, SIDE - 8, 2)
+        x[i, top : top + 8, left : left + 8] = [(190, 50, 40), (60, 150, 70), (230, 220, 190)][i // 4 % 3]
+    return (x + rng.normal(0, 6, x.shape)).clip(0, 255).astype(np.uint8)
+
+
+def seen(x: Any, field: str = "camera", label: str | None = None) -> Data:
+    named = [f"{field} {c}" for c in CAMERAS]
+    return Data({"image": x, field: named}, label, kinds={"image": "image", field: "category"})
+
+
+def by_one(change: Any, x: Any = None, cameras: Any = (2,), field: str = "camera", label: str | None = None) -> Data:
+    x = belts() if x is None else x
+    odd = np.isin(CAMERAS, cameras)
+    x[odd] = change(x[odd])
+    return seen(x, field, label)
+
+
+def bgr(x: Any) -> Any:
+    return x[..., ::-1]
+
+
+def lit(*gains: float) -> Any:
+    return lambda x: (x * np.array(gains)).clip(0, 255).astype(np.uint8)
+
+
+SOUND = {
+    "cameras alike": seen(belts()),
+    "gray": by_one(bgr, belts().mean(3, keepdims=True).repeat(3, 3).astype(np.uint8)),
+    "colder light": by_one(lit(0.75, 0.95, 1.3)),
+    "warm and cold light on gray ground": by_one(lit(0.8, 1, 1.25), belts((140, 125, 112))),
+    "darker": by_one(lit(0.4, 0.4, 0.4)),
+    "a blue belt": by_one(lambda x: belts((60, 90, 170))[: len(x)]),
+    "red and blue things": by_one(bgr, field="colour"),
+    "classes of red and blue things": by_one(bgr, field="camera", label="camera"),
+    "inverted": by_one(lambda x: 255 - x),
+}
+SPOILT = {"one camera": by_one(bgr), "two of four cameras": by_one(bgr, cameras=(0, 3))}
+
+
+@pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
+def test_other_colours_are_not_exchanged(data: Data) -> None:
+    assert judged_alone("recoloured", data) == {}
+
+
+@pytest.mark.parametrize("data", SPOILT.values(), ids=SPOILT)
+def test_exchanged_colours_are_told(data: Data) -> None:
+    found = judged_alone("recoloured", data)["preprocessing-differs"]
+    assert "where camera is" in found.message
+    assert found.severity == "warning"
