@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.exchanged_classes import EXCHANGED_IN, permutation
 from dataloader_expert.checks.fingerprint import content_fields, vectors
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, distinct, texts_of
@@ -39,6 +40,8 @@ TELLING = 0.5
 """The least share of the rows, beyond guessing the largest class, whose class their vectors tell."""
 CHANCE = 1e-6
 """How unlikely so long a stretch must be by chance."""
+LIGHTER = 0.35
+"""What a right label weighs against a wrong one in a stretch in which some classes are exchanged, and others are right."""
 AS_OFTEN, SELDOM = 0.8, 0.5
 """Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, on the way from chance to
 the share that does elsewhere."""
@@ -114,13 +117,12 @@ class MovedLabels(Check):
         if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
             return
         told = self._told(x, label, len(names))
-        found = moved(told, label)
-        if found is not None:
+        found, renamed = moved(told, label), exchanged(told, label)
+        if found is not None and (renamed is None or renamed[1] - renamed[0] < found[1] - found[0]):
             first, last, by = found
             value = {"first": int(index[first]), "last": int(index[last]), "by": by}
             yield Fact(MOVED, value, self.evidence(), {"field": self.context.label})
             return
-        renamed = exchanged(told, label)
         if renamed is not None:
             first, last, of = renamed
             texts = [self.labels.texts.get(int(name), "") for name in names]
@@ -149,10 +151,10 @@ class MovedLabels(Check):
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
-        for fact in facts.all(EXCHANGED):
+        for fact in () if any(facts.all(EXCHANGED_IN)) else facts.all(EXCHANGED):  # that of a split or a group is told
             v = fact.value
             pairs = [f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"]]
-            text = f"each class seems to have the label ({escaped(self.context.label)}) of another one in "
+            text = f"classes seem to have the labels ({escaped(self.context.label)}) of others in "
             text += f"{self.files.stretch(v['first'], v['last'])}: {', '.join(pairs[:TOLD])}{', …' if len(pairs) > TOLD else ''}"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows; if so, find out with which list of classes they were written, and label them as the others"
@@ -203,22 +205,38 @@ def moved(told: Any, label: Any) -> tuple[int, int, int] | None:
 
 
 def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
-    """The first and the last row of the stretch in which each class told has the label of another one, and which; None where there is
-    none, or a class is told alone: its samples may only look like another one's."""
+    """The first and the last row of the stretch in which classes told have the labels of others, and which; None where there is none, or
+    a class is told alone: its samples may only look like another one's. All classes may be exchanged there, or some among themselves."""
     import numpy as np
 
     own = told == label
     if not telling(own, label):
         return None
     begin, end = highest(np.where(own, -1, 1))
-    classes = int(label.max()) + 1
-    pairs = np.bincount(told[begin:end] * classes + label[begin:end], minlength=classes * classes).reshape(classes, -1)
+    of = _all_exchanged(told[begin:end], label[begin:end])
+    if of is None:
+        begin, end = highest(np.where(own, -LIGHTER, 1))
+        made = permutation(told[begin:end], label[begin:end])
+        if made is None:
+            return None
+        of = made[0]
+    means = np.arange(int(label.max()) + 1)
+    means[list(of)] = list(of.values())
+    rows = np.flatnonzero(np.isin(told, list(of)))
+    found = stretch(own[rows], (means[told] == label)[rows], label[rows])
+    return None if found is None else (int(rows[found[1]]), int(rows[found[2] - 1]), of)
+
+
+def _all_exchanged(told: Any, label: Any) -> dict[int, int] | None:
+    """Which label each class told has, where each has one of its own and none is right."""
+    import numpy as np
+
+    classes = int(max(told.max(initial=0), label.max(initial=0))) + 1
+    pairs = np.bincount(told * classes + label, minlength=classes * classes).reshape(classes, -1)
     of = {c: int(pairs[c].argmax()) for c in range(classes) if pairs[c].sum() >= FEWEST}
     if len(of) < 2 or len(set(of.values())) < len(of) or any(c == k for c, k in of.items()):
         return None
-    means = np.array([of.get(c, c) for c in range(classes)])
-    found = stretch(own, means[told] == label, label)
-    return None if found is None else (found[1], found[2] - 1, of)
+    return of
 
 
 def telling(own: Any, label: Any) -> bool:
