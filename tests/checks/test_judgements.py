@@ -17,6 +17,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import (
     relations,
     test_annotators,
+    test_class_looks,
     test_default_values,
     test_exchanged_days,
     test_exchanged_numbers,
@@ -536,6 +537,7 @@ SILENT = {
     },
     "default_values": test_default_values.SILENT,
     "exchanged_numbers": test_exchanged_numbers.SILENT,
+    "class_looks": test_class_looks.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1201,6 +1203,7 @@ SILENT = {
 }
 SPEAKS = {
     **relations.SPEAKS,
+    "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
