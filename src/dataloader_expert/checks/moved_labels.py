@@ -6,7 +6,7 @@ by shrunken centroids of gene expression", PNAS 99(10), 2002, without shrinking)
 told fits a neighbour's label more often than the row's own by the most (the maximum subarray). It is reported where chance would hardly
 make as long a one, and where the neighbour's label is told in it nearly as often as the own label is elsewhere: in a stretch of wrong
 labels, or of vectors that tell nothing, neither is. Where no neighbour's label fits either, but each class so told has one other label
-of its own, that is reported.
+of its own, that is reported. So are whole recordings whose labels lag by several rows, while those of others fit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.class_tellers import by_means, numbers_of_content
 from dataloader_expert.checks.exchanged_classes import EXCHANGED_IN, permutation
 from dataloader_expert.checks.fingerprint import content_fields, vectors
+from dataloader_expert.checks.lagging import LAGGING, lags
+from dataloader_expert.checks.origins import SPLIT, Origins
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.stretches import highest
@@ -60,8 +63,13 @@ class MovedLabels(Check):
         plain = [n for n in names if kinds[n].kind == "number" and not kinds[n].shape]
         self.names = (rich[:1] or texts[:1] or plain)[:WIDEST]
         self.whole = bool(rich) and kinds[rich[0]].kind != "image" and None not in kinds[rich[0]].shape
+        self.looks = bool(rich) and (kinds[rich[0]].kind == "image" or len(kinds[rich[0]].shape) > 1)
+        """Whether samples are pictures or arrays of several axes, which their numbers in order do not tell."""
         self.parts: list[tuple[int, Any, Any]] = []
         """Of each block: its first sample, vectors, or cells of words, [n, d], and digests of labels [n], 0 for a missing one."""
+        self.origins = Origins(context)
+        self.groups: list[tuple[int, dict[str, Any]]] = []
+        """Of each block: its first sample, and where its samples are from."""
         self.labels = Named(CLASSES)
         self.files = Files()
 
@@ -88,17 +96,22 @@ class MovedLabels(Check):
         rows = np.arange(block.samples)
         if self.text is not None:
             x = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
+        elif self.looks:
+            x = numbers_of_content(self.context, block, self.names)[:, :WIDEST]
         else:
             x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
         texts, whose = distinct(label, rows)
         codes = self.labels.coded(["" if text == "None" else text for text in texts], whose)
         self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
+        self.groups.append((block.unit.start, self.origins.of(block, rows)))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedLabels)
         self.seen += other.seen
         self.parts += other.parts
         self.labels.merge(other.labels)
+        self.groups += other.groups
+        self.origins.merge(other.origins)
         self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
@@ -117,6 +130,7 @@ class MovedLabels(Check):
         if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
             return
         told = self._told(x, label, len(names))
+        yield from self._lagging(told, label, index, kept)
         found, renamed = moved(told, label), exchanged(told, label)
         if found is not None and (renamed is None or renamed[1] - renamed[0] < found[1] - found[0]):
             first, last, by = found
@@ -131,18 +145,55 @@ class MovedLabels(Check):
             where = {"first": int(index[first]), "last": int(index[last])}
             yield Fact(EXCHANGED, {**where, "pairs": pairs}, self.evidence(), {"field": self.context.label})
 
+    def _lagging(self, told: Any, label: Any, index: Any, kept: Any) -> Iterable[Fact]:
+        """Of the first field of which several values are recordings."""
+        import numpy as np
+
+        groups = [codes for _, codes in sorted(self.groups, key=lambda part: part[0])]
+        for name in self.origins.named:
+            whose = np.concatenate([codes[f"group {name}"] for codes in groups])[kept]
+            known = self.origins.named[name]
+            found = (
+                lags(told, label, whose, index)
+                if name != SPLIT and not known.many and telling(told == label, label)
+                else []
+            )
+            for value, lag, rows in found:
+                first, last = int(index[rows[0]]), int(index[rows[-1]])
+                told_of = {
+                    "of": known.texts.get(int(value), ""),
+                    "lag": lag,
+                    "first": first,
+                    "last": last,
+                    "rows": len(rows),
+                }
+                yield Fact(LAGGING, told_of, self.evidence(), {"field": name, "first": first})
+            if found:
+                return
+
     def _told(self, x: Any, label: Any, classes: int) -> Any:
         """The class that each sample's words, or numbers, tell."""
         import numpy as np
 
         if self.text is not None:
             return likelihoods(x, label, classes).argmax(1)
+        if self.looks:
+            every = np.ones(len(label), bool)
+            return by_means(x, label, classes)(every, every)
         x = x.astype(np.float64)
         if self.whole:  # of a vector the direction tells, and its length may be that of another scale
             x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)
         return told_classes(x, label, classes)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(LAGGING):
+            v = fact.value
+            text = f"the label ({escaped(self.context.label)}) seems to be shifted by {abs(v['lag'])} rows in "
+            text += f"{self.files.stretch(v['first'], v['last'])} ({escaped(str(fact.at['field']))} {escaped(v['of'])}): there it fits the samples "
+            text += f"{abs(v['lag'])} rows {'before' if v['lag'] > 0 else 'after'}, as in the others it fits its own"
+            where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
+            fix = "look at the clocks of the recording and of its labels, or at how they were aligned; shift them back"
+            yield finding("rows-shifted", "warning", text, fact, fix, where, v["rows"])
         for fact in facts.all(MOVED):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in "
