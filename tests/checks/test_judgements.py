@@ -22,6 +22,7 @@ from tests.checks import (
     test_exchanged_days,
     test_exchanged_numbers,
     test_extents,
+    test_labels_stopped,
     test_moved_boxes,
     test_rescaled,
     test_shifted_numbers,
@@ -538,6 +539,7 @@ SILENT = {
     "default_values": test_default_values.SILENT,
     "exchanged_numbers": test_exchanged_numbers.SILENT,
     "class_looks": test_class_looks.SILENT,
+    "labels_stopped": test_labels_stopped.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
@@ -1203,6 +1205,9 @@ SILENT = {
 }
 SPEAKS = {
     **relations.SPEAKS,
+    "labels_stopped": {
+        name: (data, "label-odd-one-out", "warning") for name, data in test_labels_stopped.SPEAKS.items()
+    },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
