@@ -27,30 +27,30 @@ Teller = Callable[[Any, Any], Any]
 """Gives the class told of some rows, int64, learnt from others, both bool [n]; of rows among these without the row itself."""
 
 
-def numbers_of_content(context: Context, block: Block, names: list[str]) -> Any:
-    """What a block's samples look like, float32 [samples, d]: pictures in small and their colours; of other arrays with several channels
+def numbers_of_content(context: Context, block: Block, names: list[str], rows: Any) -> Any:
+    """What these samples of a block look like, float32 [rows, d]: pictures in small and their colours; of other arrays with several channels
     their means, spreads and steps; NaN where there is none."""
     import numpy as np
 
-    if len(names) > 1:
-        return vectors(block, names)[:, :WIDEST].astype(np.float32)
     field = next(f for f in context.fields if f.name == names[0])
-    if field.kind == "image":
-        made = np.concatenate([pooled(looks(block, field.name)), _colours(block, field.name)], 1)
-    else:
-        channels = Channels.of(field) if len(field.shape) > 1 else None
-        moving = None if channels is None else _of_channels(channels, block)
-        made = vectors(block, names, None not in field.shape)
-        made = made if moving is None else np.concatenate([moving, made], 1)
+    if field.kind == "image" and len(names) == 1:  # of these, small copies are made of a whole block at once
+        made = np.concatenate([pooled(looks(block, field.name))[rows], _colours(block, field.name, rows)], 1)
+        return made[:, :WIDEST].astype(np.float32)
+    part = block if len(rows) == block.samples else block.take(rows)
+    channels = Channels.of(field) if len(field.shape) > 1 and len(names) == 1 else None
+    moving = None if channels is None else _of_channels(channels, part)
+    made = vectors(part, names, len(names) == 1 and None not in field.shape)
+    made = made if moving is None else np.concatenate([moving, made], 1)
     return made[:, :WIDEST].astype(np.float32)
 
 
-def _colours(block: Block, name: str) -> Any:
-    """Square roots of the shares of a picture's pixels in each shade, [samples, shades]; zeros of those in gray."""
+def _colours(block: Block, name: str, rows: Any) -> Any:
+    """Square roots of the shares of a picture's pixels in each shade, [rows, shades]; zeros of those in gray."""
     import numpy as np
 
-    made = np.zeros((block.samples, SHADES**3))
-    for i, value in enumerate(block.columns[name].values[: block.samples]):
+    made = np.zeros((len(rows), SHADES**3))
+    values = block.columns[name].values
+    for i, value in enumerate(values[k] for k in rows.tolist()):
         pixels = sampled(value) if hasattr(value, "ndim") or hasattr(value, "getbands") else None
         if pixels is not None:
             shades = (pixels * (SHADES / 256)).astype(np.intp).clip(0, SHADES - 1).reshape(-1, 3)

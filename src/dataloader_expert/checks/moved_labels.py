@@ -97,7 +97,7 @@ class MovedLabels(Check):
         if self.text is not None:
             x = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
         elif self.looks:
-            x = numbers_of_content(self.context, block, self.names)[:, :WIDEST]
+            x = numbers_of_content(self.context, block, self.names, rows)[:, :WIDEST]
         else:
             x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
         texts, whose = distinct(label, rows)

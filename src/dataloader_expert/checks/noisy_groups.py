@@ -76,7 +76,7 @@ class NoisyGroups(Check):
             kept["content"] = np.stack([cells_of(text) for text in texts])
             values: list[Any] = texts
         else:
-            kept["content"] = numbers_of_content(self.context, block, self.names)[rows]
+            kept["content"] = numbers_of_content(self.context, block, self.names, rows)
             values = [row.tobytes() for row in kept["content"]]
         kept["again"] = _recurring(values)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
