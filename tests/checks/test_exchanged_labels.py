@@ -40,6 +40,16 @@ def test_labels_that_another_list_of_classes_wrote_are_told() -> None:
     assert abs(found.where[0]["sample"] - FIRST) + abs(found.where[1]["sample"] - LAST) < 12
 
 
+def test_some_classes_that_are_exchanged_in_a_stretch_are_told() -> None:
+    """Our promise: the others are right there."""
+    rng, of = drawn()
+    swapped = {"world": "sport", "sport": "world"}
+    labels = [swapped.get(c, c) if FIRST <= i < FIRST + 160 else c for i, c in enumerate(of)]
+    found = judged("moved_labels", news(rng, labels, of))["label-odd-one-out"]
+    assert "world for sport, sport for world" in found.message
+    assert abs(found.where[0]["sample"] - FIRST) + abs(found.where[1]["sample"] - FIRST - 159) < 30
+
+
 def test_texts_with_labels_of_the_row_before_are_told() -> None:
     rng, of = drawn()
     labels = [*of[:450], *(of[i - 1] for i in range(450, N))]

@@ -18,6 +18,7 @@ from tests.checks import (
     relations,
     test_annotators,
     test_bands,
+    test_class_looks,
     test_coarser,
     test_default_values,
     test_derived,
@@ -26,6 +27,7 @@ from tests.checks import (
     test_extents,
     test_group_clocks,
     test_group_records,
+    test_labels_stopped,
     test_marks,
     test_misjoined,
     test_moved_boxes,
@@ -657,6 +659,8 @@ SILENT = {
     },
     "default_values": test_default_values.SILENT,
     "exchanged_numbers": test_exchanged_numbers.SILENT,
+    "class_looks": test_class_looks.SILENT,
+    "labels_stopped": test_labels_stopped.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
     "group_clocks": test_group_clocks.SILENT,
@@ -1368,6 +1372,10 @@ SILENT = {
 }
 SPEAKS = {
     **relations.SPEAKS,
+    "labels_stopped": {
+        name: (data, "label-odd-one-out", "warning") for name, data in test_labels_stopped.SPEAKS.items()
+    },
+    "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
     "derived": test_derived.SPEAKS,
     "shifted_words": test_shifted_words.SPEAKS,

@@ -388,7 +388,7 @@ def looks(block: Block, name: str) -> Looks:
             elif not _is_picture(value):
                 continue
             small[i], there[i] = thumb(value), True
-            some = _sampled(picture)
+            some = sampled(picture)
             if some is not None:
                 coloured[i] = some
         for at in range(0, len(coloured), TINTED):
@@ -398,7 +398,7 @@ def looks(block: Block, name: str) -> Looks:
     return Looks(*map(block.views.__getitem__, keys))
 
 
-def _sampled(picture: Any) -> Any:
+def sampled(picture: Any) -> Any:
     """Some pixels of a picture in colour, evenly spread, float32 [32, 32, 3]; None of others."""
     import numpy as np
 

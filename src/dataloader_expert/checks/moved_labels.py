@@ -6,7 +6,7 @@ by shrunken centroids of gene expression", PNAS 99(10), 2002, without shrinking)
 told fits a neighbour's label more often than the row's own by the most (the maximum subarray). It is reported where chance would hardly
 make as long a one, and where the neighbour's label is told in it nearly as often as the own label is elsewhere: in a stretch of wrong
 labels, or of vectors that tell nothing, neither is. Where no neighbour's label fits either, but each class so told has one other label
-of its own, that is reported.
+of its own, that is reported. So are whole recordings whose labels lag by several rows, while those of others fit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.class_tellers import by_means, numbers_of_content
+from dataloader_expert.checks.exchanged_classes import EXCHANGED_IN, permutation
 from dataloader_expert.checks.fingerprint import content_fields, vectors
+from dataloader_expert.checks.lagging import LAGGING, lags
+from dataloader_expert.checks.origins import SPLIT, Origins
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.stretches import highest
@@ -42,6 +46,8 @@ MUCH, LITTLE, SURE = 0.6, 0.25, 6.0
 the way from chance to the share elsewhere; and by how many standard errors these differ."""
 CHANCE = 1e-6
 """How unlikely so long a stretch must be by chance."""
+LIGHTER = 0.35
+"""What a right label weighs against a wrong one in a stretch in which some classes are exchanged, and others are right."""
 AS_OFTEN, SELDOM = 0.8, 0.5
 """Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, on the way from chance to
 the share that does elsewhere."""
@@ -60,11 +66,16 @@ class MovedLabels(Check):
         plain = [n for n in names if kinds[n].kind == "number" and not kinds[n].shape]
         self.names = (rich[:1] or texts[:1] or plain)[:WIDEST]
         self.whole = bool(rich) and kinds[rich[0]].kind != "image" and None not in kinds[rich[0]].shape
+        self.looks = bool(rich) and (kinds[rich[0]].kind == "image" or len(kinds[rich[0]].shape) > 1)
+        """Whether samples are pictures or arrays of several axes, which their numbers in order do not tell."""
         self.parts: list[tuple[int, Any, Any]] = []
         """Of each block: its first sample, vectors, or cells of words, [n, d], and digests of labels [n], 0 for a missing one."""
         self.kinds = {name: Named(CLASSES) for name in context.series_fields if name not in (context.label, self.text)}
         self.of_kinds: list[tuple[int, dict[str, Any]]] = []
         """Of each block: its first sample, and what each field has that may say where a sample comes from, uint64 [n]."""
+        self.origins = Origins(context)
+        self.groups: list[tuple[int, dict[str, Any]]] = []
+        """Of each block: its first sample, and where its samples are from."""
         self.labels = Named(CLASSES)
         self.files = Files()
 
@@ -91,6 +102,8 @@ class MovedLabels(Check):
         rows = np.arange(block.samples)
         if self.text is not None:
             x = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
+        elif self.looks:
+            x = numbers_of_content(self.context, block, self.names, rows)[:, :WIDEST]
         else:
             x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
         texts, whose = distinct(label, rows)
@@ -98,6 +111,7 @@ class MovedLabels(Check):
         self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
         kinds = {name: named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
         self.of_kinds.append((block.unit.start, kinds))
+        self.groups.append((block.unit.start, self.origins.of(block, rows)))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedLabels)
@@ -107,6 +121,8 @@ class MovedLabels(Check):
         for name, named in other.kinds.items():
             self.kinds[name].merge(named)
         self.labels.merge(other.labels)
+        self.groups += other.groups
+        self.origins.merge(other.origins)
         self.files.merge(other.files)
 
     def facts(self) -> Iterable[Fact]:
@@ -125,8 +141,9 @@ class MovedLabels(Check):
         if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
             return
         told = self._told(x, label, len(names))
-        found = moved(told, label)
-        if found is not None:
+        yield from self._lagging(told, label, index, kept)
+        found, renamed = moved(told, label), exchanged(told, label)
+        if found is not None and (renamed is None or renamed[1] - renamed[0] < found[1] - found[0]):
             first, last, by = found
             value = {"first": int(index[first]), "last": int(index[last]), "by": by}
             yield Fact(MOVED, value, self.evidence(), {"field": self.context.label})
@@ -143,7 +160,6 @@ class MovedLabels(Check):
                     source = {"of": name, "is": named.texts.get(which, "")}
                     yield Fact(MOVED, where | source, self.evidence(), {"field": self.context.label})
                     return
-        renamed = exchanged(told, label)
         if renamed is not None:
             first, last, of = renamed
             texts = [self.labels.texts.get(int(name), "") for name in names]
@@ -166,18 +182,55 @@ class MovedLabels(Check):
             told = nearest(x[rest].astype(float), label[rest], x[own].astype(float), classes)
         return moved_by_others(told, label[own], float(right.mean()))
 
+    def _lagging(self, told: Any, label: Any, index: Any, kept: Any) -> Iterable[Fact]:
+        """Of the first field of which several values are recordings."""
+        import numpy as np
+
+        groups = [codes for _, codes in sorted(self.groups, key=lambda part: part[0])]
+        for name in self.origins.named:
+            whose = np.concatenate([codes[f"group {name}"] for codes in groups])[kept]
+            known = self.origins.named[name]
+            found = (
+                lags(told, label, whose, index)
+                if name != SPLIT and not known.many and telling(told == label, label)
+                else []
+            )
+            for value, lag, rows in found:
+                first, last = int(index[rows[0]]), int(index[rows[-1]])
+                told_of = {
+                    "of": known.texts.get(int(value), ""),
+                    "lag": lag,
+                    "first": first,
+                    "last": last,
+                    "rows": len(rows),
+                }
+                yield Fact(LAGGING, told_of, self.evidence(), {"field": name, "first": first})
+            if found:
+                return
+
     def _told(self, x: Any, label: Any, classes: int) -> Any:
         """The class that each sample's words, or numbers, tell."""
         import numpy as np
 
         if self.text is not None:
             return likelihoods(x, label, classes).argmax(1)
+        if self.looks:
+            every = np.ones(len(label), bool)
+            return by_means(x, label, classes)(every, every)
         x = x.astype(np.float64)
         if self.whole:  # of a vector the direction tells, and its length may be that of another scale
             x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-9)
         return told_classes(x, label, classes)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(LAGGING):
+            v = fact.value
+            text = f"the label ({escaped(self.context.label)}) seems to be shifted by {abs(v['lag'])} rows in "
+            text += f"{self.files.stretch(v['first'], v['last'])} ({escaped(str(fact.at['field']))} {escaped(v['of'])}): there it fits the samples "
+            text += f"{abs(v['lag'])} rows {'before' if v['lag'] > 0 else 'after'}, as in the others it fits its own"
+            where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
+            fix = "look at the clocks of the recording and of its labels, or at how they were aligned; shift them back"
+            yield finding("rows-shifted", "warning", text, fact, fix, where, v["rows"])
         for fact in facts.all(MOVED):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in "
@@ -193,10 +246,10 @@ class MovedLabels(Check):
             fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
             n = v.get("count", v["last"] - v["first"] + 1)
             yield finding("rows-shifted", "warning", text, fact, fix, where, n)
-        for fact in facts.all(EXCHANGED):
+        for fact in () if any(facts.all(EXCHANGED_IN)) else facts.all(EXCHANGED):  # that of a split or a group is told
             v = fact.value
             pairs = [f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"]]
-            text = f"each class seems to have the label ({escaped(self.context.label)}) of another one in "
+            text = f"classes seem to have the labels ({escaped(self.context.label)}) of others in "
             text += f"{self.files.stretch(v['first'], v['last'])}: {', '.join(pairs[:TOLD])}{', …' if len(pairs) > TOLD else ''}"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             fix = "look at these rows; if so, find out with which list of classes they were written, and label them as the others"
@@ -284,22 +337,38 @@ def moved_by_others(told: Any, label: Any, elsewhere: float) -> int | None:
 
 
 def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
-    """The first and the last row of the stretch in which each class told has the label of another one, and which; None where there is
-    none, or a class is told alone: its samples may only look like another one's."""
+    """The first and the last row of the stretch in which classes told have the labels of others, and which; None where there is none, or
+    a class is told alone: its samples may only look like another one's. All classes may be exchanged there, or some among themselves."""
     import numpy as np
 
     own = told == label
     if not telling(own, label):
         return None
     begin, end = highest(np.where(own, -1, 1))
-    classes = int(label.max()) + 1
-    pairs = np.bincount(told[begin:end] * classes + label[begin:end], minlength=classes * classes).reshape(classes, -1)
+    of = _all_exchanged(told[begin:end], label[begin:end])
+    if of is None:
+        begin, end = highest(np.where(own, -LIGHTER, 1))
+        made = permutation(told[begin:end], label[begin:end])
+        if made is None:
+            return None
+        of = made[0]
+    means = np.arange(int(label.max()) + 1)
+    means[list(of)] = list(of.values())
+    rows = np.flatnonzero(np.isin(told, list(of)))
+    found = stretch(own[rows], (means[told] == label)[rows], label[rows])
+    return None if found is None else (int(rows[found[1]]), int(rows[found[2] - 1]), of)
+
+
+def _all_exchanged(told: Any, label: Any) -> dict[int, int] | None:
+    """Which label each class told has, where each has one of its own and none is right."""
+    import numpy as np
+
+    classes = int(max(told.max(initial=0), label.max(initial=0))) + 1
+    pairs = np.bincount(told * classes + label, minlength=classes * classes).reshape(classes, -1)
     of = {c: int(pairs[c].argmax()) for c in range(classes) if pairs[c].sum() >= FEWEST}
     if len(of) < 2 or len(set(of.values())) < len(of) or any(c == k for c, k in of.items()):
         return None
-    means = np.array([of.get(c, c) for c in range(classes)])
-    found = stretch(own, means[told] == label, label)
-    return None if found is None else (found[1], found[2] - 1, of)
+    return of
 
 
 def telling(own: Any, label: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.renumbered import renumbered
+from dataloader_expert.checks.renumbered import RENUMBERED, renumbered
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -19,9 +19,6 @@ from dataloader_expert.sources.base import Block, Objects
 
 UNDECLARED = Quantity("objects_undeclared", "objects", "objects of classes that are not declared, and where")
 REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of their class in the same image, and where")
-RENUMBERED = Quantity(
-    "classes_renumbered", "classes", "classes whose boxes look in one split like those of another class in training"
-)
 RESPELT = Quantity(
     "object_classes_respelt", "objects", "objects by spellings of the name of one class, and where the rarer ones are"
 )

@@ -26,20 +26,27 @@ def likelihoods(cells: Any, label: Any, classes: int) -> Any:
     """How likely each text is of each class by its words, each text by the counts of all others (naive Bayes); nats, [n, classes]."""
     import numpy as np
 
-    there = cells >= 0
-    at = np.where(there, cells, 0)
-    counts = np.stack(
-        [np.bincount(cells[label == c][there[label == c]], minlength=CELLS) for c in range(classes)]
-    ).astype(np.float64)
-    totals, sizes = counts.sum(1), np.bincount(label, minlength=classes)
-    length = there.sum(1)
-    scores = np.empty((len(label), classes))
+    every = np.ones(len(label), bool)
+    return likelihoods_by(cells, label, classes, every, every)
+
+
+def likelihoods_by(cells: Any, label: Any, classes: int, rows: Any, others: Any) -> Any:
+    """How likely texts, ``rows`` of all, are of each class by the words of ``others``, both bool [n]; without themselves where they are
+    among these; nats, [rows, classes]; -inf of a class that the others lack."""
+    import numpy as np
+
+    scores = np.empty((int(rows.sum()), classes))
+    there, within = cells[rows] >= 0, others[rows]
+    at, length, whose = np.where(there, cells[rows], 0), there.sum(1), label[rows]
     for c in range(classes):
-        own = (label == c)[:, None] & there  # without the text itself
-        words = np.log(np.maximum(counts[c][at] - own, 0) + 0.5) - np.log(
-            totals[c] - own.any(1)[:, None] * length[:, None] + CELLS / 2
-        )
-        scores[:, c] = np.where(there, words, 0.0).sum(1) + np.log(np.maximum(sizes[c] - (label == c), 0.5))
+        texts = cells[others & (label == c)]
+        counts = np.bincount(texts[texts >= 0], minlength=CELLS).astype(np.float64)
+        own = within & (whose == c)
+        total = counts.sum() - own * length + CELLS / 2
+        words = np.log(np.maximum(counts[at] - (own[:, None] & there), 0) + 0.5) - np.log(total)[:, None]
+        scores[:, c] = np.where(there, words, 0.0).sum(1) + np.log(np.maximum(len(texts) - own, 0.5))
+        if not len(texts):
+            scores[:, c] = -np.inf
     return scores
 
 
