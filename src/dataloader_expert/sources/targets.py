@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.sources.base import Column, Field
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import SPLIT_NAMES, words
 
 ATTRIBUTES = {
     *("sex", "gender", "male", "female", "age", "race", "ethnicity", "nationality", "accent", "country"),
@@ -40,7 +40,13 @@ def beside_attributes(names: Iterable[str]) -> list[str]:
 
 def the_only_one(fields: Sequence[Field], columns: Mapping[str, Column], aside: Collection[str]) -> str | None:
     """The one column beside attributes, if it holds numbers, or texts that recur. ``aside``: columns with another role."""
-    rest = [f for f in fields if f.name in beside_attributes(f.name for f in fields) and f.name not in aside]
+    rest = [
+        f
+        for f in fields
+        if f.name in beside_attributes(f.name for f in fields)
+        and f.name not in aside
+        and not set(words(f.name)) & SPLIT_NAMES
+    ]
     if len(rest) != 1 or rest[0].shape or rest[0].kind not in ("number", "category", "boolean"):
         return None
     values = columns[rest[0].name].values
