@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,10 @@ def test_pictures_of_what_classes_are_are_no_samples(tmp_path: Path) -> None:
             picture(tmp_path / "Train" / c / f"{c}_{i}.png")
     for i in range(9):
         picture(tmp_path / "Test" / f"{i:05}.png")
-    rows = {"Test": [(f"Test/{i:05}.png", i % 3) for i in range(9)], "Meta": [(f"Meta/{c}.png", c) for c in "012"]}
+    rows: dict[str, list[Any]] = {
+        "Test": [(f"Test/{i:05}.png", i % 3) for i in range(9)],
+        "Meta": [(f"Meta/{c}.png", c) for c in "012"],
+    }
     for name, of in rows.items():
         written(tmp_path / f"{name}.csv", "".join(f"{a},{b}\n" for a, b in [("Path", "ClassId"), *of]))
     source = opened(tmp_path)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.sources.base import LabelColumns, Source
+from dataloader_expert.sources.base import Column, Field, LabelColumns, Source
+from dataloader_expert.sources.targets import the_only_one
 from tests.making.scanning import scan
 from tests.sources.test_layouts import RNG, complaints, opened, picture, values, written
 
@@ -40,6 +41,12 @@ SEXES = [str(i % 3 == 0) for i in range(40)]
 )
 def test_the_one_column_beside_attributes(tmp_path: Path, columns: dict[str, Any], label: str | None) -> None:
     assert pictured(tmp_path, columns).label == label
+
+
+def test_what_says_the_split_is_no_target() -> None:
+    values = Column(["a", "b"] * 20)
+    assert the_only_one([Field("split", "category", "str")], {"split": values}, ()) is None
+    assert the_only_one([Field("kind", "category", "str")], {"kind": values}, ()) == "kind"
 
 
 def test_what_a_whole_split_lacks_is_not_missing(tmp_path: Path) -> None:

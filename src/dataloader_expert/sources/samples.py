@@ -103,11 +103,11 @@ class FileSamples(Source):
         )
         """The fields that partners become."""
         scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
-        told = self.value == "audio" and any(f.kind == "text" for f in self.partners)
+        spoken = self.value == "audio" and any(f.kind == "text" for f in self.partners)
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or told or together or self._are_groups(names, notes)):
+        if names and (scenes or spoken or together or self._are_groups(names, notes)):
             # cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []

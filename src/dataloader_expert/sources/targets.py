@@ -9,14 +9,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.sources.base import Column, Field
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import SPLIT_NAMES, words
 
 ATTRIBUTES = {
     *("sex", "gender", "male", "female", "age", "race", "ethnicity", "nationality", "accent", "country"),
     *("view", "side", "laterality", "orientation", "site", "hospital", "scanner", "device", "camera", "manufacturer"),
     *("width", "height", "size", "pixel", "resolution", "duration", "bytes", "channels", "format", "rate", "source", "license", "url"),
+    *("transcript", "transcription", "sentence", "text", "caption", "title", "description", "note", "comment"),
 }  # fmt: skip
-"""Words of columns that say of whom a sample was taken, how and where: what they say is rarely predicted beside others."""
+"""Words of columns that say of whom a sample was taken, how and where, or what is said in it: what they say is rarely a class beside
+others."""
 SEVERAL = {
     "labels", "tags", "classes", "categories", "genres", "topics", "findings", "attributes", "emotions", "targets",
 }  # fmt: skip
@@ -35,12 +37,18 @@ SHARE = 0.05
 def beside_attributes(names: Iterable[str]) -> list[str]:
     """The columns that are no such attributes; all of them if none is left."""
     names = list(names)
-    return [name for name in names if not set(words(name)) & ATTRIBUTES] or names
+    return [name for name in names if not set(words(name)) & (ATTRIBUTES | SPLIT_NAMES)] or names
 
 
 def the_only_one(fields: Sequence[Field], columns: Mapping[str, Column], aside: Collection[str]) -> str | None:
     """The one column beside attributes, if it holds numbers, or texts that recur. ``aside``: columns with another role."""
-    rest = [f for f in fields if f.name in beside_attributes(f.name for f in fields) and f.name not in aside]
+    rest = [
+        f
+        for f in fields
+        if f.name in beside_attributes(f.name for f in fields)
+        and f.name not in aside
+        and not set(words(f.name)) & SPLIT_NAMES
+    ]
     if len(rest) != 1 or rest[0].shape or rest[0].kind not in ("number", "category", "boolean"):
         return None
     values = columns[rest[0].name].values
