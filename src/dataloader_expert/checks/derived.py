@@ -29,6 +29,8 @@ FIELDS, DATES, TRIED = 12, 3, 64
 """The most numbers and dates, and rows on which sums and products are tried first."""
 LEAST, FEW = 60, 20
 """The fewest rows that tell what a column is made of, and of those that contradict it."""
+SOME, LIKELY = 4_000, 0.4
+"""Rows on which parts of dates are tried first, and the share of them that must be made so."""
 USUAL = 0.5
 """The least share of rows in which a column is made so."""
 VALUES = 4
@@ -145,10 +147,15 @@ class Derived(SeriesRows):
         looked: list[set[str]] = []
         numbers = {name: kept[f"number {name}"] for name in self.numbers}
         known = {name: v for name, v in numbers.items() if len(np.unique(v[np.isfinite(v)][:1000])) >= VALUES}
+        every = len(next(iter(numbers.values()), ()))
+        some = np.linspace(0, max(0, every - 1), min(every, 8 * TRIED)).astype(np.int64)
+        tried = {name: v[some] for name, v in known.items()}
         for name, x in known.items():
             near = nearness(x)
             for a, b in combinations([other for other in known if other != name], 2):
                 for operation, of in OPERATIONS.items():
+                    if not _likely(tried[name], of(tried[a], tried[b]), near):
+                        continue
                     given = number_given(x, of(known[a], known[b]), near, (known[a], known[b]))
                     if given is None or any(len({name, a, b} & others) > 1 for others in looked):
                         continue
@@ -190,6 +197,13 @@ class Derived(SeriesRows):
 
 def part_given(x: Any, values: Any, period: int) -> Any:
     """Whether each value is the one that its part of a date usually has, bool [n]: so many more, or one of its own; None if most have none."""
+
+    if len(x) > SOME and _part_given(x[:: len(x) // SOME], values[:: len(x) // SOME], period, LIKELY) is None:
+        return None
+    return _part_given(x, values, period, USUAL)
+
+
+def _part_given(x: Any, values: Any, period: int, usually: float) -> Any:
     import numpy as np
 
     both = np.isfinite(x) & np.isfinite(values)
@@ -203,16 +217,25 @@ def part_given(x: Any, values: Any, period: int) -> Any:
     _, which, counts = np.unique(
         (x - values)[both] % period if period else (x - values)[both], return_inverse=True, return_counts=True
     )
-    if counts.max() >= USUAL * both.sum() and len(parts) >= VALUES:
+    if counts.max() >= usually * both.sum() and len(parts) >= VALUES:
         given[both] = which == counts.argmax()
         return given
     table = np.zeros((len(parts), len(names)), np.int64)
     np.add.at(table, (b, a), 1)
     usual = table.argmax(1)
-    if table.max(1).sum() < USUAL * both.sum() or len(np.unique(usual)) < len(parts):
+    if table.max(1).sum() < usually * both.sum() or len(np.unique(usual)) < len(parts):
         return None
     given[both] = usual[b] == a
     return given
+
+
+def _likely(x: Any, made: Any, near: float) -> bool:
+    """Whether some numbers are what they are made of, or too few of them are known."""
+    import numpy as np
+
+    apart = np.abs(x - made)
+    known = apart == apart
+    return bool(known.sum() < TRIED or (apart[known] <= near).mean() >= USUAL * 0.8)
 
 
 def number_given(x: Any, made: Any, near: float, of: tuple[Any, ...]) -> Any:

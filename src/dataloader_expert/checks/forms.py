@@ -80,7 +80,7 @@ class Forms(Check):
             if not isinstance(column.values, list):
                 self.counts[name][TYPED] += block.samples
                 if len(self.distinct[name]) < VARIED:
-                    self.distinct[name] |= {f"{v:g}" for v in {*column.values[:LOOK].tolist()}}
+                    self.distinct[name] |= {str(v) for v in column.values[:LOOK].reshape(-1).tolist()}
             elif block.samples <= LOOK or _worth_it(column):
                 self._count(name, column, block)
             else:
@@ -96,7 +96,8 @@ class Forms(Check):
                         self.distinct[name].add(text)
             elif value is not None:
                 self.counts[name][TYPED] += 1
-                self.distinct[name].add(f"{value:g}")
+                if isinstance(value, int | float) and len(self.distinct[name]) < VARIED:
+                    self.distinct[name].add(str(value))
         for form, at in found.items():
             self.counts[name][form] += len(at)
             for i in at[:MAX_PLACES]:

@@ -28,6 +28,8 @@ MISJOINED = Quantity(
 )
 PAIRS, OTHERS, LEAST = 12, 3, 100
 """The most pairs of numbers; the fewest other groups, and rows of a group or stretch."""
+TRIED = 10_000
+"""Rows that show which numbers may go together at all."""
 STRONG, WEAK = 0.7, 0.15
 """The least rank correlation elsewhere of numbers that were exchanged, and of ones that are shifted."""
 NONE, KEEPS = 0.15, 0.6
@@ -92,10 +94,18 @@ class Misjoined(SeriesRows):
         for order in self.orders(kept):
             if not order.names or not groups:
                 continue
-            scores = {name: within(kept[f"number {name}"][order.rows], order) for name in self.numbers}
-            for a, b in combinations(self.numbers, 2):
+            few = order.spread(TRIED)
+            tried = {name: within(kept[f"number {name}"][few.rows], few) for name in self.numbers}
+            able = [
+                (a, b)
+                for a, b in combinations(self.numbers, 2)
+                if not {a, b} & set(order.names) and abs(correlation(tried[a], tried[b])) >= WEAK / 3
+            ]
+            told = {name for pair in able for name in pair}
+            scores = {name: within(kept[f"number {name}"][order.rows], order) for name in sorted(told)}
+            for a, b in able:
                 x, y = scores[a], scores[b]
-                if {a, b} & set(order.names) or abs(correlation(x, y)) < WEAK / 2:
+                if abs(correlation(x, y)) < WEAK / 2:
                     continue
                 for name, which, texts in groups:
                     found = shifted_group(x, y, which[order.rows], order)

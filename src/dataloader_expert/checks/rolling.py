@@ -57,6 +57,10 @@ FUTURE = {
 PAST = {"lag", "lagged", "prev", "previous", "last", "past", "hist", "trailing"}
 
 
+TRIED = 20_000
+"""Rows that show whether numbers are many."""
+
+
 class Fit(NamedTuple):
     """The window that gives a number, and where: of each row in an order, whether it can be told, and whether the window gives it."""
 
@@ -108,13 +112,15 @@ class Rolling(SeriesRows):
     def _pairs(self, kept: dict[str, Any]) -> list[tuple[str, str]]:
         """The columns that may be statistics of others, and of which; the likeliest first."""
         found = []
+        step = max(1, len(kept["sample"]) // TRIED)
         for name in self.numbers:
             own = {*words(name)}
             x = kept[f"number {name}"]
-            if name == self.context.label or not _varied(x):
+            if name == self.context.label or not _varied(x[::step]):
                 continue
+            said = tellable(x)
             for of in self.numbers:
-                if of == name or _copies(x, kept[f"number {of}"]):
+                if of == name or _copies(x, kept[f"number {of}"], said):
                     continue
                 called = bool(own & OF_WINDOWS)
                 shared = {word for word in own.intersection(words(of)) if len(word) > 1 and word.isalpha()}
@@ -321,9 +327,8 @@ def _correlation(x: Any, y: Any) -> float:
     return float(abs(np.corrcoef(a, b)[0, 1]))
 
 
-def _copies(x: Any, y: Any) -> bool:
-    """Whether very many numbers of both are the same: then the largest and the smallest of any rows may be the row's own."""
-    both = tellable(x)
+def _copies(x: Any, y: Any, both: Any) -> bool:
+    """Whether very many numbers of these rows are the same: then the largest and the smallest of any rows may be the row's own."""
     return bool((x[both] == y[both]).mean() > PART) if both.any() else False
 
 

@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -42,6 +43,8 @@ PARALLEL_S = 0.4
 LEAD, LEAD_BYTES = 16, 8 << 20
 """Units, and bytes of them on disk, that one process looks at to see what the rest costs. A unit beyond that is work enough
 for several processes."""
+THREADS = 2
+"""In so many threads what was seen is added up: more of them would hold more memory at a time."""
 STREAM_MOST = 20_000
 RAISED_MOST = 200
 ASKED_FOR = {
@@ -53,6 +56,13 @@ ASKED_FOR = {
 """Arguments that name a field, and what for."""
 ROLES_FROM = 16
 """Samples from which roles are found where each is read apart."""
+
+
+def _facts_of(check: Check) -> list[Fact]:
+    """What a check measured; nothing where it fails."""
+    with check.held():
+        return list(check.facts())
+    return []
 
 
 def leading(sizes: list[int]) -> int:
@@ -111,10 +121,13 @@ class Scan(Probe):
         assert isinstance(integrity, Integrity)
         for check in checks.values():
             check.context.failed = integrity.failed
-            if check.applies() and check.error is None:
-                with check.held():
-                    for fact in list(check.facts()):
-                        facts.add(fact)
+        able = [check for check in checks.values() if check.applies() and check.error is None]
+        with ThreadPoolExecutor(
+            max(1, min(THREADS, int(bench.cpus)))
+        ) as pool:  # much of it sorts arrays, which needs no lock
+            for made in pool.map(_facts_of, able):
+                for fact in made:
+                    facts.add(fact)
         yield from facts
         total = None if source.iterable else source.samples
         read, failed = integrity.seen, integrity.failed
