@@ -344,6 +344,10 @@ class Check(ABC):
     def merge(self, other: Check) -> None:
         """Adds what another instance saw in other blocks."""
 
+    def codes(self) -> tuple[str, ...]:
+        """Those of ``ids`` that these data may have."""
+        return self.ids
+
     def facts(self) -> Iterable[Fact]:
         return ()
 

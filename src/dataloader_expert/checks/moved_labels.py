@@ -93,6 +93,7 @@ class MovedLabels(Check):
         label = block.columns.get(self.context.label or "")
         if (
             label is None
+            or any(name not in block.columns for name in self.names)  # of a shard that lacks a member
             or not block.samples
             or block.rows is not None
             or self.context.samples is None

@@ -67,8 +67,8 @@ class NoisyGroups(Check):
 
         self.seen += block.samples
         rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if not len(rows) or self.labels.many:
-            return
+        if not len(rows) or self.labels.many or any(name not in block.columns for name in self.names):
+            return  # a shard may lack a member
         kept = self.origins.of(block, rows)
         kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         if self.text is not None:

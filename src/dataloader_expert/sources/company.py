@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.files import DESCRIBES, Entry, Listing, is_project
-from dataloader_expert.sources.layout import read_folders
+from dataloader_expert.sources.layout import read_folders, without_split
 from dataloader_expert.sources.pairing import SAMPLES, stem_of
 
 FILE_EACH = ("audio", "image", "npz", "npy")
@@ -16,6 +16,8 @@ TABLES = {"csv", "tsv", "jsonl", "parquet", "arrow"}
 """Kinds whose rows may be the samples."""
 FEWEST = 8
 """The fewest files that are clearly a sample each."""
+MOST_TABLES = 3
+"""More tables than these may be the data themselves."""
 TO_ONE = 4
 """How many samples there are at least to each file of another kind that neither names them nor is called after one."""
 NEARLY_ALL = 0.9
@@ -38,8 +40,15 @@ def _holds(kind: str, data: Sequence[Entry]) -> bool:
     rest = [entry for entry in others if entry.path not in after and not is_project(entry.path)]
     if len(own) < FEWEST or len(own) < TO_ONE * len(rest):
         return False
-    tables = any(entry.kind in TABLES for entry in rest)
-    return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], tables)
+    tables = [entry.path for entry in rest if entry.kind in TABLES]
+    if len(tables) > MOST_TABLES or any(map(_is_split, tables)):
+        return False  # these may be the data
+    return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], bool(tables))
+
+
+def _is_split(path: str) -> bool:
+    """Whether a file is called after a split and nothing else: ``train.csv``."""
+    return not without_split(path.rpartition("/")[2].rpartition(".")[0])
 
 
 def _in_order(paths: list[str], tables: bool) -> bool:
