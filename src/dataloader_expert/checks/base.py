@@ -344,7 +344,7 @@ class Check(ABC):
     def merge(self, other: Check) -> None:
         """Adds what another instance saw in other blocks."""
 
-    def codes(self) -> tuple[str, ...]:
+    def reported(self) -> tuple[str, ...]:
         """Those of ``ids`` that these data may have."""
         return self.ids
 

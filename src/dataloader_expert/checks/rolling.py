@@ -88,7 +88,7 @@ class Rolling(SeriesRows):
     def applies(self) -> bool:
         return len(self.numbers) > 1
 
-    def codes(self) -> tuple[str, ...]:  # without times, which rows are later is not known
+    def reported(self) -> tuple[str, ...]:  # without times, which rows are later is not known
         return tuple(code for code in self.ids if self.times or code != "time-leakage")
 
     def facts(self) -> Iterable[Fact]:

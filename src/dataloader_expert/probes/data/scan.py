@@ -151,7 +151,7 @@ class Scan(Probe):
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
-            for id_ in check.codes() if check.looked() or check.error is not None else ():
+            for id_ in check.reported() if check.looked() or check.error is not None else ():
                 if id_ in OF_SPLITS and not context.several_splits and all(f.code != id_ for f in found):
                     continue
                 if wanted is None or id_ in wanted:
