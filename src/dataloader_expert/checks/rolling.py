@@ -57,6 +57,8 @@ FUTURE = {
 PAST = {"lag", "lagged", "prev", "previous", "last", "past", "hist", "trailing"}
 
 
+SHOWN, FITTED = 1_000, 5_000
+"""Rows of an order that show whether any window gives a number, and those in which windows are looked for."""
 TRIED = 20_000
 """Rows that show whether numbers are many."""
 
@@ -99,11 +101,15 @@ class Rolling(SeriesRows):
         if not pairs:
             return
         told: set[str] = set()
-        for order in self.orders(kept):
+        for whole in self.orders(kept):
+            order = whole.head(FITTED)
             for name, of in pairs:
                 if name in told or {name, of} & set(order.names):
                     continue
                 x, y = (kept[f"number {one}"][order.rows] for one in (name, of))
+                few = order.head(SHOWN)
+                if len(few.rows) < len(x) and fitted(x[:SHOWN], y[:SHOWN], few) is None:
+                    continue
                 fit = fitted(x, y, order)
                 if fit is None:
                     continue

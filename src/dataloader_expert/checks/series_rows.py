@@ -39,6 +39,12 @@ class Order(NamedTuple):
     end: Any
     """Of each row in this order, where its series begins, and behind its last row, int64 [n]."""
 
+    def head(self, most: int) -> Order:
+        """The first rows, at most so many, in this order."""
+        import numpy as np
+
+        return Order(self.names, self.rows[:most], self.begin[:most], np.minimum(self.end[:most], most))
+
     def spread(self, most: int) -> Order:
         """Rows at even steps, at most so many or twice as many, in this order."""
         import numpy as np
