@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
-from dataloader_expert.sources.registry import open_source
+from tests.sources.tables import opened, put
 
 SEED = int.from_bytes(os.urandom(4), "big")
 RNG = np.random.default_rng(SEED)
 SIZES = {"train": 60, "test": 20}
-
-
-def put(file: Path, header: list[str] | None, rows: list[list[Any]]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", newline="") as out:
-        csv.writer(out).writerows([*([header] if header else []), *rows])
 
 
 def put_parquet(file: Path, header: list[str], rows: list[list[Any]]) -> None:
@@ -36,10 +28,6 @@ def put_parquet(file: Path, header: list[str], rows: list[list[Any]]) -> None:
 
 def numbers(n: int, columns: int = 3) -> list[list[Any]]:
     return [[round(float(v), 3) for v in row] for row in RNG.normal(size=(n, columns))]
-
-
-def opened(path: Path) -> Source:
-    return open_source(SourceRef(str(path), (str(path),)), [])
 
 
 def column(source: Source, name: str) -> list[Any]:
@@ -151,7 +139,7 @@ def test_the_plain_reader_gives_the_same(tmp_path: Path, keyed: bool, monkeypatc
     source = opened(tmp_path)
     assert unread(source) is None
     for name, value in reading(source, reader_of(source))[0].items():
-        monkeypatch.setattr(plain, name, value)
+        monkeypatch.setattr(plain, name, value)  # as literals of the module that is handed over define them
     found = list(reader_of(source)(tmp_path / "X_train.csv"))
     assert [row["t"] for row in found] == column(source, "t") == [k % 3 for k in keys]
 

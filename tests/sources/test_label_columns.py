@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import LabelColumns, Source
-from dataloader_expert.sources.registry import open_source
+from dataloader_expert.sources.base import LabelColumns
+from tests.sources.tables import opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
 WORDS = [
@@ -39,25 +37,12 @@ WORDS = [
 NAMES = ["toxic", "obscene", "threat", "insult"]
 
 
-def put(file: Path, header: list[str], rows: list[list[Any]]) -> None:
-    with file.open("w", newline="") as out:
-        csv.writer(out).writerows([header, *rows])
-
-
-def opened(path: Path) -> Source:
-    return open_source(SourceRef(str(path), (str(path),)), [])
-
-
-def said() -> str:
-    return " ".join(RNG.choice(WORDS, 9))
-
-
 def told(n: int = 80) -> list[list[int]]:
     return [[int(v) for v in row] for row in RNG.random((n, len(NAMES))) < 0.3]
 
 
 def test_columns_that_say_what_a_text_is(tmp_path: Path) -> None:
-    put(tmp_path / "train.csv", ["id", "comment", *NAMES], [[f"c{i:04}", said(), *t] for i, t in enumerate(told())])
+    put(tmp_path / "train.csv", ["id", "comment", *NAMES], [[f"c{i:04}", said(RNG), *t] for i, t in enumerate(told())])
     source = opened(tmp_path)
     assert (source.label, source.label_columns, source.modality) == (None, LabelColumns(tuple(NAMES), 0), "text")
     assert "pass label= for one of them" in source.label_how
@@ -76,10 +61,10 @@ def test_columns_of_a_table_that_say_what_an_image_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "row"),
     [
-        (["age", "note", "smokes", "drinks", "works"], lambda t: [RNG.integers(20, 90), said(), *t[:3]]),
-        (["comment", "toxic", "insult"], lambda t: [said(), *t[:2]]),
+        (["age", "note", "smokes", "drinks", "works"], lambda t: [RNG.integers(20, 90), said(RNG), *t[:3]]),
+        (["comment", "toxic", "insult"], lambda t: [said(RNG), *t[:2]]),
         (["a", "b", "c", "label"], lambda t: t),
-        (["comment", "caps", "links", "bold", "label"], lambda t: [said(), *t[:3], RNG.choice(["ham", "spam"])]),
+        (["comment", "caps", "links", "bold", "label"], lambda t: [said(RNG), *t[:3], RNG.choice(["ham", "spam"])]),
     ],
 )
 def test_other_columns_of_zeros_and_ones_are_none(tmp_path: Path, header: list[str], row: Any) -> None:

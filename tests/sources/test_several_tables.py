@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from tests.sources.tables import opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
 WORDS = [
@@ -37,20 +37,6 @@ WORDS = [
 ]
 
 
-def put(file: Path, header: list[str] | None, rows: list[list[Any]], mark: str = ",") -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w", newline="") as out:
-        csv.writer(out, delimiter=mark).writerows([*([header] if header else []), *rows])
-
-
-def opened(path: Path) -> Source:
-    return open_source(SourceRef(str(path), (str(path),)), [])
-
-
-def said() -> str:
-    return " ".join(RNG.choice(WORDS, 9))
-
-
 def aside(source: Source) -> list[str]:
     assert {p.code for p in source.problems} <= {"foreign-file"}
     return sorted(str(p.where["file"]) for p in source.problems)
@@ -58,8 +44,13 @@ def aside(source: Source) -> list[str]:
 
 def test_tables_of_the_same_splits_are_not_mixed(tmp_path: Path) -> None:
     for split, n in (("train", 60), ("dev", 20)):
-        put(tmp_path / split / "news.tsv", None, [[f"N{i}", "sports", said(), said()] for i in range(n // 2)], "\t")
-        put(tmp_path / split / "behaviors.tsv", None, [[i, f"U{i % 9}", said()] for i in range(n)], "\t")
+        put(
+            tmp_path / split / "news.tsv",
+            None,
+            [[f"N{i}", "sports", said(RNG), said(RNG)] for i in range(n // 2)],
+            "\t",
+        )
+        put(tmp_path / split / "behaviors.tsv", None, [[i, f"U{i % 9}", said(RNG)] for i in range(n)], "\t")
     source = opened(tmp_path)
     assert source.splits == {"dev": 20, "train": 60}
     assert aside(source) == ["dev/news.tsv", "train/news.tsv"]
@@ -96,7 +87,9 @@ def test_configurations_of_a_collection_are_not_mixed(tmp_path: Path) -> None:
         for name, of in (("pairs", ("first", "second", "third")), ("single", ("sentence",))):
             (tmp_path / name).mkdir(exist_ok=True)
             rows = n if name == "pairs" else n // 2
-            columns = {column: [said() for _ in range(rows)] for column in of} | {"label": [i % 2 for i in range(rows)]}
+            columns = {column: [said(RNG) for _ in range(rows)] for column in of} | {
+                "label": [i % 2 for i in range(rows)]
+            }
             pq.write_table(pa.table(columns), tmp_path / name / f"{split}-00000-of-00001.parquet")
     source = opened(tmp_path)
     assert source.splits == {"train": 60, "validation": 20}
@@ -114,8 +107,8 @@ def test_a_marker_of_a_writer_is_no_file_of_the_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "row", "label"),
     [
-        (["text", "partition"], lambda i: [said(), ("train", "valid", "test")[i % 3]], None),
-        (["v1", "v2"], lambda i: [("ham", "spam")[i % 2], said()], "v1"),
+        (["text", "partition"], lambda i: [said(RNG), ("train", "valid", "test")[i % 3]], None),
+        (["v1", "v2"], lambda i: [("ham", "spam")[i % 2], said(RNG)], "v1"),
         (None, lambda i: [i / 7, i / 9, float(i % 4)], "f2"),
         (["a", "b", "c"], lambda i: [i / 7, i / 9, float(i % 4) + 0.5], None),
     ],

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.rows_kept import Named, at_of, places
+from dataloader_expert.checks.by_class import DrawnByClass
+from dataloader_expert.checks.rows_kept import at_of, places
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -36,17 +35,9 @@ ALL, ELSEWHERE = 0.95, 0.01
 """The least share of a class, and the largest one of all others."""
 
 
-class Bands(Check):
+class Bands(DrawnByClass):
     ids = ("label-leaked-by-field",)
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.name = next((f.name for f in context.fields if f.kind == "audio" and f.name != context.label), "")
-        self.called = Named(CLASSES)
-        self.drawn = Drawn(KEPT)
-
-    def applies(self) -> bool:
-        return bool(self.name) and self.context.label is not None
+    kind, kept, classes = "audio", KEPT, CLASSES
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -62,12 +53,6 @@ class Bands(Check):
         heard = [measured(values[i], 0.0 if rates is None else float(rates.values[i])) for i in rows.tolist()]
         kept = {"heard": np.array(heard, np.float64)}
         self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Bands)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.called.merge(other.called)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
-from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.recorded import is_place
 from dataloader_expert.checks.rows_kept import Named, files_of, split_of
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import GROUP_WORDS, part_of_name, words
+from dataloader_expert.sources.roles import part_of_name
 
-RECORDED_BY = GROUP_WORDS | {
-    "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
-    "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
-    "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
-}  # fmt: skip
-"""Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 SPLIT, PREFIX = "the split", "the names of files"
 """Stand for the fields whose values are the splits, and the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``."""
 MOST = 60
@@ -37,7 +33,7 @@ class Cohorts:
             if not f.shape
             and f.kind in ("category", "text", "boolean", "number")
             and f.name not in aside
-            and (f.name == grouped or set(words(f.name)) & RECORDED_BY)
+            and (f.name == grouped or is_place(f.name))
         ]
         self.called = {kind: Named(MOST) for kind in (SPLIT, PREFIX, *self.fields)}
 
@@ -71,6 +67,27 @@ class Cohorts:
                 place = np.full(len(texts), -1)
                 place[large] = np.arange(len(large))
                 yield kind, [texts[k] for k in large], place[codes]
+
+
+class DrawnImages(Check):
+    """Looks at drawn samples of the first field of images, with their cohorts. A member says in ``kept`` how many are kept."""
+
+    kept: ClassVar[int]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
+        self.cohorts = Cohorts(context)
+        self.drawn = Drawn(self.kept)
+
+    def applies(self) -> bool:
+        return bool(self.name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, DrawnImages)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.cohorts.merge(other.cohorts)
 
 
 def told_of(kind: str, names: list[str]) -> str:

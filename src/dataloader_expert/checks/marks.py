@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.by_class import DrawnByClass
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.rows_kept import Named, at_of, places
+from dataloader_expert.checks.rows_kept import at_of, places
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -35,17 +34,9 @@ VARIES, OUT = 8.0, 8.0
 from that in nearly all images."""
 
 
-class Marks(Check):
+class Marks(DrawnByClass):
     ids = ("label-leaked-by-field",)
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
-        self.called = Named(CLASSES)
-        self.drawn = Drawn(KEPT)
-
-    def applies(self) -> bool:
-        return bool(self.name) and self.context.label is not None
+    kind, kept, classes = "image", KEPT, CLASSES
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -62,12 +53,6 @@ class Marks(Check):
         if len(rows):
             kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
             self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Marks)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.called.merge(other.called)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

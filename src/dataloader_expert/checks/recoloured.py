@@ -11,9 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.cohorts import SPLIT, Cohorts, told_of
-from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.cohorts import SPLIT, DrawnImages, told_of
 from dataloader_expert.checks.rows_kept import at_of, places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -37,17 +35,9 @@ TINT = 2.0
 """By how much another light, of lamps for that of the sky, may multiply red over blue once cameras balanced it as well as they do."""
 
 
-class Recoloured(Check):
+class Recoloured(DrawnImages):
     ids = ("preprocessing-differs",)
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
-        self.cohorts = Cohorts(context)
-        self.drawn = Drawn(KEPT)
-
-    def applies(self) -> bool:
-        return bool(self.name)
+    kept = KEPT
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -61,12 +51,6 @@ class Recoloured(Check):
             rows = np.array(list(found))
             kept = {"pixels": np.stack(list(found.values())).reshape(len(rows), -1)}
             self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Recoloured)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.cohorts import SPLIT, Cohorts, told_of
-from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.cohorts import SPLIT, DrawnImages, told_of
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.rows_kept import at_of, places
 from dataloader_expert.conclusions import Finding, finding
@@ -58,17 +56,9 @@ MIRRORED = "mirrored left to right"
 """Left and right eyes and hands are so by nature: only splits should hold as many of both."""
 
 
-class Turned(Check):
+class Turned(DrawnImages):
     ids = ("preprocessing-differs",)
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
-        self.cohorts = Cohorts(context)
-        self.drawn = Drawn(KEPT)
-
-    def applies(self) -> bool:
-        return bool(self.name)
+    kept = KEPT
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -87,12 +77,6 @@ class Turned(Check):
             small /= small.std(1, keepdims=True)
         found = {"small": np.nan_to_num(small, posinf=0, neginf=0).astype(np.float32)}
         self.drawn.keep(block, rows, found | self.cohorts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Turned)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
