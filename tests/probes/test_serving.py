@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+from dataloader_expert.checks.base import MISSING, Context
+from dataloader_expert.checks.statistics import Statistics
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.serving import Serving, serving
@@ -62,3 +66,28 @@ def test_a_batch_that_stays_dear_is_made_smaller(bench: Bench) -> None:
     assert (
         0.5 < strict.batch_s <= 1.0
     )  # on a busy machine samples take longer than they wait, and the batch is smaller still
+
+
+def test_masks_that_one_split_lacks_are_no_gap_in_batches_of_the_other(tmp_path: Path) -> None:
+    """Seen: a test split without masks ended ``batch-spec`` with ``KeyError: 'mask'``; its masks were also said to be missing,
+    and those of training read as float64 for that."""
+    draws = np.random.default_rng()
+    for split, samples in (("train", 12), ("test", 5)):
+        for kind in ("images", "masks")[: 2 if split == "train" else 1]:
+            folder = tmp_path / split / kind
+            folder.mkdir(parents=True)
+            for i in range(samples):
+                shape, top = ((24, 24, 3), 256) if kind == "images" else ((24, 24), 2)
+                Image.fromarray(draws.integers(0, top, shape, dtype=np.uint8)).save(folder / f"{i:03}.png")
+    ref = SourceRef(str(tmp_path), ("/",))
+    source = open_source(ref, [])
+    assert source.lacking == {"test": {"mask"}}
+    found = serving(Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None), 12)
+    assert len(found.dataset) == 12
+    batch = found.collate([found.dataset[i] for i in range(12)])
+    assert (batch["mask"].dtype, tuple(batch["mask"].shape)) == (torch.uint8, (12, 24, 24))
+    statistics = Statistics(Context.of(source, 0))
+    for unit in source.units:
+        statistics.see(source.decode(unit, source.read(unit)))
+    missing = {f.at["field"]: f.value for f in statistics.facts() if f.quantity == MISSING}
+    assert missing == {"image": 0, "mask": 0}

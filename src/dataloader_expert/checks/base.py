@@ -108,6 +108,8 @@ class Context:
     """Whether ``boxes`` are known to be left, top, right and bottom."""
     withheld: frozenset[str] = frozenset()
     """The fields that the training split has and the others lack, unless these have the label."""
+    lacking: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By split, fields that its samples are without on purpose."""
     label_columns: LabelColumns | None = None
     """Those of samples that have no other label."""
     media: str | None = None
@@ -150,6 +152,7 @@ class Context:
             conversations=frozenset(source.conversations),
             corners=source.corners,
             withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
+            lacking=source.lacking,
             label_columns=source.label_columns if source.label is None else None,
             media=source.media,
             phrase=source.phrase,

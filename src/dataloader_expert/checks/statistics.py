@@ -77,6 +77,8 @@ class Statistics(Check):
         stored = [f.name for f in context.fields if f.name not in context.features]
         self.missing: dict[str, int] = dict.fromkeys(stored, 0)
         self.present: dict[str, int] = dict.fromkeys(stored, 0)
+        self.withheld = Counter[str]()
+        """Samples of splits that are without a field on purpose: there it is not missing."""
         self.words: dict[str, Counter[str]] = {}
         """How often each text of a field occurs; of one with many or long texts, two of them."""
         self.many: set[str] = set()
@@ -95,6 +97,7 @@ class Statistics(Check):
 
         self.seen += block.samples
         self.files.note(block)
+        self.withheld.update(dict.fromkeys(self.context.lacking.get(block.unit.split or "", ()), block.samples))
         for name, column in block.columns.items():
             if name not in self.present:
                 continue  # a few rows' own field: the others do not lack it
@@ -265,6 +268,7 @@ class Statistics(Check):
         for mine, theirs in ((self.missing, other.missing), (self.present, other.present)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
+        self.withheld += other.withheld
         self.many |= other.many
         for name, found in other.words.items():
             self._distinct(name, found)
@@ -339,7 +343,8 @@ class Statistics(Check):
                 summary["outliers"]["where"] = [self._placed(w) for w in summary["outliers"]["where"]]
             yield Fact(STATISTICS, summary, evidence, at)
         for name, count in self.missing.items():
-            absent = self.seen - self.present.get(name, 0) - count  # units that lack the field altogether
+            # units that lack the field altogether
+            absent = self.seen - self.present.get(name, 0) - count - self.withheld[name]
             yield Fact(MISSING, count + max(absent, 0), evidence, {"field": name})
         for kind in self.where.found:
             code, field = cast(tuple[str, str], kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
 from dataloader_expert.probes.fetchers import first_in_workers
 from dataloader_expert.probes.first_use import first_use, spend
+from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.kept_blocks import Blocks
 from dataloader_expert.sources.reference import Filled, Reference, emptied
 
@@ -288,8 +290,13 @@ def image_size(bench: Bench) -> tuple[int, int] | None:
     return max(8, round(height * scale / 8) * 8), max(8, round(width * scale / 8) * 8)
 
 
-def serving(bench: Bench, batch_size: int | None = None, workers: int | None = None) -> Serving:
-    """The dataset and settings to measure: as requested, else the user's loader's, else torch's defaults."""
+def serving(
+    bench: Bench, batch_size: int | None = None, workers: int | None = None, every_split: bool = False
+) -> Serving:
+    """The dataset and settings to measure: as requested, else the user's loader's, else torch's defaults.
+
+    ``every_split``: also where samples of the splits differ in their fields, so that no batch can hold those of two.
+    """
     source = bench.source
     if isinstance(source, Reference):
         found = _reference(bench, source, batch_size, workers)
@@ -308,15 +315,26 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     if seen["read"] + seen["failed"] < source.samples:  # unread samples may have missing values
         nullable |= {f.name for f in source.fields if f.kind == "number" and not f.shape}
     bench.blocks = bench.blocks or Blocks()
+    alone = None if every_split else _trained_on(source)
+    blocks = bench.blocks if alone is None else Blocks()  # kept by place among the units
     classes = bench.classes if source.label else None
     channels = channels_of(bench)
-    dataset = SourceDataset(source, size, classes, nullable, bench.blocks, unreadable="replace", channels=channels)
+    dataset = SourceDataset(alone or source, size, classes, nullable, blocks, unreadable="replace", channels=channels)
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"
     varying = source.varying
     collate = padding(varying) if name == "pad" else default_collate
     return Serving(dataset, collate, name, plan, True, made, size=size, cpus=bench.cpus, varying=varying)
+
+
+def _trained_on(source: Source) -> Source | None:
+    """The source with its training split only, if samples of another split have other fields; None: all have the same."""
+    if not source.lacking or "train" not in source.splits:
+        return None
+    kept = copy.copy(source)
+    kept.keep_split("train")
+    return kept
 
 
 def channels_of(bench: Bench) -> int | None:

@@ -160,6 +160,7 @@ class FileSamples(Source):
             )
         )
         self.partners = tuple(self._described(f) if f.kind in ("mask", "image") else f for f in self.partners)
+        self.lacking = without_partners(self.units)
         self.media = self.value if self.value in ("image", "audio") else None
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
@@ -266,7 +267,10 @@ class FileSamples(Source):
             absent |= {"label"}
         self.withheld = absent
         if self.label is None or self.label in absent:
-            self.lacking = {split: names - {self.label} for split, names in absent_in.items()}
+            told = {split: names - {self.label} for split, names in absent_in.items()}
+            self.lacking = {
+                s: self.lacking.get(s, frozenset()) | told.get(s, frozenset()) for s in {*self.lacking, *told}
+            }
 
     def _label_from(self, block: Block, found: Annotations, named: bool) -> None:
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
@@ -658,6 +662,16 @@ def _wide(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
+
+
+def without_partners(units: Sequence[Unit]) -> dict[str, frozenset[str]]:
+    """By split the partners, such as masks, that none of its samples has, and those of another one have."""
+    found: dict[str, set[str]] = {}
+    for unit in units:
+        if unit.split is not None:
+            found.setdefault(unit.split, set()).update(name for name, *_ in unit.at)
+    every = frozenset[str]().union(*found.values())
+    return {split: every - names for split, names in found.items() if every - names}
 
 
 def spread(items: Sequence[T], most: int) -> Sequence[T]:

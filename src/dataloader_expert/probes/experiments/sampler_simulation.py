@@ -168,7 +168,7 @@ class Draws(Probe):
         from dataloader_expert.probes.search.pairing import interval
         from dataloader_expert.probes.search.thresholds import ROUNDS
 
-        served = serving(bench, self.batch_size, 0)
+        served = serving(bench, self.batch_size, 0, every_split=True)  # whose indices count over all of them
         seen = n if rows is None else len(bench.train)
         if served.user_loader is None and len(served.dataset) != seen:
             yield Unknown("throughput of the sampler", "not every sample was read, so indices are unknown")

@@ -86,7 +86,7 @@ def _other(bench: Bench, held: dict[str, dict[str, dict[str, str]]], split: str 
 
     ``held``: by split and place in it. ``split``: the one to which all samples belong, whatever it is called; None: as called.
     """
-    dataset, units = serving(bench).dataset, bench.source.units
+    dataset, units = serving(bench, every_split=True).dataset, bench.source.units
     for name, samples in held.items():
         wanted = name if split is None else split
         mine = [unit for unit in units if not wanted or unit.split == wanted]
