@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dataloader_expert.checks import duplicates, near_rows
 from dataloader_expert.checks.base import new_checks
 from dataloader_expert.checks.pairs import DUPLICATES
-from dataloader_expert.checks.spilling import PARTS, Rows, Spill
+from dataloader_expert.checks.spilling import PARTS, Rows, Spill, at_once
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of
 
@@ -60,18 +60,23 @@ def test_what_is_spilled_is_found_all_the_same(data: Data, held: int, hands: int
     assert found(data, held, hands) == found(data, 1 << 20, 1)
 
 
-@given(st.lists(st.integers(0, (1 << 64) - 1), max_size=200))
-def test_every_row_comes_back_once(keys: list[int]) -> None:
-    """Our promise: a file of rows gives each back, in the part of its key."""
+@given(st.lists(st.integers(0, (1 << 64) - 1), max_size=200), st.integers(1, 100))
+def test_every_row_comes_back_once(keys: list[int], most: int) -> None:
+    """Our promise: a file of rows gives each back, with all others of its key, and as many at a time as memory may hold."""
     n = len(keys)
     key = np.array(keys, np.uint64)
     rows = Rows(key, key + np.uint64(1), key ^ np.uint64(5), np.arange(n).astype(np.int16), np.arange(n))
     spill = Spill.of(rows)
     try:
-        parts = [spill.read(part) for part in range(PARTS)]
+        runs = at_once([spill], most)
+        parts = [spill.read(*run) for run in runs]
     finally:
         spill.remove()
-    assert all((p.key >> np.uint64(56) == i).all() for i, p in enumerate(parts))
+    assert [part for first, last in runs for part in range(first, last + 1)] == list(range(PARTS))
+    for (first, last), p in zip(runs, parts, strict=True):
+        assert (p.key >> np.uint64(56) >= first).all()
+        assert (p.key >> np.uint64(56) <= last).all()
+        assert len(p) <= most or first == last
     back = Rows.joined(parts)
     order = np.argsort(back.index)
     for name in ("key", "digest", "label", "split", "index"):

@@ -469,7 +469,7 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
         error = math.hypot(*(_error(facts.find(CONTRAST, field=name, split=f.at["split"])) for f in (one, two)))
         differ = abs((means[0][0] - means[0][2]) - (means[1][0] - means[1][2]))
         brighter = abs(sum(means[0]) - sum(means[1])) / 3  # of another light, such as that of dusk, everything is
-        if straight >= LEVELS and brighter <= straight and reverse <= straight / 3 and differ >= SURE_LABELS * error:
+        if straight >= LEVELS and brighter <= straight and reverse <= straight / 3 and differ >= SURE * error:
             text = (
                 f"red and blue are swapped: channel means {', '.join(f'{x:.0f}' for x in means[0])} in {one.at['split']}, "
                 f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"

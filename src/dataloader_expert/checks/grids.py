@@ -14,6 +14,8 @@ REGULAR = 0.9
 """The least share of equal steps."""
 ENOUGH = 20_000
 """Of how many samples the series are looked at first."""
+SOME, UNSURE = 2_000, 0.1
+"""Of how many steps their share is looked at first, and by how much it may then be off: nine standard errors."""
 LONG = 20
 """The fewest samples of a series, on average."""
 REPEATS = 0.05
@@ -45,39 +47,54 @@ def grid_of(times: Any, series: Any, names: Sequence[str]) -> Grid | None:
         return None
     few_of = [i for i in range(len(names)) if LONG * len(np.unique(series[:, i])) <= len(times)]
     each = [of for k in (0, 1, 2) for of in itertools.combinations(few_of, k)]
+    in_time = np.argsort(times, kind="stable")
     for of, at_once in [(of, False) for of in each] + [(of, True) for of in each if of]:
         key = np.zeros(len(times), np.uint64)
         for i in of:
             key = key * np.uint64(0x9E3779B97F4A7C15) + series[:, i]
-        some = np.flatnonzero((key >> np.uint64(40)) % np.uint64(1 + len(times) // ENOUGH) == 0)
-        if ENOUGH // 2 < len(some) < len(times) and _regular(times[some], key[some], at_once) is None:
+        some = (key >> np.uint64(40)) % np.uint64(1 + len(times) // ENOUGH) == 0
+        few = in_time[some[in_time]]
+        if ENOUGH // 2 < len(few) < len(times) and _regular(times, key, few, at_once) is None:
             continue  # some of the series tell, at a fraction of the time
-        found = _regular(times, key, at_once)
+        found = _regular(times, key, in_time, at_once)
         if found is not None:
             step, order = found
             return Grid(tuple(names[i] for i in of), step, order, key[order], times[order])
     return None
 
 
-def _regular(times: Any, key: Any, at_once: bool) -> tuple[float, Any] | None:
+def _regular(times: Any, key: Any, in_time: Any, at_once: bool) -> tuple[float, Any] | None:
     """The usual step of series with these keys, and their samples by series and time; None if the steps differ, or times repeat, unless
-    they do so ``at_once``."""
+    they do so ``at_once``. ``in_time``: the samples, by time."""
     import numpy as np
 
-    order = np.lexsort((times, key))
+    values, codes = np.unique(key[in_time], return_inverse=True)
+    if len(in_time) < LONG * len(values):
+        return None  # too short
+    order = in_time[np.argsort(codes.astype(np.min_scalar_type(len(values))), kind="stable")]  # small ones sort fast
     s, t = key[order], times[order]
     steps = (t[1:] - t[:-1])[s[1:] == s[:-1]]
-    if len(times) < LONG * (len(times) - len(steps)):
-        return None  # too short
-    moved = np.sort(steps[steps > 0])
-    if not len(moved):
+    some = steps[:: 1 + len(steps) // SOME]
+    if len(steps) > SOME and _alike(some[some > 0])[1] < REGULAR - UNSURE:
         return None
-    if len(steps) - len(moved) > REPEATS * len(times) and not (at_once and _in_a_period(s, t)):
+    moved = steps[steps > 0]
+    if len(steps) - len(moved) > REPEATS * len(in_time) and not (at_once and _in_a_period(s, t)):
         return None
-    starts = np.flatnonzero(np.concatenate([[True], moved[1:] > moved[:-1]]))
-    runs = np.diff(np.concatenate([starts, [len(moved)]]))
+    step, share = _alike(moved)
+    return (step, order) if share >= REGULAR else None
+
+
+def _alike(steps: Any) -> tuple[float, float]:
+    """The commonest step, and its share."""
+    import numpy as np
+
+    if not len(steps):
+        return 0.0, 0.0
+    steps = np.sort(steps)
+    starts = np.flatnonzero(np.concatenate([[True], steps[1:] > steps[:-1]]))
+    runs = np.diff(np.append(starts, len(steps)))
     most = int(runs.argmax())
-    return (float(moved[starts[most]]), order) if int(runs[most]) >= REGULAR * len(moved) else None
+    return float(steps[starts[most]]), float(runs[most] / len(steps))
 
 
 def _in_a_period(series: Any, times: Any) -> bool:

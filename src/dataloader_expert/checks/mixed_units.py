@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
@@ -202,7 +203,8 @@ class MixedUnits(Check):
                 at = np.flatnonzero(whose == k)
                 if len(at) < LEAST * FEWEST:
                     continue
-                found = odd_stretch(numbers[at], middle(np.delete(numbers, at)) if len(at) < len(numbers) else None)
+                usual = partial(_middle_of_others, numbers, whose, k) if len(at) < len(numbers) else None
+                found = odd_stretch(numbers[at], usual)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
                 value = asdict(found) | {
@@ -248,6 +250,10 @@ class MixedUnits(Check):
                 where = f"from {moment(v['since'], dated)} to {moment(v['until'], dated)}"
             where += f", {_in_group(fact)}" if fact.at["group"] else ""
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
+
+
+def _middle_of_others(numbers: Any, whose: Any, k: int) -> float:
+    return middle(numbers[whose != k])
 
 
 def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.fingerprint import blank, content_fields, digest64, digests, mix
 from dataloader_expert.checks.places import Files
-from dataloader_expert.checks.spilling import PARTS, Rows, Spill
+from dataloader_expert.checks.spilling import HELD, Rows, Spill, at_once
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
@@ -156,12 +156,12 @@ class Seen:
         if not self.spills:
             yield self._rows()
             return
-        held = Spill.of(self._rows())
-        for part in range(PARTS):
-            rows = Rows.joined([spill.read(part) for spill in (*self.spills, held)])
+        spills = [*self.spills, Spill.of(self._rows())]
+        for first, last in at_once(spills, self.most or HELD):
+            rows = Rows.joined([spill.read(first, last) for spill in spills])
             if len(rows):
                 yield rows
-        for spill in (*self.spills, held):
+        for spill in spills:
             spill.remove()
 
     def place(self, index: int, split: int) -> dict[str, Json]:

@@ -127,15 +127,15 @@ class Rolling(SeriesRows):
             x = kept[f"number {name}"]
             if name == self.context.label or not _varied(x[::step]):
                 continue
-            said = tellable(x)
             for of in self.numbers:
-                if of == name or _copies(x, kept[f"number {of}"], said):
+                if of == name:
                     continue
                 called = bool(own & OF_WINDOWS)
                 shared = {word for word in own.intersection(words(of)) if len(word) > 1 and word.isalpha()}
                 related = bool(shared) and (called or own > {*words(of)})
-                r = _correlation(x, kept[f"number {of}"])
-                if r >= (RELATED if related else TOGETHER) and (related or called or self.times):
+                r = _correlation(x[::step], kept[f"number {of}"][::step])
+                likely = r >= (RELATED if related else TOGETHER) and (related or called or self.times)
+                if likely and not _copies(x, kept[f"number {of}"], tellable(x)):
                     found.append((not related, not called, -r, name, of))
         unnamed = [pair for pair in sorted(found) if pair[0] and pair[1]][:UNNAMED]
         return [(name, of) for *_, name, of in [*(p for p in sorted(found) if not (p[0] and p[1])), *unnamed][:PAIRS]]

@@ -68,7 +68,7 @@ def distinct(column: Column | None, rows: Any, most: int | None = None) -> tuple
         return [""], np.zeros(len(rows), np.int64)
     values: Any = column.values
     if column.coded is not None:
-        used, codes = np.unique(column.coded[0][rows], return_inverse=True)
+        used, codes = _used(column.coded[0][rows], len(column.coded[1]))
         values = [column.coded[1][k] for k in used.tolist()]
     elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
         values, codes = np.unique(values[rows], return_inverse=True)
@@ -78,6 +78,17 @@ def distinct(column: Column | None, rows: Any, most: int | None = None) -> tuple
     if column.nulls is not None:
         texts, codes = [*texts, ""], np.where(column.nulls[rows], len(texts), codes)
     return texts, codes
+
+
+def _used(codes: Any, n: int) -> tuple[Any, Any]:
+    """The different ones among codes below ``n``, and which one each is: counted where sorting takes longer."""
+    import numpy as np
+
+    if n > 4 * len(codes):
+        used, which = np.unique(codes, return_inverse=True)
+        return used, which
+    there = np.bincount(codes, minlength=n) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def numbered(texts: list[str]) -> tuple[list[str], Any]:
@@ -118,7 +129,9 @@ class Named:
         import numpy as np
 
         known = digests_of(texts)
-        used = np.unique(codes).tolist()  # a value that stands under a mark of absence is none
+        used = np.flatnonzero(
+            np.bincount(codes, minlength=len(texts))
+        ).tolist()  # what stands under a mark of absence is none
         self._note({int(known[k]): texts[k] for k in used})
         return known[codes]
 

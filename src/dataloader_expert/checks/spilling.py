@@ -84,22 +84,44 @@ class Spill:
         now = self.splits or range(len(codes))
         return replace(self, splits=tuple(int(codes[c]) for c in now))
 
-    def read(self, part: int) -> Rows:
+    def read(self, first: int, last: int) -> Rows:
+        """The rows of the parts from ``first`` to ``last``."""
         import numpy as np
 
-        start, before, columns = self.ends[part - 1] if part else 0, 0, []
+        start, before, columns = self.ends[first - 1] if first else 0, 0, []
         with Path(self.path).open("rb") as file:
             for _, dtype in _COLUMNS:
                 size = np.dtype(dtype).itemsize
                 file.seek(before + start * size)
-                columns.append(np.fromfile(file, dtype, self.ends[part] - start))
+                columns.append(np.fromfile(file, dtype, self.ends[last] - start))
                 before += self.ends[-1] * size
         rows = Rows(*columns)
         return replace(rows, split=np.array(self.splits, np.int16)[rows.split]) if self.splits else rows
 
+    def sizes(self) -> Any:
+        """Rows of each part, int64."""
+        import numpy as np
+
+        return np.diff(self.ends, prepend=0)
+
     def remove(self) -> None:
         with contextlib.suppress(OSError):
             Path(self.path).unlink()
+
+
+def at_once(spills: Sequence[Spill], most: int) -> list[tuple[int, int]]:
+    """The first and the last of parts that are read together: as many as ``most`` rows allow."""
+    sizes = sum(spill.sizes() for spill in spills)
+    runs: list[tuple[int, int]] = []
+    held = 0
+    for part, size in enumerate(sizes.tolist()):
+        held += size
+        if not runs or held > most:
+            runs.append((part, part))
+            held = size
+        else:
+            runs[-1] = runs[-1][0], part
+    return runs
 
 
 def _folder() -> str:

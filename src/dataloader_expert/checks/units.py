@@ -80,7 +80,9 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
     for k in large:
         low, middle_of, high = reach[k]
         near = beside if k in beside else [k]
-        rest = np.isin(whose, near, invert=True)
+        apart = np.ones(n, bool)
+        apart[near] = False
+        rest = apart[whose]
         if not few(len(near), len(large)) or 2 * rest.sum() < len(numbers):
             continue
         lows, middles, highs = np.array([reach[j] for j in large if j not in near]).T
@@ -160,10 +162,10 @@ class Stretch:
     others: float
 
 
-def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
+def odd_stretch(numbers: Any, usual: Callable[[], float] | None = None) -> Stretch | None:
     """The stretch of rows, in the order of which ``numbers`` are given, that is in another unit; None if there is none.
 
-    ``usual``: the median of other rows' numbers, which tells which side is odd; else it is the smaller one.
+    ``usual``: gives the median of other rows' numbers, which tells which side is odd; else it is the smaller one.
 
     The other rows must agree among themselves from the first to the last: a trend has no unit, nor have rows sorted by a class.
     """
@@ -180,17 +182,20 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     widest = int(np.diff(middles).argmax())
     low, high = middles[widest], middles[widest + 1]
     above = placed > (math.sqrt(low) * math.sqrt(high) if low > 0 else (low + high) / 2)
-    few = above.sum() * 2 < n if usual is None else abs(usual - high) > abs(usual - low)
-    odd = above if few else ~above
-    first, end = _densest(odd)
+    runs_apart = {high_one: _run_apart(above == high_one) for high_one in (True, False)}
+    if not any(runs_apart.values()):
+        return None
+    if usual is None:
+        few = bool(above.sum() * 2 < n)
+    else:
+        level = usual()
+        few = abs(level - high) > abs(level - low)
+    run = runs_apart[few]
+    if run is None:
+        return None
+    first, end = run
     inside = np.zeros(n, bool)
     inside[first:end] = True
-    if (
-        not LEAST <= end - first <= n - LEAST * FEWEST // 2
-        or odd[inside].mean() < PURE
-        or odd[~inside].mean() > 1 - PURE
-    ):
-        return None
     own, rest = numbers[inside], numbers[~inside]
     usual_width = _width(placed[~inside])
     gap = abs(float(np.median(placed[inside])) - float(np.median(placed[~inside])))
@@ -203,6 +208,18 @@ def odd_stretch(numbers: Any, usual: float | None = None) -> Stretch | None:
     if how is None and not (several and usual_width > 0 and gap >= BEYOND * usual_width):
         return None
     return Stretch(first, end - 1, how, float(np.median(placed[inside])), float(np.median(placed[~inside])))
+
+
+def _run_apart(odd: Any) -> tuple[int, int] | None:
+    """The run that holds nearly all odd rows and hardly another one, its first row, and the one after its last; None if there is none."""
+    import numpy as np
+
+    first, end = _densest(odd)
+    if not LEAST <= end - first <= len(odd) - LEAST * FEWEST // 2:
+        return None
+    of_all, within = int(np.count_nonzero(odd)), int(np.count_nonzero(odd[first:end]))
+    sound = within >= PURE * (end - first) and of_all - within <= (1 - PURE) * (len(odd) - (end - first))
+    return (first, end) if sound else None
 
 
 def tells(kinds: Any, first: int, last: int) -> bool:
