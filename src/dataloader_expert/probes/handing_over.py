@@ -158,6 +158,8 @@ def unread(source: Source) -> str | None:
         return "tables that are written in several ways"
     if any(d.short for d in getattr(source, "dialects", {}).values()):
         return "tables whose header lacks a name"
+    if any(d.units for d in getattr(source, "dialects", {}).values()):
+        return "tables with a line of units below the header"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"
     if getattr(source, "class_of", {}):

@@ -17,7 +17,14 @@ from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.layout import (
+    BY_FOLDER,
+    is_form,
+    label_by_name,
+    read_folders,
+    splits_of_files,
+    splits_of_suffixes,
+)
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
@@ -68,8 +75,7 @@ class _Part:
 
     @property
     def form(self) -> bool:
-        """Whether it is one to fill in with predictions, such as ``sample_submission.csv``."""
-        return "submission" in words(self.path.rsplit("/", 1)[-1])
+        return is_form(self.path)
 
     @property
     def stem(self) -> tuple[str, ...]:

@@ -50,6 +50,8 @@ class Dialect:
     """Columns of digits alone, with their first values."""
     short: bool = False
     """Whether the header lacks the name of a column."""
+    units: bool = False
+    """Whether a line of units stands between the header and the first record."""
 
     @property
     def character(self) -> str:
@@ -59,7 +61,7 @@ class Dialect:
     @property
     def before(self) -> int:
         """Lines before the first record, blank ones not counted."""
-        return self.remarks + self.header
+        return self.remarks + self.header + self.units
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
@@ -93,6 +95,8 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
                 break
     except csv.Error:
         pass  # the readable head is enough for detection
+    if not rows:
+        raise Unreadable("parse-error", "its first record is no row of a table")
     remarks, first = _remarks(rows, lines), head[bom:]
     rows, skip = rows[remarks:], bom + _past(first, remarks)
     header = _has_header(rows)

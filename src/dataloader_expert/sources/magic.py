@@ -29,6 +29,7 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5"),
     # recognised so that an error can name them; not read
     ".ts": "sktime .ts",
+    ".tsf": "Monash .tsf",
     ".arff": "ARFF",
     **dict.fromkeys((".fasta", ".faa", ".fna"), "FASTA"),
     **dict.fromkeys((".fastq", ".fq"), "FASTQ"),

@@ -25,11 +25,12 @@ from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import called_after, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
-from dataloader_expert.sources.layout import split_in_name
+from dataloader_expert.sources.layout import is_form, split_in_name
 from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
+from dataloader_expert.sources.text_tables import have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
 GROUP = "dataloader_expert.sources"
@@ -90,6 +91,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
+        if not listing.single and ref.format is None:
+            told_as_tables(listing)
         cls, kinds, company = _chosen(listing, ref, known)
         try:
             source = cls.open(listing, ref)
@@ -183,22 +186,25 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
+    data = [e for e in data if not is_form(e.path)] or data
     kinds_there = {e.kind for e in data}
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
-        for main in ("image", "audio", "npy"):
-            if main not in kinds_there:
+        for main in ("image", "audio", "npy", "text"):
+            if main not in kinds_there or (main == "text" and not have_documents(data)):
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
                 # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
-                data = [e for e in data if e.path not in tables and e.kind not in NOTES]
-            paired = pair(data if tables else listing.entries, frozenset({main})) if main != "npy" else Pairing([])
+                data = [e for e in data if e.kind == main or (e.path not in tables and e.kind not in NOTES)]
+            alone = main in ("npy", "text")
+            paired = Pairing([]) if alone else pair(data if tables else listing.entries, frozenset({main}))
             if paired.beside or tables:
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
-            called = called_after([e for e in data if e.kind in TOLD], [e for e in data if e.kind == main])
+            own = [e for e in data if e.kind == main]
+            called = called_after([e for e in data if e.kind in TOLD and e not in own], own)
             data = [e for e in data if e.path not in called]
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]

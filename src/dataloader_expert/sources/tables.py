@@ -575,7 +575,11 @@ def find_label(
     bare = bool(names) and all(map(BARE.fullmatch, names))
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
-    places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+    symbols = any(found[name].dtype == "str" for name in names[1:-1])
+    if bare and symbols and found[names[0]].dtype == "str" and found[names[-1]].dtype != "str":
+        places.reverse()  # among codes that are texts, a first one is as likely another feature
+    else:
+        places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
             continue
