@@ -27,7 +27,7 @@ from dataloader_expert.sources.layout import (
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
-from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
+from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
@@ -147,7 +147,9 @@ class Csv(Answered[_Part]):
 
     def tables(self) -> list[Entry]:
         """The files that are tables."""
-        return self.listing.of(self.kinds)
+        tables, folds = without_folds(self.listing.of(self.kinds))
+        self.problems += folds_aside(folds)
+        return tables
 
     def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
         ranges = part.ranges if whole else part.ranges[:1]

@@ -28,7 +28,8 @@ from dataloader_expert.sources.layout import (
 )
 from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
 from dataloader_expert.sources.magic import REMARKS
-from dataloader_expert.sources.roles import WHOLE, group_of_files
+from dataloader_expert.sources.other_tables import folds_aside, without_folds
+from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""
@@ -55,6 +56,8 @@ class Layout:
     """The others, such as the names of columns and classes."""
     others: tuple[Entry, ...] = ()
     """Tables of something else, such as those of users and films beside ratings."""
+    folds: Sequence[Entry] = ()
+    """Tables of a part of the rows."""
     grouped: bool = False
     """Whether each table is that of one person, recording or the like."""
 
@@ -99,6 +102,7 @@ class DelimitedText(Csv):
             else ""
         )
         self.problems += [Aside("table", text, file=entry.path) for entry in found.others]
+        self.problems += folds_aside(found.folds)
         self.grouped = found.grouped
         self.beside = found.beside if found.tables else []
         return found.tables or found.beside
@@ -261,12 +265,13 @@ def _names(listing: Listing, entry: Entry, mark: str) -> tuple[str, ...]:
 
 def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
     """The tables of one width whose names say that they are parts of one: each has a split in its name, or they differ by the number
-    after a word; or the largest, beside those of other widths. None where folders name classes, or columns alone belong to the tables:
-    they may be a sample each.
+    after a word; or the largest, beside those of other widths. None where folders name classes and files no persons, or columns alone
+    belong to the tables: they may be a sample each. Of a table and its folds, the table.
 
     Texts beside them are notes where they are no more than the tables, in number and in bytes.
     """
-    if read_folders([entry.path for entry in entries])[2]:
+    persons = all(_of_a_person(entry.path) for entry in entries if marks[entry.path])
+    if read_folders([entry.path for entry in entries])[2] and not persons:
         return None
     widths: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
@@ -284,6 +289,9 @@ def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | Non
     if any(split[entry.path] for entry in notes):
         return None
     others = tuple(e for of in widths.values() if of is not main for e in of)
+    main, folds = without_folds(main)
+    if folds:
+        return Layout(main, columns, notes, others, folds)
     if all(split[entry.path] for entry in main) or len({_home(entry.path) for entry in main}) == len(main):
         return Layout(main, columns, notes, others)
     said = [tokens(entry.path.rpartition("/")[2].rpartition(".")[0]) for entry in main]
@@ -292,6 +300,12 @@ def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | Non
     if columns or not numbered or len(rest) > 1 or () in rest:  # a number alone is that of a sample
         return None
     return Layout(main, [], notes, others, grouped=not set(*rest) & PART_WORDS)
+
+
+def _of_a_person(path: str) -> bool:
+    """Whether a file is called after one of several persons, recordings or the like, each with a number."""
+    said = tokens(path.rpartition("/")[2].rpartition(".")[0])
+    return bool(said) and {*said[:-1]} & GROUP_WORDS != set() and said[-1].isdigit()
 
 
 def _width(listing: Listing, entry: Entry, mark: str) -> int:

@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 
+BRAT = "brat annotations"
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
     **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
@@ -36,6 +37,7 @@ SUFFIXES: dict[str, str] = {
     ".mtx": "Matrix Market",
     **dict.fromkeys((".libsvm", ".svmlight"), "LIBSVM"),
     ".xml": "XML (Pascal VOC annotations)",
+    ".ann": BRAT,
     ".yaml": "YAML",
     ".yml": "YAML",
     ".tfrecord": "TFRecord",
@@ -138,6 +140,8 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if named == BRAT and head and not _SPANS.match(head):
+        named = guess_text(head)
     if name.lower().endswith(".nii.gz"):
         return SUFFIXES[".nii"]
     if seen is None and idx_stem(name) is not None and head[:2] == b"\0\0" and head[2:3] and head[2] in IDX_TYPES:
@@ -225,6 +229,10 @@ def _wide_table(head: bytes) -> str | None:
     return "UTF-16 table (write it as UTF-8)" if guess_text(text) in ("csv", "tsv") else None
 
 
+_SPANS = re.compile(rb"(?:\xef\xbb\xbf)?[TREAMN#]\d+\t")
+"""How a file of brat begins: with the number of a span, a relation, an event or a note."""
+_ARRAY = re.compile(r'\s*\[\s*(?:$|[\[\]{"\d-]|true|false|null)')
+"""How a list of JSON begins; a text may begin with a word in brackets."""
 _SECTION = re.compile(r"\[[A-Za-z][\w .:-]*\]")
 """The first line of a file of settings, such as ``[Sequence]``."""
 
@@ -251,7 +259,7 @@ def guess_text(head: bytes) -> str | None:
         return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
     if whole and whole[0].lstrip().startswith("<annotation>"):
         return SUFFIXES[".xml"]
-    if whole and whole[0].lstrip().startswith("[") and not _SECTION.fullmatch(whole[0].strip()):
+    if whole and _ARRAY.match(whole[0]) and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
     for mark, kind in (("\t", "tsv"), (",", "csv")):

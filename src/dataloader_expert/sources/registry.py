@@ -22,7 +22,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import called_after, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name
@@ -30,7 +30,7 @@ from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
-from dataloader_expert.sources.text_tables import have_documents, told_as_tables
+from dataloader_expert.sources.text_tables import guessed_as_texts, have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
 GROUP = "dataloader_expert.sources"
@@ -216,9 +216,20 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     kind = next(filter(None, (_kind_meant(of, readable) for of in (data, own, _not_in_meta(own)))), None)
     company: frozenset[str] = frozenset()
     if kind is None and len(counts) > 1 and not listing.single:
+        listing.entries[:] = guessed_as_texts(listing.entries)
+        there = {entry.path: entry for entry in listing.entries}
+        data, own = [there[e.path] for e in data], [there[e.path] for e in own]
+        twins = called_after(
+            [e for e in own if e.kind not in readable], [e for e in own if e.kind in readable and e.kind in TOLD]
+        )
+        own = [e for e in own if e.path not in twins]
+        kind = _kind_meant(own, readable)
+        company = frozenset(e.path for e in data if e.kind != kind)
+    if kind is None and len(counts) > 1 and not listing.single:
         lists = lists_of_files(listing, own)
         unlisted = [e for e in own if e.path not in lists]
         kind = (_kind_meant(unlisted, readable) if lists else None) or kind_of_samples(unlisted, readable)
+        kind = kind or kind_of_rows(unlisted)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]

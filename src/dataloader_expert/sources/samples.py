@@ -229,8 +229,7 @@ class FileSamples(Source):
         said = {f"{name}_2" if name in taken else name for name in found.said}
         self.annotated = _with_texts(described(self.given), said)
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
-        if found.negatives:
-            self.may_be_empty = frozenset(found.tables)
+        self.may_be_empty = frozenset(found.tables if found.negatives else found.may_be_empty)
         self.objects, self.corners = found.objects, found.corners
         if self.objects is not None:
             of = self.objects.field

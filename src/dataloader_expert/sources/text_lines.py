@@ -82,8 +82,10 @@ class Lines(Table):
         entries, _, languages = texts_of(listing)
         if not languages and labels_in(listing, entries):
             return True
+        if entries and not languages and tagged_columns(listing, entries) is not None:
+            return True  # tagged tokens are no document, whatever the files are called
         if len(entries) < 2:
-            return bool(entries) and tagged_columns(listing, entries) is not None
+            return False
         if not languages:
             named = [_split_of(entry) for entry in entries]
             texts = {without_split(entry.path.rsplit("/", 1)[-1].rpartition(".")[0]) for entry in entries}
@@ -296,8 +298,13 @@ def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[E
 
 def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
     """How many columns the lines have if they are tagged tokens with blank lines between sentences, in all files; else None."""
-    found = {_columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace")) for entry in entries}
-    return found.pop() if len(found) == 1 else None
+    found: int | None = None
+    for entry in entries:
+        columns = _columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace"))
+        if columns is None or found not in (None, columns):
+            return None
+        found = columns
+    return found
 
 
 def _columns_in(head: str) -> int | None:

@@ -11,6 +11,7 @@ from dataloader_expert.sources.annotations.record import LOOKED_AT, Names, folde
 from dataloader_expert.sources.annotations.tables import HEAD, MARKS, naming_of
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_project
+from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.plain import NULLS
 
 FEWEST = 8
@@ -35,6 +36,19 @@ def told_as_tables(listing: Listing) -> None:
     documents = Names(entry.path for entry in texts if entry not in able)
     found = {entry.path: kind for entry in able if (kind := _kind(listing, entry, documents)) is not None}
     listing.entries[:] = [replace(e, kind=found.get(e.path, e.kind)) for e in listing.entries]
+
+
+def guessed_as_texts(data: Iterable[Entry]) -> list[Entry]:
+    """The files, with tables of which no suffix says that they are such as texts, where there are texts: ``u.data`` beside ``u.user``, and
+    tagged tokens. One reader tells all of them apart then."""
+    data = list(data)
+    if not any(entry.kind == "text" for entry in data):
+        return data
+    return [replace(entry, kind="text") if _is_guessed(entry) else entry for entry in data]
+
+
+def _is_guessed(entry: Entry) -> bool:
+    return entry.kind in ("csv", "tsv") and SUFFIXES.get("." + entry.path.rpartition(".")[2].lower()) is None
 
 
 def _kind(listing: Listing, entry: Entry, documents: Names) -> str | None:
