@@ -61,7 +61,7 @@ class _Part:
     def written(self) -> tuple[Any, ...]:
         """How the file is written, as far as a plain reader must know it."""
         of = self.dialect
-        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated)
+        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated), of.decimal
 
     def unlike(self, names: set[str]) -> bool:
         """Whether at most half of its and the table's columns are in both; the split of a table is part of it in any case.
@@ -102,11 +102,18 @@ class Csv(Answered[_Part]):
         splits = splits_of_files([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
         parts: list[_Part] = []
-        for entry, split in zip(entries, splits, strict=True):
-            if not entry.size:
-                continue  # already reported as empty
+        known: dict[str, Dialect] = {}
+        for entry in entries:
             try:
-                dialect = source._dialect(entry)
+                known |= {entry.path: source._dialect(entry)} if entry.size else {}  # already reported as empty
+            except Unreadable as problem:
+                source.problems.append(problem)
+        source._agree(entries, known)
+        for entry, split in zip(entries, splits, strict=True):
+            if entry.path not in known:
+                continue
+            try:
+                dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
             except Unreadable as problem:
                 source.problems.append(problem)
@@ -219,11 +226,29 @@ class Csv(Answered[_Part]):
             [self.withheld] = lacking
         return kept
 
-    def _dialect(self, entry: Entry) -> Dialect:
+    def _dialect(self, entry: Entry, header: bool | None = None) -> Dialect:
+        """``header``: whether there is one, where other files tell."""
         head = self.listing.head(entry.path, SAMPLE)
         if head.count(b"\0") > head.count(b"\n"):
             raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=entry.path)
-        return sniff_dialect(head, self.delimiters, len(head) == entry.size)
+        return sniff_dialect(head, self.delimiters, len(head) == entry.size, header)
+
+    def _agree(self, entries: Sequence[Entry], known: dict[str, Dialect]) -> None:
+        """One decision whether there is a header for files that are written alike: a first row of texts alone is a row where all
+        others have none, which are more."""
+        alike: dict[tuple[str, int], list[Entry]] = {}
+        for entry in entries:
+            if entry.path in known:
+                alike.setdefault((known[entry.path].delimiter, len(known[entry.path].names)), []).append(entry)
+        for of in alike.values():
+            doubtful = [
+                e
+                for e in of
+                if not known[e.path].sure and sum(known[e.path].names == known[o.path].names for o in of) == 1
+            ]
+            bare = [e for e in of if not known[e.path].header]
+            for entry in doubtful if len(bare) > len(doubtful) and len(bare) + len(doubtful) == len(of) else ():
+                known[entry.path] = self._dialect(entry, header=False)
 
     def _check_headers(self, parts: list[_Part]) -> None:
         """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training
@@ -390,6 +415,7 @@ class Csv(Answered[_Part]):
                 ),
                 convert_options=pc.ConvertOptions(
                     null_values=list(NULLS),
+                    decimal_point=dialect.decimal,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     column_types={**types, **{name: pa.string() for name in self.texts}},

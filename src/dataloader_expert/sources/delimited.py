@@ -170,12 +170,12 @@ class DelimitedText(Csv):
         except (ValueError, OverflowError):
             return np.array(lines, np.float64) if mark == COLUMN and all(map(is_number, lines)) else None
 
-    def _dialect(self, entry: Entry) -> Dialect:
+    def _dialect(self, entry: Entry, header: bool | None = None) -> Dialect:
         head = self.listing.head(entry.path, HEAD)
         whole = entry.size <= HEAD
         mark = _mark(self.listing, entry)
         if mark not in (" ", COLUMN, TWO_COLONS):
-            return super()._dialect(entry)
+            return super()._dialect(entry, header)
         skip = byte_order_mark(self.listing, entry.path)
         remarks = 0
         while head[skip:].lstrip(b" \t").startswith(tuple(mark.encode() for mark in REMARKS)):
@@ -187,7 +187,7 @@ class DelimitedText(Csv):
             skip = end
         delimiter = TWO_COLONS if mark == TWO_COLONS else " "
         dialect = sniff_dialect(
-            _of_one_character(head[skip:], delimiter), ONE_CHARACTER if mark == TWO_COLONS else " ", whole
+            _of_one_character(head[skip:], delimiter), ONE_CHARACTER if mark == TWO_COLONS else " ", whole, header
         )
         units = False
         if dialect.header:

@@ -22,6 +22,8 @@ COLUMNS: list[str] | None = None
 TEXTS: tuple[str, ...] = ()
 """Columns whose cells stay text even if they look like numbers."""
 DELIMITER = ","
+DECIMAL = "."
+"""What separates the fractions of numbers."""
 NAMES: list[str] | None = None
 """Column names of a table without a header."""
 BEFORE = 0
@@ -115,7 +117,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
             return None
         for number in (int, float) if name not in TEXTS else ():
             try:
-                return number(text)
+                return number(text.replace(DECIMAL, "."))
             except ValueError:
                 continue
         if name not in TEXTS and text.lower() in ("true", "false"):
