@@ -199,15 +199,20 @@ def flat(records: list[Sample]) -> list[Sample]:
         """The keys of lists of objects."""
         return {k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v)}
 
-    inner = records
+    inner, level = records, "outer"
     while inner and not any("question" in record for record in inner):
         keys = set().union(*map(lists, inner))
         if len(keys) != 1 or not all(lists(record) or record.get(*keys) == [] for record in inner):
             return records
         [key] = keys
-        if any((record.keys() - {key}) & one.keys() for record in inner for one in record[key]):
-            return records
-        inner = [{k: v for k, v in record.items() if k != key} | one for record in inner for one in record[key]]
+        within = {k for record in inner for one in record[key] for k in one}  # an id of each level
+        around = [{f"{level}_{k}" if k in within else k: v for k, v in record.items()} for record in inner]
+        inner = [
+            {k: v for k, v in outer.items() if k != key} | one
+            for outer, record in zip(around, inner, strict=True)
+            for one in record[key]
+        ]
+        level = key
     return inner if inner and all({"id", "question"} <= record.keys() for record in inner) else records
 
 

@@ -43,6 +43,8 @@ CLASS_OF_YOURS = (
 )
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
+CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
+"""What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""
 
@@ -382,7 +384,7 @@ def _foreign(
             problems.append(
                 Aside("note", f"is {entry.kind or 'of an unknown kind'}: not read{larger}", file=entry.path)
             )
-        elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
+        elif named != entry.kind and (named, entry.kind) not in CALLED_SO:
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
