@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dataloader_expert.sources import plain
 from dataloader_expert.sources.base import Source
 from dataloader_expert.tools.recipes.tasks import of_label, unlabelled
 from tests.sources.tables import WORDS, opened, put, said
@@ -91,6 +92,21 @@ def test_spans_in_an_export_are_no_verdict_of_the_annotator(tmp_path: Path) -> N
     lines(tmp_path / "annotations.jsonl", records)
     source = opened(tmp_path)
     assert (source.label, source.modality, task(source)) == (None, "text", "token classification")
+
+
+def test_an_export_of_label_studio_has_its_choices(tmp_path: Path) -> None:
+    """Our promise: what was chosen for each task is a field of it, here and in the code that is handed over."""
+
+    def done(i: int) -> dict[str, Any]:
+        value = {"choices": [["Positive", "Negative"][i % 2]]}
+        said_of = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": value}
+        return {"id": i, "annotations": [{"id": 1, "result": [said_of]}], "data": {"text": said(RNG)}, "project": 7}
+
+    file = tmp_path / "project-7.json"
+    file.write_text(json.dumps([done(i) for i in range(50)]))
+    source = opened(tmp_path)
+    assert (source.samples, source.label) == (50, "sentiment")
+    assert [row["sentiment"] for row in plain.read_json(file)][:2] == ["Positive", "Negative"]
 
 
 def test_tagged_tokens_with_numbers_and_sources_in_a_tsv(tmp_path: Path) -> None:

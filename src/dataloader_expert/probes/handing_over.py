@@ -80,6 +80,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
             plain.value_of,
             plain.sample_at,
             plain.flat,
+            plain.exported,
         )
         if _uses(reader, one)
     ]
@@ -133,7 +134,7 @@ def streams_of(source: Source) -> set[tuple[str, int]]:
 
 def _uses(reader: Reader, helper: Any) -> bool:
     called = f"{helper.__name__}("
-    by = {plain.value_of: plain.sample_at, plain.opened: plain.read_csv}.get(helper)
+    by = {plain.value_of: plain.sample_at, plain.opened: plain.read_csv, plain.exported: plain.flat}.get(helper)
     return called in inspect.getsource(reader) or (by not in (None, reader) and _uses(reader, by))
 
 

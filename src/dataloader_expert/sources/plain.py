@@ -193,7 +193,10 @@ def read_json(path: Path) -> Iterator[Sample]:
 
 
 def flat(records: list[Sample]) -> list[Sample]:
-    """The records; of question answering as in SQuAD the questions within them, each with what is said around it."""
+    """The records; of question answering as in SQuAD the questions within them, each with what is said around it; of Label Studio the
+    tasks with what was said of them."""
+    if records and all({"data", "annotations"} <= record.keys() for record in records):
+        return exported(records)
 
     def lists(record: Sample) -> set[str]:
         """The keys of lists of objects."""
@@ -214,6 +217,30 @@ def flat(records: list[Sample]) -> list[Sample]:
         ]
         level = key
     return inner if inner and all({"id", "question"} <= record.keys() for record in inner) else records
+
+
+def exported(tasks: list[Sample]) -> list[Sample]:
+    """The data of tasks, and by control what the first annotation of each says: a choice, several, or the spans of a text."""
+    rows = []
+    for task in tasks:
+        if not isinstance(task["data"], dict) or not isinstance(task["annotations"], list):
+            return tasks
+        row = {"id": task.get("id"), **task["data"]}
+        for said in [one for first in task["annotations"][:1] for one in first.get("result") or []]:
+            name, value = said.get("from_name"), said.get("value") or {}
+            kind = said.get("type")
+            if kind == "labels":
+                span = {
+                    "start": value.get("start"),
+                    "end": value.get("end"),
+                    "label": (value.get("labels") or [None])[0],
+                }
+                row.setdefault("spans", []).append(span)
+            elif kind in value:
+                told = value[kind]
+                row[name] = told[0] if isinstance(told, list) and len(told) == 1 else told
+        rows.append(row)
+    return rows
 
 
 def apart(rows: Iterator[Sample]) -> Iterator[Sample]:
