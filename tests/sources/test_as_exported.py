@@ -42,6 +42,22 @@ def test_lists_of_numbers_stay_texts(tmp_path: Path, mark: str) -> None:
     assert column(tmp_path, "emotions") == labels
 
 
+def test_tags_between_commas_stay_texts_beside_decimal_commas(tmp_path: Path) -> None:
+    tags = [",".join(map(str, RNG.choice(9, 2, replace=False))) for _ in range(50)]
+    rows = [[tag, f"{RNG.uniform(1, 99):.1f}".replace(".", ",")] for tag in tags]
+    put(tmp_path / "t.csv", ["tags", "area"], rows, ";")
+    assert column(tmp_path, "tags") == tags
+    assert all(isinstance(value, float) for value in column(tmp_path, "area"))
+
+
+def test_the_header_of_the_first_of_several_parts_is_that_of_all(tmp_path: Path) -> None:
+    for part in range(4):
+        rows = [[said(RNG), ["good", "bad"][i % 2]] for i in range(30)]
+        put(tmp_path / f"part-{part}.csv", ["text", "label"] if not part else None, rows)
+    source = opened(tmp_path)
+    assert (source.samples, [f.name for f in source.fields], source.problems) == (120, ["text", "label"], [])
+
+
 def test_numbers_with_zeros_before_some_stay_numbers(tmp_path: Path) -> None:
     put(tmp_path / "t.csv", ["hour", "n"], [[f"{i % 24:02}", i] for i in range(60)])
     assert column(tmp_path, "hour")[:3] == [0, 1, 2]

@@ -95,3 +95,13 @@ def test_documents_in_class_folders_stay_documents(tmp_path: Path) -> None:
     put(tmp_path / "urls.txt", ["page", "views"], [[f"example.org/{i}", i] for i in range(12)])
     source = opened(tmp_path)
     assert (source.format, source.samples, source.label) == ("text", 24, "label")
+
+
+def test_points_with_a_header_in_folders_of_classes_stay_files(tmp_path: Path) -> None:
+    """Our promise: numbered files in folders of classes may be a sample each, and their class is kept."""
+    for i in range(12):
+        name = ("chair", "table")[i % 2]
+        rows = [[f"{x:.3f}" for x in RNG.normal(size=3)] for _ in range(30)]
+        put(tmp_path / name / f"{name}_{i:04}.txt", ["x", "y", "z"], rows)
+    source = opened(tmp_path)
+    assert (source.format, source.samples, source.label) == ("text", 12, "label")

@@ -15,7 +15,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
 from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.dialects import Dialect, sniff_dialect
+from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
@@ -33,6 +33,8 @@ from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAMPLE = 256 << 10
+SENTENCE = 4
+"""Words of a text from which on it is hardly the name of a column."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -234,21 +236,19 @@ class Csv(Answered[_Part]):
         return sniff_dialect(head, self.delimiters, len(head) == entry.size, header)
 
     def _agree(self, entries: Sequence[Entry], known: dict[str, Dialect]) -> None:
-        """One decision whether there is a header for files that are written alike: a first row of texts alone is a row where all
-        others have none, which are more."""
+        """One decision whether there is a header for files that are written alike: a first row of texts, with a sentence among them, is
+        a row where all others have no header, which are more; and the header of the first of numbered parts is that of all."""
         alike: dict[tuple[str, int], list[Entry]] = {}
         for entry in entries:
             if entry.path in known:
                 alike.setdefault((known[entry.path].delimiter, len(known[entry.path].names)), []).append(entry)
         for of in alike.values():
-            doubtful = [
-                e
-                for e in of
-                if not known[e.path].sure and sum(known[e.path].names == known[o.path].names for o in of) == 1
-            ]
+            doubtful = [e for e in of if not known[e.path].sure and any(map(_is_sentence, known[e.path].names))]
             bare = [e for e in of if not known[e.path].header]
-            for entry in doubtful if len(bare) > len(doubtful) and len(bare) + len(doubtful) == len(of) else ():
-                known[entry.path] = self._dialect(entry, header=False)
+            if len(bare) > len(doubtful) and len(bare) + len(doubtful) == len(of):
+                known |= {entry.path: self._dialect(entry, header=False) for entry in doubtful}
+            elif bare and of[0] not in bare and len(bare) == len(of) - 1 and len({stem_of(e.path) for e in of}) == 1:
+                known |= {entry.path: called_as(known[entry.path], known[of[0].path].names) for entry in bare}
 
     def _check_headers(self, parts: list[_Part]) -> None:
         """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training
@@ -468,6 +468,10 @@ def _number(text: str) -> int | float | str:
     if not _PLAIN.fullmatch(text):
         return text
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= SENTENCE
 
 
 def _called(kind: Any) -> str:

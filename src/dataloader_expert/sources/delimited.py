@@ -233,8 +233,8 @@ def _layout(listing: Listing) -> Layout | None:
 
 def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
     """The tables whose columns have the same names, such as one for each share or weather station, whatever these are called and in
-    which folders they lie; None where columns alone, or more texts than tables, are beside them, or a table names them: they are a
-    sample each then."""
+    which folders they lie; None where columns alone, or more texts than tables, are beside them, or where they are numbered in folders of
+    classes or named by a table: they may be a sample each then."""
     headers: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
     for entry in entries:
         mark = marks[entry.path]
@@ -247,11 +247,20 @@ def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | No
     notes = [entry for entry in entries if marks[entry.path] is None]
     if len(main) < 2 or len(notes) > len(main) or sum(e.size for e in notes) >= sum(e.size for e in main):
         return None
-    if annotations_of(listing, main, keep=True).tables:
+    if _are_recordings(main) or annotations_of(listing, main, keep=True).tables:
         return None
     said = {token for entry in main for token in tokens(entry.path.rpartition("/")[2])}
     others = tuple(entry for entry in entries if entry not in main and entry not in notes)
     return Layout(main, [], notes, others, grouped=not said & {*PART_WORDS, *SPLITS})
+
+
+def _are_recordings(tables: Sequence[Entry]) -> bool:
+    """Whether they lie in folders of classes, in each of which they are called alike but for a number."""
+    _, labels, names = read_folders([entry.path for entry in tables])
+    called = {
+        (label, re.sub(r"\d+", "", entry.path.rpartition("/")[2])) for label, entry in zip(labels, tables, strict=True)
+    }
+    return bool(names) and len(called) == len({*labels})
 
 
 def _names(listing: Listing, entry: Entry, mark: str) -> tuple[str, ...]:

@@ -8,13 +8,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.leading_zeros import Digits, digits_of
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.roles import FEW
+from dataloader_expert.sources.roles import FEW, words
+from dataloader_expert.sources.targets import SEVERAL
 from dataloader_expert.sources.times import is_time
 
 ONE_CHARACTER = "\x1f"
@@ -66,6 +67,18 @@ class Dialect:
     def before(self) -> int:
         """Lines before the first record, blank ones not counted."""
         return self.remarks + self.header + self.units
+
+
+def called_as(dialect: Dialect, names: tuple[str, ...]) -> Dialect:
+    """The dialect of a file without a header, with the names of another one's columns."""
+    new = dict(zip(dialect.names, names, strict=True))
+    return replace(
+        dialect,
+        names=names,
+        forms={new[name]: form for name, form in dialect.forms.items()},
+        digits={new[name]: found for name, found in dialect.digits.items()},
+        long=frozenset(new[name] for name in dialect.long),
+    )
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None = None) -> Dialect:
@@ -144,6 +157,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     }
     digits = {name: found for name, of in cells.items() if (found := digits_of(of)) is not None}
     texts = frozenset(long | {name for name, found in digits.items() if found.padded})
+    texts |= {name for name in names if decimal == "," and _lists_labels(name)}
     sure = not header or _names_numbers(rows)
     return Dialect(
         delimiter,
@@ -166,15 +180,21 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
 def _have_commas(rows: list[list[str]]) -> bool:
     """Whether numbers have a comma before their fractions, as in half of Europe: most of a column of numbers, and none has a full stop."""
     columns = [
-        [row[i].strip() for row in rows[1:] if len(row) > i and row[i] not in NULLS] for i in range(_width(rows))
+        [row[i].strip() for row in rows[1:] if len(row) > i and row[i] not in NULLS]
+        for i in range(_width(rows))
+        if len(rows[0]) <= i or not _lists_labels(rows[0][i])
     ]
     told = any(
-        c
-        and 2 * sum(map(bool, map(_FRACTION.fullmatch, c))) > len(c)
+        2 * sum(map(bool, map(_FRACTION.fullmatch, c))) > len(c)
         and all(_FRACTION.fullmatch(x) or is_number(x) for x in c)
         for c in columns
     )
     return told and not any(_STOP.fullmatch(cell) for column in columns for cell in column)
+
+
+def _lists_labels(name: str) -> bool:
+    """Whether a column is called like several labels, which commas separate too."""
+    return bool(said := words(name)) and said[-1] in SEVERAL
 
 
 def _remarks(rows: list[list[str]], lines: list[str]) -> int:
