@@ -11,6 +11,7 @@ import pytest
 
 from dataloader_expert.errors import RequestError
 from dataloader_expert.sources import plain
+from dataloader_expert.sources.base import Roles
 from tests.sources.tables import opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
@@ -102,3 +103,19 @@ def test_a_compressed_binary_stays_closed(tmp_path: Path) -> None:
     (tmp_path / "weights.gz").write_bytes(gzip.compress(RNG.bytes(4000)))
     with pytest.raises(RequestError, match="compressed archive"):
         opened(tmp_path)
+
+
+def test_a_file_of_each_share_is_a_group(tmp_path: Path) -> None:
+    """Our promise: series of the same days in a file each are groups, and rows of several months or parts are not."""
+    days = [f"2020-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(80)]
+    for name in ("aapl", "ibm", "ko"):
+        put(tmp_path / "shares" / f"{name}.csv", ["Date", "Close"], [[day, f"{RNG.normal():.3f}"] for day in days])
+    for i, name in enumerate(("jan", "feb", "mar")):
+        rows = [[day, f"{RNG.normal():.3f}"] for day in days[28 * i : 28 * i + 24]]
+        put(tmp_path / "months" / f"{name}.csv", ["Date", "Close"], rows)
+    for name in ("north", "south"):
+        rows = [[day, f"{RNG.normal():.3f}"] for day in days for _ in range(3)]
+        put(tmp_path / "sales" / f"{name}.csv", ["Date", "Close"], rows)
+    groups = {f: (opened(tmp_path / f).roles or Roles()).group for f in ("shares", "months", "sales")}
+    assert groups["shares"] is not None and groups["shares"].field == "file name"
+    assert groups["months"] is None and groups["sales"] is None

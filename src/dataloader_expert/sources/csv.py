@@ -19,11 +19,13 @@ from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
+    PART_WORDS,
     is_form,
     label_by_name,
     read_folders,
     splits_of_files,
     splits_of_suffixes,
+    tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
@@ -31,8 +33,11 @@ from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, 
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.targets import plain_values
 
 SAMPLE = 256 << 10
+SERIES = 8
+"""The most files that are looked at to tell whether each is a series."""
 SENTENCE = 4
 """Words of a text from which on it is hardly the name of a column."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
@@ -143,6 +148,8 @@ class Csv(Answered[_Part]):
         if source.class_of:
             source.label_how = BY_FOLDER
             source.roles = _by_files(source.roles or Roles(), list(source.class_of))
+        elif source._are_series(parts):
+            source.roles = _by_files(source.roles or Roles(), [part.path for part in parts])
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
         n = len(source.dialects)
@@ -159,6 +166,25 @@ class Csv(Answered[_Part]):
         tables, folds = without_folds(self.listing.of(self.kinds))
         self.problems += folds_aside(folds)
         return tables
+
+    def _are_series(self, parts: Sequence[_Part]) -> bool:
+        """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too."""
+        roles = self.roles or Roles()
+        called = {token for part in parts for token in tokens(part.path.rpartition("/")[2])}
+        if len(parts) < 2 or roles.time is None or roles.group is not None or called & PART_WORDS or self.splits:
+            return False
+        first = {unit.file: unit for unit in reversed(self.units)}
+        known: list[set[Any]] = []
+        for part in parts[:SERIES]:
+            try:
+                column = self.peek(first[part.path]).columns.get(roles.time.field)
+            except Unreadable:
+                return False
+            values = [] if column is None else plain_values(column)
+            if not values or len({*values}) < len(values):
+                return False
+            known.append({*values})
+        return all(2 * len(of & known[0]) > min(len(of), len(known[0])) for of in known[1:])
 
     def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
         ranges = part.ranges if whole else part.ranges[:1]
