@@ -124,3 +124,13 @@ def test_two_kinds_with_many_rows_are_still_asked_about(tmp_path: Path, suffix: 
     (tmp_path / f"reviews.{suffix}").write_text(text if suffix == "jsonl" else text.replace("{", "").replace("}", ""))
     with pytest.raises(RequestError, match="several kinds"):
         opened(tmp_path)
+
+
+def test_headers_of_recordings_that_are_not_read_are_no_documents(tmp_path: Path) -> None:
+    """Our promise: what is said of files in a format that is not read is not taken for the data."""
+    for i in range(20):
+        (tmp_path / f"A{i:05}.hea").write_text(f"A{i:05} 1 300 9000\nA{i:05}.mat 16+24 1000/mV 16 0 -127 0 0 ECG\n")
+        (tmp_path / f"A{i:05}.mat").write_bytes(b"MATLAB 5.0 MAT-file" + RNG.bytes(4000))
+    put(tmp_path / "REFERENCE.csv", None, [[f"A{i:05}", "NAO~"[i % 4]] for i in range(20)])
+    with pytest.raises(RequestError, match="several kinds"):
+        opened(tmp_path)

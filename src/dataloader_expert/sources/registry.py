@@ -26,7 +26,7 @@ from dataloader_expert.sources.company import called_after, kind_of_rows, kind_o
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name
-from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
@@ -38,6 +38,8 @@ NOTES = ("YAML", "text", "json", VOC)
 """Kinds of files that may describe a data set."""
 TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
+TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
+"""Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
 CLASS_OF_YOURS = (
     "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
 )
@@ -193,7 +195,9 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
         for main in ("image", "audio", "npy", "text"):
-            if main not in kinds_there or (main == "text" and not have_documents(data)):
+            if main not in kinds_there or (
+                main == "text" and not (have_documents(data) and kinds_there <= {*TOLD, BRAT})
+            ):
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
@@ -222,7 +226,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         there = {entry.path: entry for entry in listing.entries}
         data, own = [there[e.path] for e in data], [there[e.path] for e in own]
         twins = called_after(
-            [e for e in own if e.kind not in readable], [e for e in own if e.kind in readable and e.kind in TOLD]
+            [e for e in own if e.kind in TWINS], [e for e in own if e.kind in readable and e.kind in TOLD]
         )
         own = [e for e in own if e.path not in twins]
         kind = _kind_meant(own, readable)
