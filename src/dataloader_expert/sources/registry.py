@@ -102,6 +102,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source = cls.open(listing, ref)
         except NothingReadable as e:
             raise NothingReadable(e.message, (*listing.problems, *e.problems), cls.format) from None
+        except Unreadable as e:
+            text = f"{e.told()}; no sample can be read"
+            raise NothingReadable(text, (*listing.problems, e.with_traceback(None)), cls.format) from None
         aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
         held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
