@@ -55,7 +55,7 @@ from dataloader_expert.tools.characterize_dataset import (
     Task,
 )
 from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
-from dataloader_expert.tools.recipes.tasks import unlabelled
+from dataloader_expert.tools.recipes.tasks import of_label, unlabelled
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -175,7 +175,8 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             how=f"{classes.count} labels in {place}, {each.value['mean']:.1f} a sample on average",
         )
     if classes is not None:
-        return Task(
+        told = of_label(facts.value(FIELDS, []), label["name"]) if label["name"] is not None else None
+        return told or Task(
             name=f"{kind}classification",
             how=f"{number(classes.count, 'class')}; label field '{label['name']}', {label['how']}",
         )
