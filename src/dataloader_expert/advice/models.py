@@ -42,7 +42,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
         severity = "warning" if misfit.get("runs") else severity
-        fix = (
+        fix = misfit.get("fix") or (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]
             else "match the labels and the model's output"

@@ -78,12 +78,12 @@ def is_finite(x: Any) -> bool:
     return not (x.is_floating_point() or x.is_complex()) or bool(x.isfinite().all())
 
 
-def keeps(out: Any, n: int) -> bool:
-    """Whether the output has the batch's dimension, or is one number."""
+def keeps(out: Any, n: int, leading: bool = False) -> bool:
+    """Whether the output has the batch's dimension, or is one number; ``leading``: as its first, or after that of time."""
     shapes = [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
     if isinstance(out, list) and len(out) == n:
         return True
-    return not shapes or any(n in s or not s for s in shapes)
+    return not shapes or any(n in (s[:2] if leading else s) or not s for s in shapes)
 
 
 def few_of(batch: Any, n: int = 0) -> tuple[Any, int]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.probes.model.ways import takes_ids
+
 SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
@@ -36,13 +38,14 @@ class Mend:
 @dataclass(frozen=True)
 class Misfit:
     """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran; ``runs``: the
-    model runs without it too, and gives what it should not."""
+    model runs without it too, and gives what it should not; ``fix``: what to do where that is no change of a batch."""
 
     code: str
     field: str
     says: str
     cured: bool = True
     runs: bool = False
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,6 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     after = [m.num_embeddings - m.padding_idx - 1 for m in lookups if m.padding_idx is not None]
     own = [p for m in modules if not type(m).__module__.startswith("torch.nn") for p in m._parameters.values()]
     places = [p.shape[-2] for p in own if p is not None and p.ndim in (2, 3) and p.shape[-2] > 1]
-    layers = [m for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag | nn.Linear | nn.Conv1d | nn.Conv2d)]
     dtype = torch.float32 if floating is None else floating.dtype
 
     def distinct(values: list[int]) -> tuple[int, ...]:
@@ -112,7 +114,7 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
             isinstance(m, nn.Conv2d | nn.ConvTranspose2d | nn.AdaptiveAvgPool2d | nn.MaxPool2d | nn.AvgPool2d)
             for m in modules
         ),
-        bool(layers) and isinstance(layers[0], nn.Embedding | nn.EmbeddingBag),
+        takes_ids(model),
     )
 
 

@@ -36,6 +36,7 @@ from dataloader_expert.probes.model.mends import (
 )
 from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.targets import of_loss, suits
+from dataloader_expert.probes.model.texts import untokenised
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
     COLUMNS,
@@ -79,6 +80,8 @@ class Verdict:
     """How many were run at once; 0: unknown."""
     only: int | None = None
     """The one size of batches that the model takes."""
+    unseen: tuple[str, ...] = ()
+    """What could not be looked at though the model runs, and why."""
 
     @property
     def accepted(self) -> bool:
@@ -130,6 +133,10 @@ class _Trial:
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
+        self.odd: Way | None = None
+        """The first way that runs as it is, with an output of one size for any number of samples."""
+        self.grown: dict[str, bool] = {}
+        """By code of a way, whether its output grows with the samples."""
         self.limited = False
         self.done: dict[bool, tuple[str, Ran]] = {}
         """The last call with few samples (False) and with the whole batch (True)."""
@@ -240,9 +247,11 @@ class _Trial:
             self.done.clear()
 
     def not_mended(self, without: Way | None, error: Exception | None) -> Verdict:
-        """Where no mend was found: the way that leaves labels out, if it runs."""
+        """Where no mend was found: the way that leaves labels out, if it runs, or one whose output has no samples, as prototypes."""
         if without is not None:
             return replace(self.further(without), error=in_short(error))
+        if self.odd is not None:
+            return self.further(self.odd)
         return Verdict(None, self.unsaid(error), in_short(error))
 
     def refused(self, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
@@ -263,6 +272,8 @@ class _Trial:
             return self.beyond_classes(text)
         if elsewhere := self.elsewhere():
             return (elsewhere,)
+        if texts := untokenised(self.model, self.few):
+            return (texts,)
         if columns := self.other_columns():
             return (columns,)
         if layer := self.refusing_layer():
@@ -360,6 +371,8 @@ class _Trial:
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
+        if texts := untokenised(self.model, self.few):
+            return Verdict(None, (texts,), texts.says)
         there = list(self.few) if isinstance(self.few, Mapping) else []
         missing = [p for p in parameters(self.model)[0] if p not in there]
         text = f"the model needs {' and '.join(missing) or 'other fields'}; the batch has {', '.join(map(str, there)) or 'no names'}"
@@ -381,13 +394,29 @@ class _Trial:
         if done.error is not None:
             self.said_to[way.code()] = str(done.error)
             return done.error
-        alone = any(".unsqueeze(0)" in mend for mends_ in way.mends.values() for mend in mends_)
-        if not whole and self.n and not alone and not keeps(done.out, self.n):
+        # what is all of the batch may be one sample; what stands beside others of its length has samples
+        alone = len(flat(self.batch)) == 1 and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
+        if not whole and self.n and not alone and not keeps(done.out, self.n, bool(way.mends)) and not self.grows(way):
             shapes = [list(v.shape) for _, v in flat(done.out) if hasattr(v, "shape")]
+            if not way.mends:
+                self.odd = self.odd or way
             return ValueError(
                 f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's"
             )
         return None
+
+    def grows(self, way: Way) -> bool:
+        """Whether the output of a call without mends has other sizes for other numbers of samples, such as those of pairs or of views."""
+        if way.mends or way.code() in self.grown:
+            return self.grown.get(way.code(), False)
+        other = max(2, self.n - 1)
+        few = cut(self.few, rows_of(self.few, self.n, other), self.n)
+        shapes = [
+            [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+            for out in (self.run(way).out, ran(self.model, way, few).out)
+        ]
+        self.grown[way.code()] = bool(shapes[1]) and shapes[0] != shapes[1] and other < self.n
+        return self.grown[way.code()]
 
     def mended(self, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
         """The way with so many mends, each of another step of its field."""
@@ -511,6 +540,7 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         way, error = self.target_cut(way, used), None
+        failed: list[str] = []
         for look in (
             self.all_ids,
             self.time_first,
@@ -520,11 +550,15 @@ class _Trial:
             self.target,
             self.padding,
         ):
-            way, more, said = look(way)
+            try:
+                way, more, said = look(way)
+            except Exception as e:  # it calls the user's model in other ways; that one runs is known
+                failed.append(f"{look.__name__}: {in_short(e)}")
+                continue
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE and not m.runs), None)
-        return Verdict(way, tuple(misfits), error or told, samples=self.all)
+        return Verdict(way, tuple(misfits), error or told, samples=self.all, unseen=tuple(failed))
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
         """The way, with a target that is as long as an input cut as that is."""

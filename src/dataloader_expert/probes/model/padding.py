@@ -116,7 +116,9 @@ def _difference(
         if whole.error is not None or one.error is not None:
             return None
         for (_, alone), (_, all_) in zip(flat(one.out), flat(whole.out), strict=False):
-            if not hasattr(alone, "shape") or not alone.is_floating_point() or len(all_) != size or len(alone) != 1:
+            if not all(hasattr(v, "shape") and v.ndim for v in (alone, all_)) or not alone.is_floating_point():
+                continue  # a loss is one of all samples
+            if len(all_) != size or len(alone) != 1:
                 continue
             a, b = alone[0], all_[row]
             if a.ndim and b.ndim and a.shape[0] == n and b.shape[0] > n:

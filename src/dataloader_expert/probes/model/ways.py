@@ -117,13 +117,16 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         aim = next(
             (n for n in DENSE if n in tensors and n not in asked and len(tensors) > 1 and tensors[n].ndim > 2), None
         )
-    if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > 1:
+    said = any(of_texts(v) for _, v in flat(batch))
+    if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > (not said):
         aim = list(tensors)[-1]
-    if len(tensors) == 1:
+    if len(tensors) == 1 and not said:
         aim = None
-    inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
-    target = None if aim is None else where[aim]
     needed, optional, anything = parameters(model)
+    inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
+    if said and (len(needed) == 1 or hasattr(model, "main_input_name")) and takes_ids(model):
+        inputs = [n for n in inputs if n != aim and tensors[n].ndim > 1]  # no text is one number
+    target = None if aim is None else where[aim]
     if isinstance(batch, Mapping):
         main = main_input(model, optional, batch)
         needed, optional = [*main, *needed], [p for p in optional if p not in main]
@@ -147,7 +150,8 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
             [aim] if aim is not None and any(p in TARGETS and p not in tensors for p in needed) else []
         )  # it makes the loss
         for wanted in (needed, *([every] if every != needed else [])):
-            found += renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
+            made = renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
+            found += [way for way in made if not own or not misplaced(way, own[0])]
     if not by_name and inputs:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
@@ -169,6 +173,25 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
     return found
+
+
+def misplaced(way: Way, aim: str) -> bool:
+    """Whether the label stands in an input's place."""
+    return any(name == aim and p not in TARGETS for (p, _), name in zip(way.arguments, way.names, strict=True))
+
+
+def takes_ids(model: Any) -> bool:
+    """Whether the first layer is a table in which ids are looked up."""
+    from torch import nn
+
+    kinds = (nn.Embedding, nn.EmbeddingBag, nn.Linear, nn.Conv1d, nn.Conv2d)
+    first = next((m for m in model.modules() if isinstance(m, kinds)), None) if hasattr(model, "modules") else None
+    return isinstance(first, nn.Embedding | nn.EmbeddingBag)
+
+
+def of_texts(value: Any) -> bool:
+    """Whether it is a list of strings, one a sample."""
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(v, str) for v in value)
 
 
 def stacked(inputs: list[str], where: Mapping[str, str], target: str | None, chosen: bool) -> Way:

@@ -26,7 +26,7 @@ from dataloader_expert.probes.data.layout import STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
-from dataloader_expert.probes.model.check import MODEL, ModelCheck
+from dataloader_expert.probes.model.check import MODEL, OWN_CALL, ModelCheck
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.host_memory import HostMemory
 from dataloader_expert.probes.model.memory import (
@@ -133,7 +133,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if request.model is None:
         unknowns.append(Unknown("model_check", NO_MODEL))
     elif facts.find(MODEL) is None:
-        unknowns.append(Unknown("model_check", "the model could not be tried; see the other unknowns"))
+        unknowns.append(Unknown("model_check", f"{not_tried(measured)}; {OWN_CALL}"))
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 always works"))
     memory = batch_bytes(facts, size)
@@ -191,7 +191,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     )
     return Conclusion(
         fields,
-        summary(facts, size, why, memory, bound),
+        " ".join(filter(None, (unanswered(request, measured), summary(facts, size, why, memory, bound)))),
         advice,
         steps,
         unknowns,
@@ -202,7 +202,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 def model_line(facts: Facts) -> ModelCheckLine:
     value = facts.value(MODEL)
     cure = None if value["cure"] is None else "\n".join(value["cure"])
-    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields if k != "cure"}, cure=cure)
+    misfits = [{k: v for k, v in m.items() if k != "fix"} for m in value["misfits"]]  # findings tell it
+    given = {k: value[k] for k in ModelCheckLine.model_fields if k not in ("cure", "misfits")}
+    return ModelCheckLine(**given, cure=cure, misfits=misfits)
 
 
 def _renamed(check: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -292,6 +294,25 @@ def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[s
     spec = f"Batch size {size} ({why}){held}. The maximum is {bound['value']:,}, limited by {bound['limited_by']}."
     none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
     return " ".join(filter(None, (refusal(facts), none_fits or spec)))
+
+
+def unanswered(request: Request, measured: Measured) -> str:
+    """What was asked and has no answer, and why: silence would read as consent."""
+    said = []
+    if request.input is None and measured.facts.find(BATCH) is None:
+        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'it was not reached')}.")
+    if request.model is not None and measured.facts.find(MODEL) is None:
+        said.append(f"The model was not checked: {not_tried(measured)}; {OWN_CALL}.")
+    return " ".join(said)
+
+
+def not_tried(measured: Measured) -> str:
+    return why_not(measured, ModelCheck.name, "it was not reached; see the other unknowns, or raise budget_s")
+
+
+def why_not(measured: Measured, probe: str, otherwise: str) -> str:
+    """What a probe raised, else ``otherwise``."""
+    return next((u.why.rstrip(".") for u in measured.unknowns if u.what == probe), otherwise)
 
 
 def refusal(facts: Facts) -> str:
