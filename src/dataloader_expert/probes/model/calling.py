@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +62,23 @@ def called(model: Any, way: Way, batch: Any, training: bool = False) -> Any:
     import torch
 
     adapt, _ = functions(way.code())
-    with torch.set_grad_enabled(training):
+    with torch.set_grad_enabled(training), unchanged(model):
         given, named = adapt(batch)
         return model(*given, **named)
+
+
+@contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Leaves the model's config as it is: models of transformers note there which loss the labels of a call are for, also of one that
+    they then refuse, and keep to it."""
+    config = getattr(model, "config", None)
+    before = dict(vars(config)) if hasattr(config, "__dict__") else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            vars(config).clear()
+            vars(config).update(before)
 
 
 def evaluated(expression: str, batch: Any) -> Any:

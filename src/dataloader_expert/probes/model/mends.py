@@ -13,6 +13,8 @@ SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
 
+SOUND = 1_000
+"""Whole numbers of 16 bits in so long a row are a recording."""
 MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
 OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
@@ -27,12 +29,14 @@ MULTIPLES = (4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Mend:
-    """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order."""
+    """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order; ``multiple``: a size is one
+    of this number, which may be what the model asks for."""
 
     code: str
     step: str
     says: str
     expression: str
+    multiple: int = 0
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,14 @@ def mends(
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
+    if "target" in error.lower():
+        yield from of_masks(x)
+        if x.dtype != torch.int64 and _is_whole(x):
+            says = f"class numbers of dtype {str(x.dtype).removeprefix('torch.')} where the loss takes int64"
+            yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
+    if " list" in error and x.ndim == 4:
+        says = f"one tensor of shape {list(x.shape)} where the model takes a list of images"
+        yield Mend("shape-mismatch", "layout", says, "list({x})")
     if "index out of range" in error or "out of bounds for dimension" in error:
         yield from of_length(x, want)
         yield from of_ids(x, want, looked_up)
@@ -153,6 +165,9 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
         return
     what = f"dtype {given} where the model computes in {wanted}"
+    if given == "int16" and x.ndim > 1 and x.shape[-1] >= SOUND:
+        full = f"{what}; sound of 16 bits is from -32768 to 32767"
+        yield Mend("dtype-mismatch", "dtype", full, f"({{x}}.to(torch.{wanted}) / 32768)")
     if given == "uint8" and x.ndim >= 3:
         yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
@@ -267,19 +282,20 @@ def of_shape(x: Any, want: Wants, pictures: bool = True) -> Iterator[Mend]:
         how = (
             ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
         )  # else classes, which are not blended
-        for n in MULTIPLES:
-            height, width = (math.ceil(side / n) * n for side in given)
+        runs = "which the model refuses; it runs with"
+        # what it says itself comes before guesses
+        sizes = [("where the model takes", (side, side), 0) for side in want.declared]
+        sizes += [(runs, tuple(math.ceil(side / n) * n for side in given), n) for n in MULTIPLES]
+        sizes += [(runs, (side, side), 0) for side in want.sides if side not in want.declared]
+        for known, (height, width), n in sizes:
             if (height, width) != given:
-                says = f"height and width {given[0]} x {given[1]} where the model takes multiples of {n}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
-                yield Mend("shape-mismatch", "size", says, resize)
-        for side in want.sides:
-            if (side, side) != given:
-                known = "where the model takes" if side in want.declared else "which the model refuses; it runs with"
-                says = f"height and width {x.shape[2]} x {x.shape[3]} {known} {side} x {side}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}){how})"
-                yield Mend("shape-mismatch", "size", says, resize)
+                says = f"height and width {given[0]} x {given[1]} {known} {height} x {width}"
+                yield Mend("shape-mismatch", "size", says, resized(height, width, how), n)
     yield from of_length(x, want)
+
+
+def resized(height: int, width: int, how: str) -> str:
+    return f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
 
 
 def of_length(x: Any, want: Wants) -> Iterator[Mend]:
@@ -324,6 +340,21 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
 
 
+def of_masks(x: Any) -> Iterator[Mend]:
+    """Masks stored like images of one channel, [B, 1, H, W], as the class numbers [B, H, W] that cross-entropy takes."""
+    if x.ndim != 4 or x.shape[1] != 1 or not x.numel() or is_fake(x) or not _is_whole(x):
+        return
+    white = black_and_white(x)
+    says = f"masks of shape [B, 1, H, W] and dtype {str(x.dtype).removeprefix('torch.')}{', of 0 and 255,' if white else ''}"
+    scaled = "({x}.squeeze(1) // 255).long()" if white else "{x}.squeeze(1).long()"
+    yield Mend("shape-mismatch", "label", f"{says} where the loss takes int64 class numbers [B, H, W]", scaled)
+
+
+def black_and_white(x: Any) -> bool:
+    """Whether values are 0 and 255, as images of one object are stored: 255 is then no mark of what has no class."""
+    return x.unique().tolist() == [0, 255]
+
+
 def of_classes(x: Any) -> Iterator[Mend]:
     """Class numbers that begin at 1, or of which one stands for no class by custom: -100 is what cross-entropy leaves out."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
@@ -331,6 +362,9 @@ def of_classes(x: Any) -> Iterator[Mend]:
     values = x.unique()
     least, most = int(values[0]), int(values[-1])
     labels = f"labels from {least} to {most}"
+    if black_and_white(x):
+        yield Mend("label-out-of-range", "label", "labels of 0 and 255, where the loss takes 0 and 1", "{x} // 255")
+        return
     if least == 1:
         yield Mend("label-out-of-range", "label", f"{labels}, where the loss takes 0 to {most - 1}", "{x} - 1")
     if most in IGNORED:

@@ -35,11 +35,14 @@ from dataloader_expert.probes.model.mends import (
     wants,
 )
 from dataloader_expert.probes.model.padding import unmasked
+from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import of_loss, suits
 from dataloader_expert.probes.model.texts import untokenised
+from dataloader_expert.probes.model.unstacked import unstacked
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
     COLUMNS,
+    DENSE,
     DERIVED,
     TARGET,
     TARGETS,
@@ -54,6 +57,13 @@ from dataloader_expert.probes.serving import flat, samples_in
 
 CUT = re.compile(r"\{x\}\[:, :\d+\]")
 """A mend that leaves out what is beyond a length."""
+OF_SIZE = re.compile(r"size=\((\d+), (\d+)\)")
+OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
+"""What torch says to lengths that do not descend."""
+UNSORTED = (
+    "lengths in no order, where the model packs sequences in descending order; pass enforce_sorted=False to "
+    "pack_padded_sequence in the model, or sort each batch"
+)
 SCALE = "value-range-mismatch"
 DEPTH = 3
 TIMES = 4
@@ -138,6 +148,7 @@ class _Trial:
         self.grown: dict[str, bool] = {}
         """By code of a way, whether its output grows with the samples."""
         self.limited = False
+        self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}
         """The last call with few samples (False) and with the whole batch (True)."""
         if hasattr(model, "eval"):
@@ -189,7 +200,9 @@ class _Trial:
     def verdict(self) -> Verdict:
         first: Exception | None = None
         if not self.ways:
-            return self.lacking()
+            verdict = self.lacking()
+            made = (way for way in unstacked(self.model, self.few) if self.fails(way) is None)
+            return next((replace(self.further(way), error=verdict.error) for way in made), verdict)
         without: Way | None = None
         for at, way in enumerate(self.ways):
             error = self.fails(way) or self.beyond_the_few(way)
@@ -209,7 +222,8 @@ class _Trial:
             if of_size and self.fails(way, whole=True) is None:  # it takes batches of one size
                 self.widen()
                 return replace(self.further(way), only=self.all)
-        for other in self.exchanged():
+        apart = (way for way in unstacked(self.model, self.few) if self.fails(way) is None)
+        for other in itertools.chain(self.exchanged(), self.by_length(), apart):
             return replace(self.further(other), error=in_short(first))
         unsuited: Verdict | None = None
         for depth in range(1, DEPTH + 1):
@@ -233,9 +247,9 @@ class _Trial:
         return self.not_mended(without, first)
 
     def beyond_the_few(self, way: Way) -> Exception | None:
-        """What a call with the whole batch raises of ids or labels that the few have not; these are then among the few."""
+        """What a call with the whole batch raises of ids, labels or an order that the few have not; these are then among the few."""
         raised = self.fails(way, whole=True)
-        if raised is None or not _of_range(str(raised)):
+        if raised is None or not (_of_range(str(raised)) or OF_ORDER.search(str(raised))):
             return None
         self.widen()
         return raised
@@ -426,11 +440,11 @@ class _Trial:
         for inner, used in self.mended(way, depth - 1):
             said = self.said_to.get(inner.code(), "")
             fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
-            if "target" in said:  # it is a loss within the model that complains
-                fields.sort(key=lambda field: field[1] not in TARGETS)
+            if "target" in said.lower():  # it is a loss within the model that complains
+                fields.sort(key=lambda field: field[1] not in (*TARGETS, *DENSE))
             for expression, name in fields:
                 # which classes and ids there are, few samples do not tell
-                batch = self.batch if OF_TARGET.search(said) or _of_range(said) else self.few
+                batch = self.batch if "target" in said.lower() or _of_range(said) else self.few
                 mended = wrapped(expression, inner.mends.get(name, ()))
                 try:
                     x = evaluated(mended, batch)
@@ -480,6 +494,26 @@ class _Trial:
                 other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
                 if self.fails(other) is None and self.fails(other, whole=True) is None:
                     yield other
+
+    def by_length(self) -> Iterator[Way]:
+        """Samples sorted by their lengths, where a recurrent layer packs them as if they were."""
+        for way in self.ways:
+            if not OF_ORDER.search(self.said_to.get(way.code(), "")):
+                continue
+            fields = {n: (e, evaluated(e, self.few)) for (_, e), n in zip(way.arguments, way.names, strict=True)}
+            if not all(hasattr(x, "ndim") and x.ndim and len(x) == self.n for _, x in fields.values()):
+                continue
+            for name, (expression, x) in fields.items():
+                if x.ndim > 1 or x.is_floating_point():
+                    continue
+                made = way
+                order = f"{{x}}[{expression}.argsort(descending=True)]"
+                own = way.target in (e for e, _ in fields.values())
+                for field in (*fields, *([] if own or way.target is None else [TARGET])):
+                    made = made.mended(field, order)
+                made = replace(made, told=(*way.told, ("layout-mismatch", name, UNSORTED)))
+                if self.fails(made) is None and self.fails(made, whole=True) is None:
+                    yield made
 
     def reordered(self, way: Way) -> Iterator[Way]:
         """Inputs of unlike shapes or dtypes in an order that the model takes."""
@@ -538,7 +572,7 @@ class _Trial:
     def further(self, way: Way, used: tuple[tuple[str, Mend], ...] = ()) -> Verdict:
         """What a call that runs still leaves wrong: ids of other samples, order of time, values, the target."""
         misfits = [Misfit(*told) for told in way.told]
-        misfits += [Misfit(m.code, n, m.says) for n, m in used]
+        misfits += [Misfit(m.code, n, m.says + self.of_multiples(way, n, m)) for n, m in used]
         way, error = self.target_cut(way, used), None
         failed: list[str] = []
         for look in (
@@ -549,6 +583,7 @@ class _Trial:
             self.broadcast,
             self.target,
             self.padding,
+            self.silent,
         ):
             try:
                 way, more, said = look(way)
@@ -558,7 +593,18 @@ class _Trial:
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE and not m.runs), None)
-        return Verdict(way, tuple(misfits), error or told, samples=self.all, unseen=tuple(failed))
+        return Verdict(way, tuple(misfits), error or told, self.whole_refused, self.all, unseen=tuple(failed))
+
+    def of_multiples(self, way: Way, name: str, mend: Mend) -> str:
+        """Whether a size that runs is one of multiples: the model takes the next smaller too, and it is not that the picture was small."""
+        sides = OF_SIZE.search(mend.expression)
+        if not mend.multiple or sides is None:
+            return ""
+        height, width = (int(side) - mend.multiple for side in sides.groups())
+        smaller = mend.expression.replace(sides[0], f"size=({height}, {width})")
+        of = tuple(smaller if m == mend.expression else m for m in way.mends[name])
+        runs = min(height, width) > 0 and self.fails(replace(way, mends={**way.mends, name: of})) is None
+        return f": it takes multiples of {mend.multiple}" if runs else ""
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
         """The way, with a target that is as long as an input cut as that is."""
@@ -596,9 +642,22 @@ class _Trial:
         found = unmasked(self.model, way, self.batch)
         return (way, [], None) if found is None else (found[0], [found[1]], None)
 
+    def silent(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """What no call complains of: a mask the wrong way round, padding that counts as a token, a loss that is no number."""
+        done = self.run(way, whole=True)
+        if done.error is not None or not self.n:
+            return way, [], None
+        found = []
+        for look in (inverted, another_padding) if time.monotonic() + TIMES * done.seconds < self.until else ():
+            way, misfit = look(self.model, way, self.batch)
+            found += [misfit] if misfit is not None else []
+        loss = many_losses(self.model, way, self.batch, done.out, self.all)
+        return way, [*found, *([loss] if loss is not None else [])], None
+
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
-        """Runs the whole batch: the ids of some samples may lie beyond the table."""
+        """Runs the whole batch: what some samples hold may be refused though the few are not."""
         raised = self.fails(way, whole=True)
+        self.whole_refused = raised is not None
         return way, [], None if raised is None else in_short(raised)
 
     def time_first(self, way: Way) -> tuple[Way, list[Misfit], str | None]:

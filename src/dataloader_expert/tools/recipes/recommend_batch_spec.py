@@ -16,7 +16,7 @@ from dataloader_expert.advice.batch_size import (
 )
 from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.causes import in_a_sentence
-from dataloader_expert.advice.models import refusing, too_large
+from dataloader_expert.advice.models import WARNED, refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
@@ -318,9 +318,11 @@ def why_not(measured: Measured, probe: str, otherwise: str) -> str:
 def refusal(facts: Facts) -> str:
     """What the model or its loss refuses, and whether a cure ran, for the first sentence; empty where they take the batch."""
     value = facts.value(MODEL, None)
-    errors = [f for f in refusing(facts) if f.severity == "error"]
+    found = list(refusing(facts))
+    errors = [f for f in found if f.severity == "error"]
     if value is None or not errors:
-        return ""
+        silent = [f for f in found if f.code in WARNED or "backward()" in f.message]
+        return f"The model runs, and not as it should: {silent[0].message}; {silent[0].fix}." if silent else ""
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
