@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dataloader_expert.checks.base import STATISTICS, Check, Context
+from dataloader_expert.checks.base import LABELS_EACH, STATISTICS, Check, Context
 from dataloader_expert.checks.fingerprint import constant
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
@@ -75,6 +75,8 @@ class ConstantSamples(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CONSTANT):
             v, name = fact.value, str(fact.at["field"])
+            if facts.find(LABELS_EACH, field=name) is not None:
+                continue  # several labels a sample, or none
             if name in self.marks and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
             ranges = [(f.value["min"], f.value["max"]) for f in facts.all(STATISTICS, field=name)]

@@ -80,8 +80,9 @@ class ModelCheck(Probe):
         value["codes"] = codes
         value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
-        for said in verdict.unseen:
-            yield Unknown(f"model_check: {said.partition(': ')[0]}", f"{said.partition(': ')[2]}; {OWN_CALL}")
+        for look in verdict.unseen:
+            what, _, why = look.partition(": ")
+            yield Unknown(f"model_check: {what}", f"{why}; {OWN_CALL}")
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
         chosen = bench.ref.columns is not None

@@ -352,7 +352,7 @@ def of_masks(x: Any) -> Iterator[Mend]:
 
 def black_and_white(x: Any) -> bool:
     """Whether values are 0 and 255, as images of one object are stored: 255 is then no mark of what has no class."""
-    return x.unique().tolist() == [0, 255]
+    return bool(x.unique().tolist() == [0, 255])
 
 
 def of_classes(x: Any) -> Iterator[Mend]:

@@ -508,7 +508,7 @@ class _Trial:
                     continue
                 made = way
                 order = f"{{x}}[{expression}.argsort(descending=True)]"
-                own = way.target in (e for e, _ in fields.values())
+                own = any(e == way.target for e, _ in fields.values())
                 for field in (*fields, *([] if own or way.target is None else [TARGET])):
                     made = made.mended(field, order)
                 made = replace(made, told=(*way.told, ("layout-mismatch", name, UNSORTED)))

@@ -53,6 +53,7 @@ from dataloader_expert.tools.batch_parts import (
     Collate,
     Limit,
     Memory,
+    MisfitLine,
     ModelCheckLine,
     Settings,
 )
@@ -202,7 +203,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 def model_line(facts: Facts) -> ModelCheckLine:
     value = facts.value(MODEL)
     cure = None if value["cure"] is None else "\n".join(value["cure"])
-    misfits = [{k: v for k, v in m.items() if k != "fix"} for m in value["misfits"]]  # findings tell it
+    kept = MisfitLine.model_fields  # findings tell the rest
+    misfits = [MisfitLine(**{k: v for k, v in m.items() if k in kept}) for m in value["misfits"]]
     given = {k: value[k] for k in ModelCheckLine.model_fields if k not in ("cure", "misfits")}
     return ModelCheckLine(**given, cure=cure, misfits=misfits)
 
