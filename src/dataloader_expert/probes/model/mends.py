@@ -165,9 +165,10 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
         return
     what = f"dtype {given} where the model computes in {wanted}"
-    if given == "int16" and x.ndim > 1 and x.shape[-1] >= SOUND:
+    if given == "int16" and not want.first_is_table and max(x.shape[1:], default=0) >= SOUND:
         full = f"{what}; sound of 16 bits is from -32768 to 32767"
         yield Mend("dtype-mismatch", "dtype", full, f"({{x}}.to(torch.{wanted}) / 32768)")
+        return
     if given == "uint8" and x.ndim >= 3:
         yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):

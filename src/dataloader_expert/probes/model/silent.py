@@ -110,7 +110,8 @@ def many_losses(model: Any, way: Way, batch: Any, out: Any, n: int) -> Misfit | 
         own = out if _follows_target(model, way, batch, out) else None
     if not isinstance(own, torch.Tensor) or own.numel() < 2 or not own.is_floating_point():
         return None
-    says = f"a loss of shape {list(own.shape)}, as of reduction='none': backward() takes one number"
+    shape = ", ".join(["B" if own.shape[0] == n else str(own.shape[0]), *map(str, own.shape[1:])])
+    says = f"a loss of shape [{shape}], as of reduction='none': backward() takes one number"
     return Misfit(
         "shape-mismatch", "the loss", says, cured=False, runs=True, fix="loss.mean().backward(), or reduction='mean'"
     )
