@@ -147,6 +147,8 @@ class _Trial:
         """The first way that runs as it is, with an output of one size for any number of samples."""
         self.grown: dict[str, bool] = {}
         """By code of a way, whether its output grows with the samples."""
+        self.alone = len(flat(batch)) == 1
+        """Whether one tensor is all of the batch, which may be one sample; what stands beside others of its length has samples."""
         self.limited = False
         self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}
@@ -408,8 +410,7 @@ class _Trial:
         if done.error is not None:
             self.said_to[way.code()] = str(done.error)
             return done.error
-        # what is all of the batch may be one sample; what stands beside others of its length has samples
-        alone = len(flat(self.batch)) == 1 and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
+        alone = self.alone and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
         if not whole and self.n and not alone and not keeps(done.out, self.n, bool(way.mends)) and not self.grows(way):
             shapes = [list(v.shape) for _, v in flat(done.out) if hasattr(v, "shape")]
             if not way.mends:
@@ -457,7 +458,8 @@ class _Trial:
                     taken.add("shape")  # no column of a table is the input alone
                 table = self.refused_ids(inner, mended) if "out of range" in said else None
                 for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
-                    if mend.step not in taken:
+                    sample = mend.expression.endswith(".unsqueeze(0)") and not self.alone
+                    if mend.step not in taken and not sample:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
 
     def mended_alike(self, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
