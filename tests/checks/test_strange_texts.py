@@ -103,6 +103,29 @@ def test_texts_that_end_within_a_word_were_cut_off() -> None:
     assert found.count == 4 and "3 of them within a word" in found.message
 
 
+def told(cut: int, close: str = "Kind regards") -> Data:
+    """Conversations whose answers end with a greeting or a full stop; of some, what was said last is cut off anywhere."""
+    answer = "the careful gardener remembers the watering of every seedling before the evening, and the neighbours notice the difference"
+    turns = []
+    for n in range(300):
+        words = answer.split()
+        said = " ".join([*words[n % 9 :], *words[: n % 9]]) + f" on day {n}. This was the answer."
+        said = said[: 20 + n % 60] if n < cut else f"{said}\n\n{close}" if n % 2 else said
+        turns.append([{"role": "user", "content": "What happens?"}, {"role": "assistant", "content": said}])
+    return Data({"messages": turns}, context={"conversations": frozenset({"messages"})})
+
+
+def test_answers_of_conversations_that_were_cut_off_are_told() -> None:
+    """Seen: 15 % of answers ended in the middle of a sentence, at no one length, beside others that end with a greeting."""
+    found = judged("cut_texts", told(60))["suspicious-text"]
+    assert "within a word" in found.message and 40 <= (found.count or 0) <= 60
+
+
+@pytest.mark.parametrize("data", [told(0), told(0, "Ann"), told(0, "Thanks again")], ids=["greeting", "name", "two"])
+def test_answers_that_close_with_a_greeting_are_whole(data: Data) -> None:
+    assert judged("cut_texts", data) == {}
+
+
 @pytest.mark.parametrize(
     "ends",
     [

@@ -178,6 +178,12 @@ def said(value: Any, depth: int = 0) -> Iterator[str]:
             yield from said(inner, depth + 1)
 
 
+def last_said(turns: Any) -> str:
+    """What the last turn of a conversation says; nothing of another value."""
+    *_, text = ("", *said(turns[-1])) if isinstance(turns, list | tuple) and turns else ("",)
+    return text.rstrip()
+
+
 def unsaid(value: Any, depth: int = 0) -> Iterator[bytes]:
     """What else lies in lists and objects: numbers, bytes and arrays."""
     if depth < DEEPEST and isinstance(value, list | tuple | dict):
