@@ -12,11 +12,11 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.drawn_numbers import DrawnNumbers
-from dataloader_expert.checks.rows_kept import at_of, digests_by_name, in_order, moments_of, texts_of
+from dataloader_expert.checks.rows_kept import NAME, at_of, digests_by_name, distinct, in_order, moments_of, numbers_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import WHO, words
 
 ACTIVE = Quantity(
@@ -36,7 +36,7 @@ USERS = WHO | {
     "poster",
 }
 """Words in the names of fields of who does something."""
-ROWS, FIELDS = 20_000, 8
+ROWS, FIELDS = 10_000, 4
 SHARE, TIMES, LEAST, NEXT = 0.02, 5, 20, 20
 """The least share of one user, how many times as much as the next one has, and the fewest others and rows of one that are compared."""
 CONSTANT, VARIED = 0.99, 0.7
@@ -71,12 +71,12 @@ class Overactive(DrawnNumbers):
         rows = self.drawn.rows(block) if block.samples and self.user is not None else ()
         if not len(rows):
             return
-        kept = {f"value {name}": digests_by_name(block.columns.get(name), rows) for name in self.fields}
+        kept = {f"value {name}": _values(block.columns.get(name), rows) for name in self.fields}
         if self.time is not None:
             kept["time"] = moments_of(block.columns.get(self.time), rows)
         user = block.columns.get(self.user or "")
-        kept["user"] = digests_by_name(user, rows)
-        kept["name"] = np.array(texts_of(user, rows, 80), object)
+        texts, codes = distinct(user, rows, NAME)
+        kept["name"] = np.array(texts, object)[codes]
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def facts(self) -> Iterable[Fact]:
@@ -85,7 +85,7 @@ class Overactive(DrawnNumbers):
         if not self.drawn.parts:
             return
         kept = in_order(self.drawn.all()[1])
-        users, whose, counts = np.unique(kept["user"], return_inverse=True, return_counts=True)
+        _, whose, counts = np.unique(kept["name"].astype(str), return_inverse=True, return_counts=True)
         top = int(counts.argmax())
         n, rest = len(whose), np.delete(counts, top)
         mine = whose == top
@@ -113,6 +113,14 @@ class Overactive(DrawnNumbers):
             yield finding(
                 "outliers", "warning", text, fact, fix, [{"field": fact.at["field"], "value": v["user"]}], v["rows"]
             )
+
+
+def _values(column: Column | None, rows: Any) -> Any:
+    """What tells values apart: numbers, or digests."""
+    import numpy as np
+
+    plain = column is not None and isinstance(column.values, np.ndarray)
+    return numbers_of(column, rows) if plain else digests_by_name(column, rows)
 
 
 def _constant(values: Any, whose: Any, top: int, others: list[int]) -> bool:
