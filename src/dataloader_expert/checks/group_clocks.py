@@ -40,7 +40,7 @@ UNLIKE, BETTER = 0.15, 2.5
 """The least share by which they differ if they are not; and how many times as much they then differ as they are and once they are moved."""
 EXPLAINED, GOES_WITH, NOT_WITH = 0.1, 0.9, 0.5
 """The least share of a number's variance that the hour explains; the least correlation of days that are alike, and the most of others."""
-SHARED = 1e-3
+SHARED = 0.01
 """The largest share of a number's variance that is left among rows of one time, if it is of the time and not of the group."""
 MOVED = 2
 """The fewest hours by which a day is moved."""
