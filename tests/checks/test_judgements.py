@@ -482,6 +482,32 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+def mask_stripes(odd: Iterable[int] = (), wide: int = 1) -> Data:
+    """Masks of squares of class 3 and 2 on class 0, some of which go there by the numbers between, a pixel or two of each."""
+    made = []
+    for i in range(60):
+        x, y = np.random.default_rng(i).integers(4, 12, 2)
+        mask = np.zeros((40, 40), np.uint8)
+        if i in odd:
+            mask[y - wide : y + 12 + wide, x - wide : x + 12 + wide] = 1
+        mask[y : y + 12, x : x + 12] = 3 if i % 2 else 2
+        made.append(mask)
+    return Data({"mask": made}, kinds={"mask": "mask"})
+
+
+def halved(by: int, of: Any = None) -> Data:
+    """Pairs in two splits, of which the masks of the second are moved on by so many images."""
+    images, masks_of = pairs(0) if of is None else of
+    half = len(images) // 2
+    later = masks_of[half:]
+    moved = [*masks_of[:half], *later[by:], *later[:by]]
+    return Data(
+        {"image": images, "mask": moved},
+        splits=["train"] * half + ["val"] * (len(images) - half),
+        kinds={"mask": "mask"},
+    )
+
+
 BOXED = test_moved_boxes.boxed(0)
 SAID = [
     *("we went to the lake today", "nobody had seen it before", "it rained all of the morning", "they sang until late"),
@@ -801,8 +827,21 @@ SILENT = {
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
+        "where they should be in both splits": halved(0),
+        "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
+    },
+    "blended_ids": {
+        "classes that touch": mask_stripes(),
+        "all resized so": mask_stripes(range(60)),
+        "a border around all things": mask_stripes(range(60), wide=2),
+        "classes in the order of their places": masks(*[(0, 1, 2, 3)] * 40),
     },
     "masks": {
+        "what is to be ignored in place of nothing": masks(*[(0, 1, 2, 3)] * 40, *[(0, 1, 2, 3, 255)] * 20),
+        "what is to be ignored, in masks that lack a rare class": masks(
+            *[(0, 1, 2, 3)] * 4, *[(0, 1, 2)] * 36, *[(0, 1, 2, 255)] * 20
+        ),
+        "what is to be ignored in masks of another kind": masks(*[(0, 1, 2)] * 40, *[(0, 255)] * 20),
         "all resized with interpolation": Data({"mask": [drawn(True, i) for i in range(40)]}, kinds={"mask": "mask"}),
         "borders to be ignored in most, and a class of many": masks(
             *[(0, 1 + k % 7, 255) for k in range(16)], *[(0, 1 + k % 7) for k in range(10)]
@@ -1763,6 +1802,8 @@ SPEAKS = {
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
+        "a split in which each belongs to another image": (halved(7), "rows-shifted", "warning"),
+        "such a split of images that all look alike": (halved(7, on_one_ground()), "rows-shifted", "warning"),
         "a few that lie beside their things": (laid(beside(pairs(0), range(0, 40, 4), 9)), "mask-shifted", "warning"),
         "some of images that all look alike": (
             laid(mirrored(on_one_ground(), range(30, 60), 1)),
@@ -1770,7 +1811,15 @@ SPEAKS = {
             "warning",
         ),
     },
+    "blended_ids": {
+        "a quarter resized with interpolation": (mask_stripes(range(0, 60, 4)), "label-out-of-range", "warning"),
+    },
     "masks": {
+        "a class written as what is to be ignored": (
+            masks(*[(0, 1, 2, 3)] * 30, *[(0, 1, 2)] * 10, *[(0, 1, 2, 255)] * 20),
+            "label-out-of-range",
+            "warning",
+        ),
         "a few resized with interpolation": (
             Data({"mask": [drawn(i % 4 == 0, i) for i in range(40)]}, kinds={"mask": "mask"}),
             "label-out-of-range",
