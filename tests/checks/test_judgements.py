@@ -39,6 +39,7 @@ from tests.checks import (
     test_rolling,
     test_shifted_numbers,
     test_shifted_words,
+    test_token_files,
     test_turned,
 )
 from tests.checks.looking import Data, judged
@@ -697,6 +698,7 @@ SILENT = {
     "overactive": test_multiplied.ACTIVE_SILENT,
     "rating_scales": test_other_scales.MARKS_SILENT,
     "reversed_signs": test_other_scales.BEATS_SILENT,
+    "token_files": test_token_files.SILENT,
     "wrapped": test_other_scales.WRAPPED_SILENT,
     "group_records": test_group_records.SILENT,
     "odd_series": test_odd_series.SILENT,
@@ -1440,6 +1442,7 @@ SPEAKS = {
     "overactive": test_multiplied.ACTIVE_SPEAK,
     "rating_scales": test_other_scales.MARKS_SPEAK,
     "reversed_signs": test_other_scales.BEATS_SPEAK,
+    "token_files": test_token_files.SPEAKS,
     "wrapped": test_other_scales.WRAPPED_SPEAK,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
