@@ -484,6 +484,14 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+def detected(train: Iterable[int] = (), val: Iterable[int] = ()) -> Data:
+    """The classes of the objects of 60 images for training and 40 others, of which some have none."""
+    bare = {*train, *val}
+    classes = [np.array([] if i in bare else [i % 3, 1], np.int64) for i in range(100)]
+    columns = {"categories": classes, "x": np.arange(100)}
+    return Data(columns, splits=["train"] * 60 + ["val"] * 40, context={"objects": Objects("categories", {})})
+
+
 def mask_stripes(odd: Iterable[int] = (), wide: int = 1) -> Data:
     """Masks of squares of class 3 and 2 on class 0, some of which go there by the numbers between, a pixel or two of each."""
     made = []
@@ -834,6 +842,12 @@ SILENT = {
         "where they should be, on images that all look alike": laid(on_one_ground()),
         "where they should be in both splits": halved(0),
         "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
+    },
+    "unannotated": {
+        "some images of nothing in both splits": detected(range(0, 60, 6), range(60, 100, 6)),
+        "all with objects": detected(),
+        "a few": detected(range(3)),
+        "a split without answers": detected((), range(60, 100)),
     },
     "blended_ids": {
         "classes that touch": mask_stripes(),
@@ -1819,6 +1833,7 @@ SPEAKS = {
             "warning",
         ),
     },
+    "unannotated": {"a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning")},
     "blended_ids": {
         "a quarter resized with interpolation": (mask_stripes(range(0, 60, 4)), "label-out-of-range", "warning"),
     },
