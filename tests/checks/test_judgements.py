@@ -484,6 +484,17 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+def smooth(train: Callable[[Any], Any], test: Callable[[Any], Any] | None = None) -> Data:
+    """Smooth pictures of three colours, of which the last forty, for testing, are perhaps laid out otherwise."""
+    drawn = np.random.default_rng(12)
+    coarse = drawn.normal(0, 1, (100, 6, 6, 3)).repeat(4, 1).repeat(4, 2)
+    x = sum(np.roll(coarse, (i, j), (1, 2)) for i in range(4) for j in range(4)) / 16 + drawn.normal(
+        0, 0.02, coarse.shape
+    )
+    made = np.concatenate([train(x[:60]), (test or train)(x[60:])]).astype(np.float32)
+    return Data({"x": made}, splits=["train"] * 60 + ["test"] * 40, kinds={"x": "array"})
+
+
 def detected(train: Iterable[int] = (), val: Iterable[int] = ()) -> Data:
     """The classes of the objects of 60 images for training and 40 others, of which some have none."""
     bare = {*train, *val}
@@ -842,6 +853,12 @@ SILENT = {
         "where they should be, on images that all look alike": laid(on_one_ground()),
         "where they should be in both splits": halved(0),
         "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
+    },
+    "reshaped": {
+        "channels last": smooth(lambda x: x),
+        "channels first": smooth(lambda x: np.moveaxis(x, 3, 1)),
+        "axes that were moved in one split": smooth(lambda x: x[:, ::-1].transpose(0, 2, 1, 3)),
+        "noise": smooth(lambda x: np.random.default_rng(2).normal(0, 1, x.shape)),
     },
     "unannotated": {
         "some images of nothing in both splits": detected(range(0, 60, 6), range(60, 100, 6)),
@@ -1832,6 +1849,14 @@ SPEAKS = {
             "mask-mirrored",
             "warning",
         ),
+    },
+    "reshaped": {
+        "a split that was reshaped": (
+            smooth(lambda x: x, lambda x: np.moveaxis(x, 3, 1).reshape(x.shape)),
+            "layout-mismatch",
+            "error",
+        ),
+        "all to channels first": (smooth(lambda x: x.reshape(len(x), 3, *x.shape[1:3])), "layout-mismatch", "error"),
     },
     "unannotated": {"a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning")},
     "blended_ids": {

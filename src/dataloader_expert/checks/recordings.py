@@ -52,7 +52,7 @@ class Recordings(Check):
 
         self.seen += block.samples
         column = block.columns.get(self.field or "")
-        rows = self.drawn.rows(block) if block.samples and column is not None else ()
+        rows: Any = self.drawn.rows(block) if block.samples and column is not None else ()
         if not len(rows) or column is None:
             return
         measured = np.array([_measured(column.values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
