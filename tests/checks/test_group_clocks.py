@@ -33,13 +33,17 @@ def events(
     )
 
 
-def metered(change: Callable[[Any, Any], Any], odd: tuple[int, ...] = (2,), temperature: int = 0) -> Data:
+def metered(
+    change: Callable[[Any, Any], Any], odd: tuple[int, ...] = (2,), temperature: int = 0, shared: bool = False
+) -> Data:
     """What six meters count an hour, with the temperature that they measure; some of it is changed."""
     hours, meters = 720, 6
     hour, who = np.tile(np.arange(hours), meters), np.repeat(np.arange(meters), hours)
     draw = np.random.default_rng(4)
     of_day = (hour - np.where(np.isin(who, odd), temperature, 0)) % 24
     warm = 10 + 4 * np.sin((of_day - 9) * np.pi / 12) + draw.normal(0, 1, len(hour))
+    if shared:
+        warm = np.tile(warm[:hours], meters).round(1)
     kwh = DAY[hour % 24] * draw.lognormal(0, 0.3, len(hour))
     kwh = np.where(np.isin(who, odd), change(hour, kwh), kwh)
     at = 1_699_920_000.0 + 3600.0 * hour
@@ -65,6 +69,7 @@ SILENT = {
     "few samples": events(lambda h: (h + 8) % 24, n=400),
     "meters of one day": metered(lambda hour, x: x),
     "a heater of the night, at temperatures as elsewhere": metered(moved(9)),
+    "meters of one day, beside the weather of the place": metered(lambda hour, x: x, shared=True),
     "a peak at noon of one meter": metered(lambda hour, x: np.where(hour % 24 == 12, 6 * x, x)),
     "totals at midnight of half of the meters": metered(
         lambda hour, x: np.where(hour % 24 == 0, 24 * 1.6 * x / x.mean(), x), (0, 2, 4)
@@ -76,5 +81,6 @@ SPEAKS = {
     "no afternoon at one vendor": events(lambda h: h % 12),
     "meters in another time zone": metered(moved(8), temperature=8),
     "two meters in another time zone": metered(moved(8), (1, 4), temperature=8),
+    "meters in another time zone, beside the weather of the place": metered(moved(7), (1, 4), shared=True),
     "the total of the day at midnight": metered(lambda hour, x: np.where(hour % 24 == 0, 23 * 1.6, x)),
 }

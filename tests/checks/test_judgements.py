@@ -31,12 +31,16 @@ from tests.checks import (
     test_marks,
     test_misjoined,
     test_moved_boxes,
+    test_multiplied,
     test_odd_series,
+    test_other_scales,
     test_recoloured,
+    test_recordings,
     test_rescaled,
     test_rolling,
     test_shifted_numbers,
     test_shifted_words,
+    test_token_files,
     test_turned,
 )
 from tests.checks.looking import Data, judged
@@ -480,6 +484,51 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+def smooth(train: Callable[[Any], Any], test: Callable[[Any], Any] | None = None) -> Data:
+    """Smooth pictures of three colours, of which the last forty, for testing, are perhaps laid out otherwise."""
+    drawn = np.random.default_rng(12)
+    coarse = drawn.normal(0, 1, (100, 6, 6, 3)).repeat(4, 1).repeat(4, 2)
+    x = sum(np.roll(coarse, (i, j), (1, 2)) for i in range(4) for j in range(4)) / 16 + drawn.normal(
+        0, 0.02, coarse.shape
+    )
+    made = np.concatenate([train(x[:60]), (test or train)(x[60:])]).astype(np.float32)
+    return Data({"x": made}, splits=["train"] * 60 + ["test"] * 40, kinds={"x": "array"})
+
+
+def detected(train: Iterable[int] = (), val: Iterable[int] = ()) -> Data:
+    """The classes of the objects of 60 images for training and 40 others, of which some have none."""
+    bare = {*train, *val}
+    classes = [np.array([] if i in bare else [i % 3, 1], np.int64) for i in range(100)]
+    columns = {"categories": classes, "x": np.arange(100)}
+    return Data(columns, splits=["train"] * 60 + ["val"] * 40, context={"objects": Objects("categories", {})})
+
+
+def mask_stripes(odd: Iterable[int] = (), wide: int = 1) -> Data:
+    """Masks of squares of class 3 and 2 on class 0, some of which go there by the numbers between, a pixel or two of each."""
+    made = []
+    for i in range(60):
+        x, y = np.random.default_rng(i).integers(4, 12, 2)
+        mask = np.zeros((40, 40), np.uint8)
+        if i in odd:
+            mask[y - wide : y + 12 + wide, x - wide : x + 12 + wide] = 1
+        mask[y : y + 12, x : x + 12] = 3 if i % 2 else 2
+        made.append(mask)
+    return Data({"mask": made}, kinds={"mask": "mask"})
+
+
+def halved(by: int, of: Any = None) -> Data:
+    """Pairs in two splits, of which the masks of the second are moved on by so many images."""
+    images, masks_of = pairs(0) if of is None else of
+    half = len(images) // 2
+    later = masks_of[half:]
+    moved = [*masks_of[:half], *later[by:], *later[:by]]
+    return Data(
+        {"image": images, "mask": moved},
+        splits=["train"] * half + ["val"] * (len(images) - half),
+        kinds={"mask": "mask"},
+    )
+
+
 BOXED = test_moved_boxes.boxed(0)
 SAID = [
     *("we went to the lake today", "nobody had seen it before", "it rained all of the morning", "they sang until late"),
@@ -663,7 +712,16 @@ SILENT = {
     "labels_stopped": test_labels_stopped.SILENT,
     "extents": test_extents.SILENT,
     "shifted_numbers": test_shifted_numbers.SILENT,
+    "fan_outs": test_multiplied.SALES_SILENT,
     "group_clocks": test_group_clocks.SILENT,
+    "logged_twice": test_multiplied.TWICE_SILENT,
+    "overactive": test_multiplied.ACTIVE_SILENT,
+    "rating_scales": test_other_scales.MARKS_SILENT,
+    "reversed_signs": test_other_scales.BEATS_SILENT,
+    "token_files": test_token_files.SILENT,
+    "recordings": test_recordings.SOUND_SILENT,
+    "formulas": test_recordings.FORMULAS_SILENT,
+    "wrapped": test_other_scales.WRAPPED_SILENT,
     "group_records": test_group_records.SILENT,
     "odd_series": test_odd_series.SILENT,
     "derived": test_derived.SILENT,
@@ -793,8 +851,33 @@ SILENT = {
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
+        "where they should be in both splits": halved(0),
+        "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
+    },
+    "reshaped": {
+        "channels last": smooth(lambda x: x),
+        "channels first": smooth(lambda x: np.moveaxis(x, 3, 1)),
+        "axes that were moved in one split": smooth(lambda x: x[:, ::-1].transpose(0, 2, 1, 3)),
+        "noise": smooth(lambda x: np.random.default_rng(2).normal(0, 1, x.shape)),
+    },
+    "unannotated": {
+        "some images of nothing in both splits": detected(range(0, 60, 6), range(60, 100, 6)),
+        "all with objects": detected(),
+        "a few": detected(range(3)),
+        "a split without answers": detected((), range(60, 100)),
+    },
+    "blended_ids": {
+        "classes that touch": mask_stripes(),
+        "all resized so": mask_stripes(range(60)),
+        "a border around all things": mask_stripes(range(60), wide=2),
+        "classes in the order of their places": masks(*[(0, 1, 2, 3)] * 40),
     },
     "masks": {
+        "what is to be ignored in place of nothing": masks(*[(0, 1, 2, 3)] * 40, *[(0, 1, 2, 3, 255)] * 20),
+        "what is to be ignored, in masks that lack a rare class": masks(
+            *[(0, 1, 2, 3)] * 4, *[(0, 1, 2)] * 36, *[(0, 1, 2, 255)] * 20
+        ),
+        "what is to be ignored in masks of another kind": masks(*[(0, 1, 2)] * 40, *[(0, 255)] * 20),
         "all resized with interpolation": Data({"mask": [drawn(True, i) for i in range(40)]}, kinds={"mask": "mask"}),
         "borders to be ignored in most, and a class of many": masks(
             *[(0, 1 + k % 7, 255) for k in range(16)], *[(0, 1 + k % 7) for k in range(10)]
@@ -1388,6 +1471,15 @@ SPEAKS = {
     },
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
+    "fan_outs": test_multiplied.SALES_SPEAK,
+    "logged_twice": test_multiplied.TWICE_SPEAK,
+    "overactive": test_multiplied.ACTIVE_SPEAK,
+    "rating_scales": test_other_scales.MARKS_SPEAK,
+    "reversed_signs": test_other_scales.BEATS_SPEAK,
+    "token_files": test_token_files.SPEAKS,
+    "recordings": test_recordings.SOUND_SPEAK,
+    "formulas": test_recordings.FORMULAS_SPEAK,
+    "wrapped": test_other_scales.WRAPPED_SPEAK,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
@@ -1749,6 +1841,8 @@ SPEAKS = {
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
+        "a split in which each belongs to another image": (halved(7), "rows-shifted", "warning"),
+        "such a split of images that all look alike": (halved(7, on_one_ground()), "rows-shifted", "warning"),
         "a few that lie beside their things": (laid(beside(pairs(0), range(0, 40, 4), 9)), "mask-shifted", "warning"),
         "some of images that all look alike": (
             laid(mirrored(on_one_ground(), range(30, 60), 1)),
@@ -1756,7 +1850,24 @@ SPEAKS = {
             "warning",
         ),
     },
+    "reshaped": {
+        "a split that was reshaped": (
+            smooth(lambda x: x, lambda x: np.moveaxis(x, 3, 1).reshape(x.shape)),
+            "layout-mismatch",
+            "error",
+        ),
+        "all to channels first": (smooth(lambda x: x.reshape(len(x), 3, *x.shape[1:3])), "layout-mismatch", "error"),
+    },
+    "unannotated": {"a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning")},
+    "blended_ids": {
+        "a quarter resized with interpolation": (mask_stripes(range(0, 60, 4)), "label-out-of-range", "warning"),
+    },
     "masks": {
+        "a class written as what is to be ignored": (
+            masks(*[(0, 1, 2, 3)] * 30, *[(0, 1, 2)] * 10, *[(0, 1, 2, 255)] * 20),
+            "label-out-of-range",
+            "warning",
+        ),
         "a few resized with interpolation": (
             Data({"mask": [drawn(i % 4 == 0, i) for i in range(40)]}, kinds={"mask": "mask"}),
             "label-out-of-range",
@@ -2239,6 +2350,11 @@ SPEAKS = {
         "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
         "the other byte order": (sounds(sound(), sound(n=800).byteswap()), "header-mismatch", "warning"),
         "some in opposite phase": (sounds(*stereo([1.0] * 8 + [-0.9] * 3)), "channel-drift", "warning"),
+        "all of two channels in opposite phase, among others of one": (
+            sounds(*stereo([-1.0] * 3), *[sound(n=800 + i) for i in range(8)]),
+            "channel-drift",
+            "warning",
+        ),
         "most in opposite phase": (sounds(*stereo([1.0] * 4 + [-1.0] * 8)), "channel-drift", "warning"),
         "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),
     },

@@ -61,7 +61,27 @@ def bright_inside(x: Any) -> Any:
     return made.clip(0, 255)
 
 
+def bars(width: int, value: float = 3.0) -> Change:
+    """An even border to the left and to the right."""
+
+    def put(x: Any) -> Any:
+        made = x.astype(float).copy()
+        made[:, :, :width] = made[:, :, SIDE - width :] = value
+        return made
+
+    return put
+
+
+def on_even_ground(x: Any) -> Any:
+    """A round thing on white."""
+    down, across = np.mgrid[:SIDE, :SIDE] - 24
+    return np.where((down**2 + across**2 < 20**2)[None], x, 255)
+
+
 SOUND = {
+    "a border around images of all classes": of_classes(lambda x: x, bars(5)(scenes()).astype(np.uint8)),
+    "a border around half of a class": of_classes(bars(5), share=0.5),
+    "things of a class on white": of_classes(on_even_ground),
     "scenes": of_classes(lambda x: x),
     "a mark in all classes": of_classes(lambda x: x, everywhere(scenes()).astype(np.uint8)),
     "a mark in half of a class": of_classes(everywhere, share=0.5),
@@ -76,6 +96,8 @@ SOUND = {
     "an even picture": of_classes(lambda x: x * 0 + 90),
 }
 SPOILT = {
+    "a border to the left and to the right": of_classes(bars(5)),
+    "bright borders of one of two classes": of_classes(bars(4, 250.0), classes=2),
     "a stamp": of_classes(everywhere),
     "a small mark": of_classes(patch(40, 30, 3, 3)),
     "one of two classes": of_classes(patch(0, 0, 5, 16), classes=2),

@@ -61,6 +61,12 @@ SPEAKS = {
     "cents at one of several stores, each with articles of its own": measured(
         where(LAB == 3, (np.exp(PRICES) / 100 + 1).round(2), 100.0), "price", "store"
     ),
+    "square metres in one of several towns, which has a postcode of its own as all do": measured(
+        where(ODD, np.exp(rng.normal(7.5, 0.35, N)), 0.092903),
+        "sqft_living",
+        "town",
+        postcode=[f"98{k}03" for k in LAB],
+    ),
     "pounds at two of six": measured(where(LAB % 3 == 1, WEIGHT, 2.2046), "weight_kg"),
     "miles of one of three vendors, told by what trips cost": trips(1 / 1.609),
 }
@@ -86,6 +92,9 @@ SILENT = {
         np.where(ODD, np.exp(rng.normal(4.3 + np.log(2.2046), 0.8, N)), WEIGHT), "weight"
     ),
     "kinds of things of which one is a thousandfold": measured(where(ODD, PRICE, 1e3), "price", "kind"),
+    "kinds of things with numbers of their own": measured(
+        where(ODD, PRICE, 1e3), "price", "kind", kind_number=[f"n{k}" for k in LAB]
+    ),
     "numbers of both signs": measured(rng.normal(0, 1, N)),
     "few rows of a group": measured(where(ODD, WEIGHT, 2.2046)[:120], "weight", "lab", LABS[:120]),
     "two groups": measured(where(LAB % 2 == 1, POTENCY, 1e-3), "ic50_nm", "lab", [f"lab {k % 2}" for k in LAB]),

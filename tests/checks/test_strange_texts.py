@@ -103,6 +103,29 @@ def test_texts_that_end_within_a_word_were_cut_off() -> None:
     assert found.count == 4 and "3 of them within a word" in found.message
 
 
+def told(cut: int, close: str = "Kind regards") -> Data:
+    """Conversations whose answers end with a greeting or a full stop; of some, what was said last is cut off anywhere."""
+    answer = "the careful gardener remembers the watering of every seedling before the evening, and the neighbours notice the difference"
+    turns = []
+    for n in range(300):
+        words = answer.split()
+        said = " ".join([*words[n % 9 :], *words[: n % 9]]) + f" on day {n}. This was the answer."
+        said = said[: 20 + n % 60] if n < cut else f"{said}\n\n{close}" if n % 2 else said
+        turns.append([{"role": "user", "content": "What happens?"}, {"role": "assistant", "content": said}])
+    return Data({"messages": turns}, context={"conversations": frozenset({"messages"})})
+
+
+def test_answers_of_conversations_that_were_cut_off_are_told() -> None:
+    """Seen: 15 % of answers ended in the middle of a sentence, at no one length, beside others that end with a greeting."""
+    found = judged("cut_texts", told(60))["suspicious-text"]
+    assert "within a word" in found.message and 40 <= (found.count or 0) <= 60
+
+
+@pytest.mark.parametrize("data", [told(0), told(0, "Ann"), told(0, "Thanks again")], ids=["greeting", "name", "two"])
+def test_answers_that_close_with_a_greeting_are_whole(data: Data) -> None:
+    assert judged("cut_texts", data) == {}
+
+
 @pytest.mark.parametrize(
     "ends",
     [
@@ -134,3 +157,25 @@ def test_a_few_texts_in_the_other_form_are_told() -> None:
     found = judged("texts", Data({"text": texts}, kinds={"text": "text"}))["suspicious-text"]
     assert found.count == 5
     assert "NFC" in found.fix
+
+
+def reviewed(other: str, n: int = 12, short: int = 0) -> Data:
+    """Texts of which ``n`` are another one, and some are a single word."""
+    return Data({"text": [other] * n + ["Great!"] * short + SOUND}, kinds={"text": "text"})
+
+
+@pytest.mark.parametrize("printed", ["nan", "NaN", "<NA>", "None", "null"])
+def test_what_a_program_prints_for_a_missing_text_is_told(printed: str) -> None:
+    """Seen: str(float('nan')) in 6 % of reviews, of which only the lengths were told as outliers."""
+    found = judged("texts", reviewed(printed))["suspicious-text"]
+    assert found.count == 12 and "prints for a missing value" in found.message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [reviewed("None", 5, 40), reviewed("nan", 1), reviewed("N/A"), reviewed("nan bread"), reviewed("null", 3, 7)],
+    ids=["short answers", "a single one", "what people write", "a word of more", "labels as texts"],
+)
+def test_words_that_may_be_answers_are_sound(data: Data) -> None:
+    """Our promise: a field of short answers may say None."""
+    assert "suspicious-text" not in judged("texts", data)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dataloader_expert.sources.base import Role, Roles
 from dataloader_expert.sources.roles import group_in_names
+from tests.checks.looking import Data, judged
 from tests.making.scanning import scan
 
 rng = np.random.default_rng()
@@ -21,6 +23,7 @@ rng = np.random.default_rng()
         ("s{g}-slice{k}.png", "s0", True),
         ("site1_{g:04}_{k}.png", "site1_0000", False),
         ("{g:05}_{k}.png", "00000", False),
+        ("{g:02}ab34cd_take_{k}.wav", "00ab34cd", False),
     ],
 )
 def test_a_number_with_several_files_is_a_group(name: str, group: str, sure: bool) -> None:
@@ -59,3 +62,21 @@ def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: 
                 Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
     found = [f for f in scan(tmp_path, tmp_path).findings if f.code == "group-leakage"]
     assert [(f.severity, f.count) for f in found] == ([("warning", leaking)] if leaking else [])
+
+
+@pytest.mark.parametrize(("astride", "severity"), [(3, "warning"), (14, "info")])
+def test_a_few_groups_astride_of_splits_that_keep_all_others_are_a_warning(astride: int, severity: str) -> None:
+    """Seen: takes of three speakers in the test split, known by hashes in the names of files, told as an info."""
+    speakers = [f"{k:02}ab34cd" for k in range(20)]
+    rows = [(who, k) for who in speakers for k in range(8)]
+    splits = [
+        ("test" if k % 2 else "train") if int(who[:2]) < astride else "train" if int(who[:2]) < 16 else "test"
+        for who, k in rows
+    ]
+    order = sorted(range(len(rows)), key=lambda i: splits[i])
+    data = Data(
+        {"who": [rows[i][0] for i in order], "x": np.arange(len(rows))},
+        splits=[splits[i] for i in order],
+        context={"roles": Roles(group=Role("who", "by its values", False))},
+    )
+    assert judged("leakage", data)["group-leakage"].severity == severity

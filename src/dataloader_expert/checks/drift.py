@@ -25,6 +25,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.layout import split_in_name
+from dataloader_expert.sources.roles import ROW_WORDS, words
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
@@ -307,7 +308,8 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
                     f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
                     f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
-                yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+                found = _renumbered if {*words(name)} & ROW_WORDS else _differs
+                yield (name, str(two.at["split"])), found(name, text, [one, two], two)
 
 
 def _exchanged(facts: Facts, names: set[str]) -> Iterable[Finding]:
@@ -382,6 +384,18 @@ def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:
                 ),
             )
             break
+
+
+def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
+    """Numbers that name something have no scale: one split counts them otherwise."""
+    return finding(
+        "preprocessing-differs",
+        "error",
+        f"{escaped(name)} is numbered otherwise: {text}, so that one number names different things",
+        facts,
+        "number what is named once, for all splits, or go back to the original ids: an embedding looks up others than it was trained for",
+        [{"field": name, "split": other.at["split"]}],
+    )
 
 
 def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:

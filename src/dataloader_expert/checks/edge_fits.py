@@ -68,6 +68,19 @@ def fits(gray: Any, masks: Any, index: Any, ways: Sequence[tuple[Flips, int]]) -
     return made
 
 
+def crossed(gray: Any, masks: Any) -> Any:
+    """How well each mask fits each image, float64 [masks, images]; arguments as of ``moves``, of several numbers of each."""
+    import numpy as np
+
+    seen, laid = _seen(gray), _laid(masks)
+    made = np.empty((len(masks), len(gray)))
+    for i in range(len(masks)):
+        moved = _moved(seen, [np.broadcast_to(x[i], seen[0].shape) for x in laid])
+        centre, spread = _elsewhere(moved)
+        made[i] = (moved[:, 0, 0] - centre) / spread
+    return made
+
+
 def moves(gray: Any, masks: Any, most: int) -> Any:
     """How well masks fit when they are moved, by more than a little and by at most so many pixels of the small copies.
 

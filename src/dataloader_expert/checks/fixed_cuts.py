@@ -15,7 +15,7 @@ from dataloader_expert.checks.base import CUT_AT, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import digests_of
 from dataloader_expert.checks.rows_kept import Named, at_of, in_order, places
-from dataloader_expert.checks.wording import said
+from dataloader_expert.checks.wording import last_said
 from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json
@@ -135,7 +135,7 @@ def _looked(column: Column | None, rows: Any) -> dict[str, Any]:
 
     values = [] if column is None else column.values
     texts = [values[i] if column is not None else None for i in rows.tolist()]
-    plain = [text.rstrip() if isinstance(text, str) else _last(text) for text in texts]
+    plain = [text.rstrip() if isinstance(text, str) else last_said(text) for text in texts]
     return {
         "characters": np.array([len(text) or -1 for text in plain], np.int64),
         "words": np.array([len(text.split()) or -1 for text in plain], np.int64),
@@ -144,12 +144,6 @@ def _looked(column: Column | None, rows: Any) -> dict[str, Any]:
         "start": digests_of([text[:SHOWN] for text in plain]),
         "end": digests_of([text[-SHOWN:].lower().translate(_SHAPES) for text in plain]),
     }
-
-
-def _last(turns: Any) -> str:
-    """What the last turn of a conversation says; nothing of another value."""
-    *_, text = ("", *said(turns[-1])) if isinstance(turns, list | tuple) and turns else ("",)
-    return text.rstrip()
 
 
 def _begins(text: str) -> bool:

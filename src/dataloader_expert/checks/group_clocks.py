@@ -40,6 +40,8 @@ UNLIKE, BETTER = 0.15, 2.5
 """The least share by which they differ if they are not; and how many times as much they then differ as they are and once they are moved."""
 EXPLAINED, GOES_WITH, NOT_WITH = 0.1, 0.9, 0.5
 """The least share of a number's variance that the hour explains; the least correlation of days that are alike, and the most of others."""
+SHARED = 0.01
+"""The largest share of a number's variance that is left among rows of one time, if it is of the time and not of the group."""
 MOVED = 2
 """The fewest hours by which a day is moved."""
 AFTERNOON, NONE = 0.2, 0.001
@@ -134,7 +136,8 @@ class GroupClocks(DrawnNumbers):
             hour = (moments[there] // 3600 % HOURS).astype(np.int64)
             who = whose[there]
             numbers = {name: rows[f"number {name}"][there] for name in self.fields}
-            moved = by_frequency(hour, who, n) or by_numbers(hour, who, n, numbers)
+            own = {name: v for name, v in numbers.items() if not of_the_time(moments[there], v)}
+            moved = by_frequency(hour, who, n) or by_numbers(hour, who, n, own)
             if moved is not None:
                 value = {"of": [texts[k] for k in moved.odd], "hours": moved.hours, "half": moved.half, "by": moved.by}
                 value["rows"] = round(of * int(np.isin(whose, moved.odd).sum()))
@@ -221,6 +224,20 @@ def by_numbers(hour: Any, whose: Any, n: int, numbers: dict[str, Any]) -> Moved 
     if any({*m.odd} != {*first.odd} or abs(m.hours - first.hours) > 1 for _, m in moved):
         return None
     return Moved(first.odd, first.hours, False, name)
+
+
+def of_the_time(moments: Any, values: Any) -> bool:
+    """Whether a number is the same for all groups at each time, as the weather of a place that was joined by the time: it says nothing of clocks."""
+    import numpy as np
+
+    known = np.isfinite(values)
+    _, at, sizes = np.unique(moments[known], return_inverse=True, return_counts=True)
+    several = sizes[at] > 1
+    numbers, at = values[known][several], at[several]
+    if len(numbers) < LEAST or numbers.std() == 0:
+        return False
+    middles = np.bincount(at, numbers, len(sizes)) / np.maximum(sizes, 1)
+    return float(np.square(numbers - middles[at]).mean()) <= SHARED * float(numbers.var())
 
 
 def _by_number(hour: Any, whose: Any, n: int, values: Any) -> Moved | bool | None:

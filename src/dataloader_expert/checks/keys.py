@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digests, digests_of
+from dataloader_expert.checks.drawn_groups import present
+from dataloader_expert.checks.fingerprint import digests_of
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -41,7 +42,7 @@ class Keys(Check):
             return
         names, codes = self.context.splits_of(block)
         salt = digests_of(names)[codes]  # each split may count its rows anew
-        keys = np.stack([_present(block, name, salt) for name in self.fields], axis=1)
+        keys = np.stack([present(block, name, salt) for name in self.fields], axis=1)
         self.parts.append((keys, block.indices()))
         self.compared += block.samples
 
@@ -85,24 +86,6 @@ class Keys(Check):
     def unknowns(self) -> Iterable[Unknown]:
         if self.compared < self.seen and self.applies():
             yield Unknown("duplicate-keys", f"only the keys of {self.compared:,} of {self.seen:,} rows were compared")
-
-
-def _present(block: Block, name: str, salt: Any) -> Any:
-    """A digest of each sample's key and split; 0 where there is none."""
-    import numpy as np
-
-    column, n = block.columns.get(name), block.samples
-    if column is None:
-        return np.zeros(n, np.uint64)
-    made = digests(block, [name], salt)
-    absent = np.zeros(n, bool) if column.nulls is None else np.asarray(column.nulls[:n], bool)
-    if isinstance(column.values, list):
-        absent = absent | np.array(
-            [value is None or (isinstance(value, str) and not value) for value in column.values[:n]], bool
-        )
-    elif column.values.dtype.kind == "f":
-        absent = absent | np.isnan(column.values[:n])
-    return np.where(absent, np.uint64(0), np.maximum(made, np.uint64(1)))
 
 
 CHECK = Keys

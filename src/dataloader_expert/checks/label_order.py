@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import Finding, finding, number
+from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -23,6 +23,8 @@ ORDER = Quantity(
 LEAST, FEW = 30, 0.1
 """The fewest changes that random order must have, and the largest share of these that is an order by label."""
 MOST_LABELS = 1_000
+STREAMED, SEVERAL = (".tar", ".tar.gz", ".tgz"), 2
+"""The ends of names of files that are read as streams, and the fewest of a split."""
 
 
 class LabelOrder(Check):
@@ -34,6 +36,8 @@ class LabelOrder(Check):
         self.pairs: Counter[str] = Counter()
         """By split."""
         self.labels: dict[str, Counter[Any]] = {}
+        self.shards: dict[str, set[str]] = {}
+        """The files of each split that are read as streams."""
 
     def applies(self) -> bool:
         return self.context.label is not None
@@ -46,7 +50,10 @@ class LabelOrder(Check):
         import numpy as np
 
         column = block.columns.get(str(self.context.label))
-        if column is None or block.samples < 2 or block.unit.members:  # files are in the order of their folders
+        files = {unit.file for unit in block.unit.members or (block.unit,)}
+        if (
+            column is None or block.samples < 2 or 2 * len(files) > block.samples
+        ):  # files are in the order of their folders
             return
         values = column.values[: block.samples]
         labels = self.labels.setdefault(str(block.unit.split), Counter())
@@ -61,6 +68,8 @@ class LabelOrder(Check):
             changes = sum(a != b for a, b in itertools.pairwise(values))
         else:
             return
+        if all(file.endswith(STREAMED) for file in files):
+            self.shards.setdefault(str(block.unit.split), set()).update(files)
         self.pairs[str(block.unit.split)] += block.samples - 1
         self.changes[str(block.unit.split)] += changes
 
@@ -69,38 +78,42 @@ class LabelOrder(Check):
         self.seen += other.seen
         self.pairs += other.pairs
         self.changes.update(other.changes)
+        for split, shards in other.shards.items():
+            self.shards.setdefault(split, set()).update(shards)
         for split, labels in other.labels.items():
             self.labels.setdefault(split, Counter()).update(labels)
 
     def facts(self) -> Iterable[Fact]:
-        found, random = 0, 0.0
+        found, random, shards = 0, 0.0, 0
         for split, labels in self.labels.items():
             n = labels.total()
             if not n or len(labels) > MOST_LABELS:
                 return
+            by_chance = self.pairs[split] * (1 - sum(k * k for k in labels.values()) / n**2)
             found += self.changes[split]
-            random += self.pairs[split] * (1 - sum(k * k for k in labels.values()) / n**2)
+            random += by_chance
+            ordered = by_chance >= LEAST and self.changes[split] <= FEW * by_chance
+            shards = max(shards, len(self.shards.get(split, ())) if ordered else 0)
         if random:
-            yield Fact(ORDER, {"changes": found, "random": random}, self.evidence(n=sum(self.pairs.values())))
+            yield Fact(
+                ORDER, {"changes": found, "random": random, "shards": shards}, self.evidence(n=sum(self.pairs.values()))
+            )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ORDER):
             found, random = fact.value["changes"], fact.value["random"]
-            if (
-                random >= LEAST
-                and found <= FEW * random
-                and self.context.timed is None
-                and self.context.grouped is None
-            ):
+            shards = fact.value["shards"]
+            in_order = random >= LEAST and found <= FEW * random
+            if (in_order or shards >= SEVERAL) and self.context.timed is None and self.context.grouped is None:
                 name = escaped(str(self.context.label))
-                yield finding(
-                    "sorted-by-label",
-                    "info",
-                    f"samples of one {name} are stored one after another: from one sample to the next it changes {number(found, 'time')}, in random order {random:,.0f} times",
-                    fact,
-                    "shuffle them before a part is split off by position; read them with shuffle=True, or streams with a buffer larger than a class",
-                    [{"field": str(self.context.label)}],
-                )
+                text = f"samples of one {name} are stored one after another: from one sample to the next it changes {number(found, 'time')}, in "
+                text += f"random order {random:,.0f} times"
+                fix = "shuffle them before a part is split off by position; read them with shuffle=True, or streams with a buffer larger than a class"
+                if shards >= SEVERAL:
+                    text += f"; the {shards} shards of a split are read as a stream, which sees one class at a time"
+                    fix = "shuffle all samples once and write the shards anew: a shuffle buffer mixes only what is a few thousand samples apart"
+                severity: Severity = "warning" if shards >= SEVERAL else "info"
+                yield finding("sorted-by-label", severity, text, fact, fix, [{"field": str(self.context.label)}])
 
 
 CHECK = LabelOrder

@@ -36,6 +36,12 @@ Moment = tuple[float, Any]
 Range = tuple[Moment, Moment]
 
 
+SEVERAL, FEWEST_LARGE = 3, 8
+"""The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
+MOST_WHOLE, BY_CHANCE = 0.6, 0.2
+"""The least share of them that are in one split, and how many of these may be so by chance."""
+
+
 class Leakage(Check):
     ids = ("group-leakage", "time-leakage")
 
@@ -158,7 +164,7 @@ class Leakage(Check):
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
-            value |= self._sizes()
+            value |= self._sizes() | {"kept": self._kept_together()}
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
             same = respelled(self.groups)
             if same is not None:
@@ -195,6 +201,17 @@ class Leakage(Check):
         here = [spans for spans in self.spans.values() if own in spans]
         few = len(self.spans) <= MOST_GROUPS
         return few and bool(here) and all(train in of and of[train][1] <= of[own][0] for of in here)
+
+    def _kept_together(self) -> bool:
+        """Whether most groups are in one split each, far more than if samples were dealt out one by one: the splits are by group."""
+        now = Counter[str]()
+        for splits in self.groups.values():
+            now.update(splits)
+        large = [splits for splits in self.groups.values() if sum(splits.values()) >= SEVERAL]
+        whole = sum(len(splits) == 1 for splits in large)
+        shares = [n / now.total() for n in now.values()]
+        by_chance = sum(sum(share ** sum(splits.values()) for share in shares) for splits in large)
+        return len(large) >= FEWEST_LARGE and whole >= MOST_WHOLE * len(large) and by_chance <= BY_CHANCE * whole
 
     def _sizes(self) -> dict[str, Any]:
         """Samples by split now, and with each group whole: in the split that has most of it, or, if that would take half of a split,
@@ -242,11 +259,15 @@ class Leakage(Check):
         if groups is not None and groups.value["astride"]:
             g = groups.value
             asked = self.context.group is not None
+            how_sure: Severity = _severity(self.context.grouped)
+            if how_sure == "info" and g["kept"]:
+                how_sure = "warning"  # whoever made the splits kept to these groups
             yield finding(
                 "group-leakage",
-                "info" if by_time and not asked else _severity(self.context.grouped),
+                "info" if by_time and not asked else how_sure,
                 _astride(g, self.context.grouped, self.context.group is None and self.context.told_by_files)
-                + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
+                + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else "")
+                + ("; nearly all others are in one split each" if g["kept"] else ""),
                 groups,
                 "nothing to do, unless a model is to work for new groups: then split by group"
                 if by_time and not asked

@@ -20,6 +20,12 @@ from dataloader_expert.sources.base import Block
 MARKED = Quantity(
     "class_marked", "samples", "samples of a class whose images all have the same small mark at one place"
 )
+BORDERED = Quantity(
+    "class_bordered", "samples", "samples of a class whose images all have an even border, and no others"
+)
+EVEN, VARIED, STEP, ALONG, WIDEST = 2.0, 4.0, 10.0, 0.6, 8
+"""The largest spread of a line of pixels of a border; the least one of the picture behind it, by how many steps of gray it differs, and on which share
+of the line; and the most lines of 32 of a border."""
 KEPT, CLASSES, LEAST = 3_000, 60, 25
 """The most images whose small copies are kept, the most classes, and the fewest images of a class and of all others."""
 SAME, NEARLY = 6.0, 0.98
@@ -65,6 +71,11 @@ class Marks(DrawnByClass):
             own = rows["class"] == np.uint64(digest)
             if not text or min(own.sum(), (~own).sum()) < LEAST:
                 continue
+            bars = [bordered(part) for part in (small[own], small[~own])]
+            if bars[0].mean() >= NEARLY and bars[1].mean() <= ELSEWHERE:
+                value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
+                yield Fact(BORDERED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+                continue
             box = mark(small[own], small[~own])
             if box is not None:
                 value = {"class": text, "count": int(own.sum()), "box": [round(100 * n / 32) for n in box]}
@@ -72,6 +83,14 @@ class Marks(DrawnByClass):
                 yield Fact(MARKED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        severity: Severity = "info" if self.context.guessed else "warning"
+        for fact in facts.all(BORDERED):
+            v = fact.value
+            named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
+            text = f"an even border of {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that class that were "
+            text += "looked at have one, and hardly any other has it"
+            fix = "crop the borders off before resizing, and find out what else differs between the classes' sources"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MARKED):
             v = fact.value
             top, left, bottom, right = v["box"]
@@ -80,8 +99,24 @@ class Marks(DrawnByClass):
             text += f"class that were looked at have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
             text += "the width, and hardly any other has it"
             fix = "cover or crop that place in all images: a model learns the mark instead"
-            severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+
+def bordered(small: Any) -> Any:
+    """Which images, [n, 32, 32], have on some side lines of one gray with the picture right behind them, bool [n]. An even ground goes on."""
+    import numpy as np
+
+    found = np.zeros(len(small), bool)
+    for turned in (small, small[:, ::-1], small.transpose(0, 2, 1), small.transpose(0, 2, 1)[:, ::-1]):
+        lines = turned[:, : WIDEST + 2]
+        spread, level, each = lines.std(2), lines.mean(2), np.arange(len(small))
+        even = spread <= EVEN
+        width = np.where(even.all(1), 0, even.argmin(1))  # lines before the first that is not even
+        behind = each, np.minimum(width + 1, WIDEST + 1)  # the next line may lie across the edge
+        step = np.abs(level[behind] - level[:, 0])
+        unlike = (np.abs(lines[behind] - level[:, :1]) > SAME).mean(1) >= ALONG
+        found |= (width >= 1) & (width <= WIDEST) & (spread[behind] >= VARIED) & (step >= STEP) & unlike
+    return found
 
 
 def mark(own: Any, others: Any) -> tuple[int, int, int, int] | None:

@@ -27,6 +27,11 @@ STRAY = Quantity(
 BLENDED = Quantity(
     "masks_blended", "masks", "masks most of whose values are in few pixels each, where most masks have none such"
 )
+REPLACED = Quantity(
+    "mask_class_replaced",
+    "masks",
+    "masks with a value for what is to be ignored, all of which lack a class that others have",
+)
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 IGNORED = 255
 CLASSES = 64
@@ -43,6 +48,9 @@ MOST = 0.5
 """The largest share of masks that can be on another scale: values that are a multiple of the others are no class of their own."""
 RARER = 10
 """How many times as many masks must hold each class as a value that is none: the classes of a long list thin out towards its end."""
+SOME, CHANCE, AS_OFTEN = 5, 1e-6, 0.5
+"""The fewest masks with what is to be ignored; how unlikely it must be by chance that all of them lack a class; and how many times as often as in
+the others each other class must be in them, at least."""
 THIN, SEAMS = 0.01, 8
 """The share of a mask's pixels below which a value is a seam, and the fewest seams that no classes make."""
 Levels = tuple[int, ...]
@@ -134,6 +142,10 @@ class Masks(Check):
                     "classes": classes,
                 }
                 yield Fact(STRAY, found, self.evidence(), {"field": name})
+            lost = _replaced(sets) if len(sets) < SETS else None
+            if lost is not None:
+                found = {**self._counted(name, [s for s in sets if IGNORED in s]), "class": lost}
+                yield Fact(REPLACED, found, self.evidence(), {"field": name})
         for name, seams in sorted(self.seams.items()):
             if 0 < 2 * seams[True] < seams.total():
                 found = {"masks": seams[True], "of": seams.total(), "where": self._places(name, [True])}
@@ -183,6 +195,12 @@ class Masks(Check):
                 text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, which is none of the classes {first} to {last}"
                 fix = "correct these pixels, or number the classes without a gap; cross entropy raises on an index beyond the last class"
                 yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
+        for fact in facts.all(REPLACED):
+            v, name = fact.value, escaped(fact.at["field"])
+            text = f"{name}: {v['masks']} of {v['of']} masks hold {IGNORED}, and none of these holds class {v['class']}, which the others often do: "
+            text += f"{IGNORED} seems to stand for class {v['class']} there"
+            fix = f"write {v['class']} for {IGNORED} in these masks, if that is so: a loss that ignores {IGNORED} learns nothing of the class there"
+            yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for fact in facts.all(BLENDED):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name}: {v['masks']} of {v['of']} masks hold many values in few pixels each, unlike the others: the masks were "
@@ -235,6 +253,23 @@ def _stray(sets: Counter[Levels]) -> tuple[set[int], list[int]]:
         return set(), classes
     masks = sum(n for levels, n in sets.items() if stray & set(levels))
     return (stray if RARER * masks <= min(seen[v] for v in classes) else set()), classes
+
+
+def _replaced(sets: Counter[Levels]) -> int | None:
+    """The one class that all masks with what is to be ignored lack, though the others often hold it and these hold the others' other classes."""
+    total, ignoring = sum(sets.values()), sum(n for levels, n in sets.items() if IGNORED in levels)
+    rest = total - ignoring
+    if not SOME <= ignoring <= MOST * total:
+        return None
+    shares: dict[int, list[float]] = {}
+    for levels, n in sets.items():
+        for v in levels:
+            if v != IGNORED:
+                mine = IGNORED in levels
+                shares.setdefault(v, [0.0, 0.0])[mine] += n / (ignoring if mine else rest)
+    lost = [v for v, (usual, there) in shares.items() if not there and (1 - usual) ** ignoring <= CHANCE]
+    others = [there >= AS_OFTEN * usual for v, (usual, there) in shares.items() if v not in lost and usual >= FEW]
+    return lost[0] if len(lost) == 1 and len(others) > 1 and all(others) else None
 
 
 def _usual(sets: Counter[Levels], share: float = FEW) -> list[int]:

@@ -3,7 +3,8 @@
 Only where masks usually fit (``edge_fits``) does it say anything. A mask is misplaced if it fits as by chance where it is, and clearly in one other way; several must do so in the same way,
 ten times as many as in another, which is chance, no more than fit where they are, and as well as these do. Of the image beside, it must fit better than that image's own mask.
 Images of one kind may all look alike, as those of heads do: only with the mask before as well is one the same scene. A move is the best
-of many, so it must fit better than any move of a mask that is in its place does, and better than all other ways.
+of many, so it must fit better than any move of a mask that is in its place does, and better than all other ways. Where most masks of one split
+fit as by chance and those of another in their places, they are compared with all images of their split.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits, moves
+from dataloader_expert.checks.edge_fits import ONE_SCENE, crossed, evened, fits, moves
 from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.checks.places import Files
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -39,6 +40,11 @@ SIDE, REACH = 32, 10
 TOGETHER, MOST_STEPS = 0.7, 1_000
 """The share of moved masks from which on a move is said to be theirs: those that are moved by it, within one pixel; and how many are
 compared."""
+IN_SPLIT, PAIRED, TRIED = 10, 400, 60
+"""The fewest masks of a split, how many of a split are laid over each other's images, and how many masks of them."""
+STEADY, ITS_OWN = 0.5, 0.8
+"""The least share of masks that fit another image, of how well the others fit theirs, and of masks that do so at one distance; and the least
+number of images, for each such mask, that they fit."""
 SEVERAL, RARER = 3, 10
 """The fewest masks misplaced in one way, and how many times as many as in another."""
 
@@ -65,6 +71,11 @@ WAYS = (
 )
 
 
+EXCHANGED = Quantity(
+    "exchanged_masks",
+    "masks",
+    "masks of a split of which most fit as by chance where they are, and other images of the split",
+)
 MOVED = len(WAYS)
 """What stands for a way in facts about masks that fit once they are moved."""
 
@@ -80,6 +91,8 @@ class MisplacedMasks(Check):
         self.files = Files()
         self.parts: dict[str, list[tuple[Any, Any, Any]]] = {name: [] for name in self.names}
         """By field, of each block: the indices of samples, and how well their masks fit, as ``fits`` and ``moves`` give it."""
+        self.splits: dict[tuple[str, str], list[tuple[Any, Any, Any, Any]]] = {}
+        """By field and split, of each block: the indices of samples and how well their masks fit; and of the first of them small copies."""
 
     def applies(self) -> bool:
         return bool(self.names and self.image)
@@ -103,6 +116,15 @@ class MisplacedMasks(Check):
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
             self.parts[name].append((index, fit, moves(gray[at].astype(np.float64), masks, REACH)))
+            splits, codes = self.context.splits_of(block)
+            for code, split in enumerate(splits):
+                own = np.flatnonzero(codes[at] == code)
+                if split is not None and len(own):
+                    parts = self.splits.setdefault((name, split), [])
+                    held = sum(len(part[2]) for part in parts)
+                    few = own[: max(0, PAIRED - held)]
+                    kept = gray[at][few], masks[few].astype(np.uint8)
+                    parts.append((index[own], fit[0, own, 0], *kept))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MisplacedMasks)
@@ -110,6 +132,8 @@ class MisplacedMasks(Check):
         self.files.merge(other.files)
         for name, parts in other.parts.items():
             self.parts[name] += parts
+        for key, of in other.splits.items():
+            self.splits.setdefault(key, []).extend(of)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -129,8 +153,39 @@ class MisplacedMasks(Check):
                 value = {"way": way, "count": int(at.sum()), "of": len(index), "where": where}
                 value["by"] = together(away[at, 1:]) if way == MOVED else None
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
+            yield from self._exchanged(name)
+
+    def _exchanged(self, name: str) -> Iterator[Fact]:
+        """The splits most of whose masks lie as by chance, where those of another one are in their places."""
+        import numpy as np
+
+        of = {split: parts for (field, split), parts in self.splits.items() if field == name}
+        fit = {split: np.concatenate([part[1] for part in parts]) for split, parts in of.items()}
+        fit = {split: own for split, own in fit.items() if len(own) >= IN_SPLIT}
+        usual = [float(np.median(own)) for own in fit.values()]
+        if not usual or max(usual) < TELLS:
+            return
+        for split, own in sorted(fit.items()):
+            if np.median(own) > CHANCE:
+                continue
+            known = [part for part in of[split] if len(part[2])]
+            order = np.argsort(np.concatenate([part[0][: len(part[2])] for part in known]))
+            gray, masks = (np.concatenate([part[k] for part in known])[order] for k in (2, 3))
+            elsewhere = fitting(gray[:PAIRED].astype(np.float64), masks[:PAIRED].astype(np.int64), max(usual))
+            index = np.sort(np.concatenate([part[0] for part in of[split]]))
+            if elsewhere is not None:
+                value = {"count": int((own <= CHANCE).sum()), "of": len(own), "usual": max(usual), **elsewhere}
+                value["where"] = self.files.places(index[:MAX_PLACES].tolist(), name)
+                yield Fact(EXCHANGED, value, self.evidence(n=len(own)), {"field": name, "split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(EXCHANGED):
+            v, split = fact.value, escaped(str(fact.at["split"]))
+            text = f"{escaped(str(fact.at['field']))}: the masks of {split} do not fit their {escaped(self.image)}, but other ones of {split}"
+            if v["by"]:
+                text += f": {v['steady']:.0%} of those looked at fit the one {abs(v['by'])} places {'after' if v['by'] > 0 else 'before'}, round the end"
+            fix = "pair images and masks anew: files were listed in two orders, or renamed; names without leading zeros sort as texts"
+            yield finding("rows-shifted", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MISPLACED):
             v, image = fact.value, escaped(self.image)
             way = _move(v["by"]) if v["way"] == MOVED else WAYS[v["way"]]
@@ -165,6 +220,24 @@ def _small(mask: Any, side: int) -> Any:
     small = mask[np.ix_(rows, columns)]
     found, codes = np.unique(small, return_inverse=True)
     return codes.reshape(side, side) if 2 <= len(found) <= MOST_CLASSES else None
+
+
+def fitting(gray: Any, masks: Any, usual: float) -> dict[str, Any] | None:
+    """By how many images most masks must be moved on, round the end, to fit about as well as is ``usual``; 0 if each by another number, None
+    if they fit none."""
+    import numpy as np
+
+    some = np.unique(np.linspace(0, len(masks) - 1, min(TRIED, len(masks))).astype(np.int64))
+    cross = crossed(gray, masks[some])
+    best = cross.argmax(1)
+    elsewhere = (cross.max(1) >= max(TELLS, STEADY * usual)) & (best != some)
+    if elsewhere.mean() < STEADY or len(np.unique(best[elsewhere])) < ITS_OWN * elsewhere.sum():
+        return None
+    steps, counts = np.unique((best - some)[elsewhere] % len(gray), return_counts=True)
+    share = float(counts.max() / len(some))
+    by = int(steps[counts.argmax()])
+    by = by if 2 * by <= len(gray) else by - len(gray)
+    return {"by": by if share >= STEADY else 0, "steady": share}
 
 
 def moved(fit: Any, away: Any) -> Any:

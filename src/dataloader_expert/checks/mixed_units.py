@@ -19,7 +19,7 @@ from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.grids import moment
 from dataloader_expert.checks.recorded import FILE, is_place
-from dataloader_expert.checks.rescaled import fits_name, of_another_kind, rescaled_groups
+from dataloader_expert.checks.rescaled import fits_name, of_another_kind, renames, rescaled_groups
 from dataloader_expert.checks.rows_kept import Named, at_of, digests_by_name, files_of, in_order, moments_of, numbers_of
 from dataloader_expert.checks.units import (
     FEWEST,
@@ -146,7 +146,11 @@ class MixedUnits(Check):
         for group, (texts, whose) in groups.items():
             if len(texts) < GROUPS:
                 continue
-            kinds = [(codes, is_place(other)) for other, (_, codes) in groups.items() if other != group]
+            kinds = [
+                (codes, is_place(other))
+                for other, (_, codes) in groups.items()
+                if other != group and not renames(whose, codes)
+            ]
             apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
             by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
             found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | apart

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import mix
 from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.token_runs import AT_ONCE, RUN, runs
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -25,18 +24,12 @@ from dataloader_expert.sources.base import Block
 PASSAGES = Quantity(
     "repeated_passages", "samples", "sequences of a split of which a part is in training too, with places"
 )
-RUN = 50
-"""Tokens of a run."""
-DISTINCT = RUN // 5
-"""The fewest changes of token within a run that says anything: padding repeats."""
 BITS, KEPT = 4, 2_000_000
 """Zero bits of the hashes that are kept at first, and the most hashes that are kept: beyond, one bit more must be zero."""
 PHRASE, LEAST, PART = 2, 4, 0.2
 """How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
-AT_ONCE, MOST_BITS = 1 << 16, 6
-"""Runs of a long sequence that are hashed at once; and the zero bits beyond which passages of a few hundred tokens are missed."""
-BASE = 0x9E3779B97F4A7C15
-_INVERSE = pow(BASE, -1, 1 << 64)
+MOST_BITS = 6
+"""The zero bits beyond which passages of a few hundred tokens are missed."""
 
 
 class Passages(Check):
@@ -168,33 +161,6 @@ class Passages(Check):
             text += f" their runs of {RUN} tokens"
             fix = "remove these passages from one of both, and split by document before tokens are joined"
             yield finding("splits-near-overlap", "warning", text, fact, fix, where[:MAX_PLACES], v["count"])
-
-
-def runs(ids: Any) -> Any:
-    """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token.
-
-    Args:
-        ids: [n], integers, n at least ``RUN`` and less than ``AT_ONCE`` + ``RUN``.
-    """
-    import numpy as np
-
-    n = len(ids)
-    powers, undone = _powers(BASE)[:n], _powers(_INVERSE)[: n - RUN + 1]
-    sums = np.zeros(n + 1, np.uint64)
-    np.cumsum((ids.astype(np.int64).view(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
-    hashes = mix((sums[RUN:] - sums[:-RUN]) * undone)
-    changes = np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])])
-    return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
-
-
-@cache
-def _powers(base: int) -> Any:
-    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [``AT_ONCE`` + ``RUN``]."""
-    import numpy as np
-
-    made = np.full(AT_ONCE + RUN, base, np.uint64)
-    made[0] = 1
-    return np.cumprod(made)
 
 
 CHECK = Passages

@@ -85,6 +85,10 @@ class Files:
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
 
+    def first(self, file: str) -> int:
+        """The first sample of a file; 0 if it is unknown."""
+        return min((start for start, name in self._starts.items() if name == file), default=0)
+
     def places(self, samples: Iterable[int], field: str) -> list[dict[str, Json]]:
         """Some of these samples, which come in order, with their files."""
         kept = Places()

@@ -224,6 +224,14 @@ def of_another_kind(numbers: Any, own: Any, kinds: Iterable[tuple[Any, bool]]) -
     return gap != 0 and any(_differs_within(placed, own, codes, place, gap) for codes, place in kinds)
 
 
+def renames(one: Any, other: Any) -> bool:
+    """Whether two columns, of codes, are the same under other names, such as a town and its number: neither explains what the other tells."""
+    import numpy as np
+
+    kinds = {len(np.unique(codes)) for codes in (one, other)}
+    return kinds == {len(np.unique(np.stack([one, other]), axis=1).T)}
+
+
 def _differs_within(logs: Any, own: Any, codes: Any, place: bool, gap: float) -> bool:
     """Whether the group has values of another column that the other rows lack, so that these may be what differs, or the gap is another
     one among rows of one value."""

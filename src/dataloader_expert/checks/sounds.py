@@ -126,9 +126,10 @@ class Sounds(Check):
             rare = [value for value, _ in counts.most_common()[:0:-1]]
             places = [place for value in rare for place in self.where.of((of, value))]
             yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
-        if self.phases[IN] and self.phases[OPPOSITE]:
-            fewer = IN if self.phases[IN] < self.phases[OPPOSITE] else OPPOSITE
+        if self.phases[OPPOSITE]:
+            fewer = IN if 0 < self.phases[IN] < self.phases[OPPOSITE] else OPPOSITE
             phases = {of: self.phases[of] for of in (IN, OPPOSITE, NEITHER)}
+            phases["mono"] = self.channels["1"]
             yield Fact(PHASES, {**phases, "rare": fewer, "where": self.where.of(("phase", fewer))}, evidence)
         far = self._far()
         places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
@@ -178,11 +179,9 @@ class Sounds(Check):
         if phases is not None and phases.value[OPPOSITE] >= FEWEST:
             v = phases.value
             alike, rest = v[IN] + v[OPPOSITE], v[NEITHER]
-            if alike >= IN_PHASE * (alike + rest) and v[IN] >= FEWEST:
+            if alike >= IN_PHASE * (alike + rest) and (v[IN] >= FEWEST or (not v[IN] and v["mono"] >= alike)):
                 text = f"the two channels are in opposite phase in {v[OPPOSITE]:,} of {number(alike + rest, 'recording')} (each is the other "
-                text += (
-                    f"with its sign changed), and in phase in {v[IN]:,}: mixed down, those in opposite phase are silent"
-                )
+                text += f"with its sign changed){f', and in phase in {v[IN]:,}' if v[IN] else ''}: mixed down, those in opposite phase are silent"
                 fix = "change the sign of one channel there: a cable or a converter inverted it"
                 yield finding("channel-drift", "warning", text, phases, fix, v["where"], v[v["rare"]])
         far = facts.find(ODD_LENGTHS)

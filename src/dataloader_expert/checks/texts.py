@@ -18,6 +18,8 @@ from dataloader_expert.sources.roles import words
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
 AGAIN = 2
 """The fewest texts of a field that are placeholders or the like."""
+WORD = 40
+"""Characters of a word at most."""
 FEW_LABELS = 1_000
 """Labels that are told apart."""
 NEEDED = {
@@ -40,6 +42,8 @@ class Texts(Check):
         self.labels: dict[tuple[str, bool], set[str]] = {}
         """Labels of a field's blank texts, and of its others; of each the first few."""
         self.each: Counter[str] = Counter()
+        self.short: Counter[str] = Counter()
+        """Texts by field that are a word."""
         self.blocks: Counter[str] = Counter()
         """Texts by field that are programs with blocks."""
         self.where = Places()
@@ -62,6 +66,7 @@ class Texts(Check):
                 ):
                     known.add(str(label.values[i]))
                 self.each[field.name] += 1
+                self.short[field.name] += len(value) <= WORD and len(value.split()) == 1
                 program = False
                 if ":" in value and (deeper := indented(value)) is not None:
                     self.blocks[field.name] += 1
@@ -83,6 +88,7 @@ class Texts(Check):
         assert isinstance(other, Texts)
         self.seen += other.seen
         self.blocks += other.blocks
+        self.short += other.short
         self.counts += other.counts
         self.blank += other.blank
         for key, labels in other.labels.items():
@@ -111,6 +117,8 @@ class Texts(Check):
     def _odd(self, kind: str, name: str) -> bool:
         """Whether so few texts of a field are of a kind that they do not mean to be: what most of them are, they mean to be."""
         n, of = self.counts[kind, name], self.blocks[name] if kind == "flat" else self.each[name]
+        if kind == "said" and self.short[name] > 2 * n:
+            return False
         least = AGAIN if kind in ONCE else 1  # what occurs once may be what it says
         return n >= least and n * (1 if kind == "encoded twice" else 2) <= of
 

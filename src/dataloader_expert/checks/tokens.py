@@ -29,6 +29,10 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
 
+EXCHANGED = "exchange the two bytes of each token: these files were written in the other byte order, and so read all ids are within the vocabulary"
+MOSTLY = 0.9
+"""The least share of sequences beyond the vocabulary that are within it with their bytes exchanged."""
+
 
 def of_ids(field: Field) -> bool:
     """Whether a field may contain token ids: a sequence of integers that is not a mask, a segment or the target of a loss."""
@@ -53,6 +57,8 @@ class Tokens(Check):
             self.fields = whole
         self.narrow: dict[str, int] = {}
         """The largest id that the dtype of a field holds, if the vocabulary has larger ones."""
+        self.swapped: Counter[str] = Counter()
+        """Sequences of a field that are within the vocabulary once the bytes of each token are exchanged."""
         self.counts: Counter[tuple[str, str]] = Counter()
         self.where = Places()
 
@@ -83,6 +89,8 @@ class Tokens(Check):
                     self.narrow[name] = int(np.iinfo(row.dtype).max)
                 if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):
+                        if code == "out-of-range-ids" and v.size is not None:
+                            self.swapped[name] += row.dtype.itemsize > 1 and 0 <= int(row.byteswap().max()) < v.size
                         self.counts[name, code] += 1
                         self.where.add((name, code), block, i, name)
 
@@ -107,6 +115,7 @@ class Tokens(Check):
         assert isinstance(other, Tokens)
         self.seen += other.seen
         self.counts += other.counts
+        self.swapped += other.swapped
         self.narrow |= other.narrow
         self.where.merge(other.where)
 
@@ -119,6 +128,7 @@ class Tokens(Check):
         }
         for (name, code), n in sorted((+self.counts).items()):
             value = {"count": n, "where": self.where.of((name, code)), "limit": limits.get(code), "how": v.how}
+            value["swapped"] = code == "out-of-range-ids" and self.swapped[name] >= MOSTLY * n
             yield Fact(TOKENS, value, self.evidence(), {"field": name, "code": code})
 
         for name, most in sorted(self.narrow.items()):
@@ -135,6 +145,7 @@ class Tokens(Check):
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]
+            fix = EXCHANGED if v.get("swapped") else fix
             single = any(f.name == name and not f.shape for f in self.context.fields)
             what = "contain negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
             what = (

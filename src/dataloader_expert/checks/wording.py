@@ -68,6 +68,10 @@ ABSENT = {
     "no data",
 }
 """What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
+PRINTED = {"nan", "NaN", "NAN", "<NA>", "NaT", "(null)", "#N/A"}
+"""What programs print for a missing value, and nobody says."""
+PRINTED_OR_SAID = {"None", "null", "NULL", "undefined"}
+"""What they print, and a short answer may be."""
 BETTER = {"chosen", "positive", "positives", "pos", "accepted", "preferred", "better", "winner", "win", "good"}
 WORSE = {"rejected", "negative", "negatives", "neg", "dispreferred", "worse", "loser", "lose", "bad", "distractors"}
 """Words in the names of fields of which one is meant to be the better."""
@@ -86,6 +90,8 @@ KINDS = {
     "page": "are whole web pages, such as a server's error page",
     "markup": "hold HTML",
     "placeholder": "stand for a text that is missing, such as [removed]",
+    "printed": "are what a program prints for a missing value, such as nan, and no text",
+    "said": "are None, null or undefined, which a program prints for a missing value, where no other text is as short",
     "template": "hold marks of a chat template, such as <|im_end|>, [INST] or ### Instruction:",
     "disclaimer": "hold what a language model says of itself: as an AI language model, I ...",
     "decomposed": "write letters and their accents as two characters (Unicode's NFD)",
@@ -97,18 +103,24 @@ FIXES = {
     "flat": "fetch them anew, without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to say them",
     "placeholder": "drop these samples: a model learns to say it",
+    "printed": "drop these samples, or keep the value as missing: str(None) and str(float('nan')) make a text of it",
+    "said": "drop these samples, or keep the value as missing: str(None) makes a text of it",
     "disclaimer": "drop them, unless your model is meant to say so: another model wrote them, and yours learns to refuse as it did",
     "encoded twice": "encode them as Windows-1252 and decode the bytes as UTF-8, or read their source anew as UTF-8",
 }
 STRIP = "strip it, as in the other texts, or drop these"
 """What to do with texts of the kinds that ``FIXES`` lacks."""
-ONCE = {"placeholder", "disclaimer"}
+ONCE = {"placeholder", "disclaimer", "printed", "said"}
 """Kinds that a single text may be because it speaks of them."""
 
 
 def kinds_of(text: str) -> Iterable[str]:
-    if not text.strip():
+    if not (bare := text.strip()):
         yield "blank"
+    if bare in PRINTED:
+        yield "printed"
+    if bare in PRINTED_OR_SAID:
+        yield "said"
     if HIDDEN.search(text):
         yield "hidden"
     if not text.isascii() and TWICE.search(text):
@@ -164,6 +176,12 @@ def said(value: Any, depth: int = 0) -> Iterator[str]:
     elif depth < DEEPEST and isinstance(value, list | tuple | dict):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from said(inner, depth + 1)
+
+
+def last_said(turns: Any) -> str:
+    """What the last turn of a conversation says; nothing of another value."""
+    *_, text = ("", *said(turns[-1])) if isinstance(turns, list | tuple) and turns else ("",)
+    return text.rstrip()
 
 
 def unsaid(value: Any, depth: int = 0) -> Iterator[bytes]:

@@ -112,7 +112,9 @@ NO_CLASS = {
     *("train", "training", "val", "valid", "validation", "test", "testing", "dev", "mask", "label", "depth"),
 }  # fmt: skip
 """Words before a number that tell no class."""
-_PART, _NUMBERED = re.compile(r"[_\-. ]+"), re.compile(r"[A-Za-z]{0,12}\d{1,12}")
+_PART = re.compile(r"[_\-. ]+")
+_NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,40}")
+"""What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
 

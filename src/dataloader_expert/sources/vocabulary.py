@@ -27,6 +27,8 @@ class Vocabulary:
     pad: int | None = None
     longest: int | None = None
     how: str = "as asked"
+    end: int | None = None
+    """The token after each document."""
 
     def known(self) -> bool:
         return (self.size, self.pad, self.longest) != (None, None, None)
@@ -38,7 +40,7 @@ class Vocabulary:
             return theirs if mine is None else mine
 
         size, pad = either(self.size, other.size), either(self.pad, other.pad)
-        return Vocabulary(size, pad, either(self.longest, other.longest), self.how)
+        return Vocabulary(size, pad, either(self.longest, other.longest), self.how, either(self.end, other.end))
 
 
 def beside(listing: Listing | None) -> Vocabulary:
@@ -69,7 +71,10 @@ def beside(listing: Listing | None) -> Vocabulary:
     pad = _whole(meta.get("pad_id", meta.get("pad_token_id"))) if pad is None else pad
     longest = _whole(settings.get("model_max_length")) or _whole(model.get("max_position_embeddings"))
     longest = longest if longest is not None and 0 < longest < UNSET else None
-    return Vocabulary(size, pad, longest, f"by {', '.join(found)} next to the data")
+    ends = [meta.get(name) for name in ("eot_token", "eot_id", "eos_token", "eos_token_id", "eos_id")]
+    ends += [model.get("eos_token_id"), ids.get(str(settings.get("eos_token")))]
+    end = next((_whole(value) for value in ends if _whole(value) is not None), None)
+    return Vocabulary(size, pad, longest, f"by {', '.join(found)} next to the data", end)
 
 
 def _whole(value: Any) -> int | None:
