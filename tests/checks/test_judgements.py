@@ -38,6 +38,7 @@ from tests.checks import (
     test_shifted_numbers,
     test_shifted_words,
     test_turned,
+    test_unfit_labels,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -671,6 +672,7 @@ SILENT = {
     "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
+    "unfit_labels": test_unfit_labels.SILENT,
     "mixed_units": {
         **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
@@ -1377,6 +1379,7 @@ SPEAKS = {
     },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
     "derived": test_derived.SPEAKS,
     "shifted_words": test_shifted_words.SPEAKS,
     "misjoined": test_misjoined.SPEAKS,
