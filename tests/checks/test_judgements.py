@@ -37,6 +37,7 @@ from tests.checks import (
     test_rolling,
     test_shifted_numbers,
     test_shifted_words,
+    test_token_tags,
     test_turned,
     test_unfit_labels,
 )
@@ -673,6 +674,8 @@ SILENT = {
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
     "unfit_labels": test_unfit_labels.SILENT,
+    "token_tags": test_token_tags.SILENT,
+    "joined_sentences": test_token_tags.APART,
     "mixed_units": {
         **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
@@ -1379,6 +1382,8 @@ SPEAKS = {
     },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "token_tags": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.SPEAKS.items()},
+    "joined_sentences": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.JOINED.items()},
     "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
     "derived": test_derived.SPEAKS,
     "shifted_words": test_shifted_words.SPEAKS,

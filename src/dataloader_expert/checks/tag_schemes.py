@@ -1,5 +1,5 @@
 """Tags of tokens in two schemes: entities of one token are B- in some samples (BIO) and U- or S- in others (BILOU, BIOES); and a few
-samples in which an entity begins without B-, where the others always have it; and one type of entity in several spellings."""
+samples, or one split or stretch (IOB1), in which an entity begins without B-, where the others always have it; and one type of entity in several spellings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.confined import Confined
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -43,6 +44,7 @@ class TagSchemes(Check):
         """Samples with tags of entities, and those of which one has no beginning, by field."""
         self.types: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
         """Tags of each type of entity, by field."""
+        self.confined = Confined(context)
         self.where = Places()
 
     def applies(self) -> bool:
@@ -53,15 +55,18 @@ class TagSchemes(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
+        splits = self.confined.note(block)
         for name, i, value in block.values(self.fields):
             if not isinstance(value, list) or not value:
                 continue
             tags = tags_of(value)
             if tags is not None and any(head in ("B", "I") for head, _ in tags):
                 self.tagged[name] += 1
+                self.confined.of[name, splits[i]] += 1
                 self._count(name, [kind for _, kind in tags if kind], block, i)
                 if without_start(tags):
                     self.orphans[name] += 1
+                    self.confined.add_odd(name, splits[i], block.index(i))
                     self.where.add((name, "orphan"), block, i, name)
             scheme = scheme_of(value)
             if scheme is not None:
@@ -81,6 +86,7 @@ class TagSchemes(Check):
         self.counts += other.counts
         self.tagged += other.tagged
         self.orphans += other.orphans
+        self.confined.merge(other.confined)
         for name, counts in other.types.items():
             self.types[name] += counts
         self.where.merge(other.where)
@@ -92,9 +98,11 @@ class TagSchemes(Check):
                 rare = min(counts, key=lambda scheme: counts[scheme])
                 value = {"counts": counts, "rare": rare, "where": self.where.of((name, rare))}
                 yield Fact(SCHEMES, value, self.evidence(), {"field": name})
-            if 0 < self.orphans[name] * FEW <= self.tagged[name]:
+            part = self.confined.part(name, name) if self.orphans[name] else None
+            if part is not None or 0 < self.orphans[name] * FEW <= self.tagged[name]:
                 places = self.where.of((name, "orphan"))
                 odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
+                odd |= {"part": None if part is None else part.said()}
                 yield Fact(STARTS, odd, self.evidence(), {"field": name})
             few = self.types[name] if len(self.types[name]) <= MOST_TYPES else {}
             for alike in spellings(few, SHORTEST).values():
@@ -122,6 +130,7 @@ class TagSchemes(Check):
         for fact in facts.all(STARTS):
             n, name = fact.value["count"], escaped(str(fact.at["field"]))
             text = f"{name}: in {n:,} of {number(fact.value['of'], 'sample')} an I- tag follows neither B- nor I- of its type"
+            text += f" ({fact.value['part']})" if fact.value["part"] else ""
             fix = "write B- where an entity begins, as in the other samples, or correct the type: evaluation drops or joins such entities"
             yield finding("tag-order", "warning", text, fact, fix, fact.value["where"], n)
 
