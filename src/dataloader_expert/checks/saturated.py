@@ -75,7 +75,10 @@ class Saturated(Check):
         if same.shape[1] > 1:
             same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
         else:  # and where one does from the first step on, or to the last
-            same &= ~(np.logical_and.accumulate(same, 2) | np.logical_and.accumulate(same[:, :, ::-1], 2)[:, :, ::-1])
+            some = same.any((1, 2))
+            ends = same[some], same[some][:, :, ::-1]
+            padded = [np.logical_and.accumulate(rests, 2) for rests in ends]
+            same[some] &= ~(padded[0] | padded[1][:, :, ::-1])
         for k in range(values.shape[1]):
             pairs = self.steps.setdefault((name, k), [0, 0, 0])
             pairs[0] += same[:, k].size
