@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.class_tellers import Teller
 from dataloader_expert.checks.exchanged_classes import divergence
+from dataloader_expert.checks.word_cells import presences_by
 
 LEAST, EACH = 40, 5
 """The fewest rows of a part, and of each of two classes in it."""
@@ -28,7 +29,8 @@ WEAK, MIRRORED = 0.25, 0.7
 NEAR, FAR = 1_000, 0.9
 """The most rows that are compared, and the quantile of distances elsewhere that is far."""
 NARROW = 0.5
-"""The least part of the usual spread: blurred or silent content has less, and tells less."""
+"""The least part of the usual spread, of that between classes that are told, and of how clearly words tell them: blurred or silent content has
+less, and tells less."""
 WORDS = 0.8
 """The least share of words that others have too, in parts of the usual one."""
 CLEAR, FOUND, FEWEST = 0.8, 0.5, 10
@@ -171,9 +173,9 @@ def renamed(teller: Teller, label: Any, own: Any, tries: float) -> Renamed | Non
     return found[0] if len(found) == 1 else None
 
 
-def amid(x: Any, own: Any) -> bool:
+def amid(x: Any, own: Any, teller: Teller) -> bool:
     """Whether rows of numbers lie among the others and are spread as these: in the median they are no farther from the nearest one than
-    others may be."""
+    others may be, and those that are told different classes lie as far apart."""
     import numpy as np
 
     z = np.nan_to_num(x[:, np.isfinite(x).any(0)].astype(np.float64))
@@ -183,7 +185,21 @@ def amid(x: Any, own: Any) -> bool:
     spreads = [float(rows.var(0).sum()) for rows in (mine, rest)]
     if not NARROW <= spreads[0] / max(spreads[1], 1e-12) <= 1 / NARROW:
         return False
-    return bool(np.median(_nearest(mine, rest)) <= np.quantile(_nearest(rest, rest, itself=True), FAR))
+    if np.median(_nearest(mine, rest)) > np.quantile(_nearest(rest, rest, itself=True), FAR):
+        return False
+    told = teller(~own, ~own)
+    axes = np.stack([z[~own][told == c].mean(0) for c in np.unique(told)]) - z[~own].mean(0)
+    between = [_between(z[rows] @ axes.T, teller(rows, ~own)) for rows in (own, ~own)]
+    return between[0] >= NARROW * between[1]
+
+
+def _between(scores: Any, told: Any) -> float:
+    """How far apart rows lie that are told different classes: the variance of their means, [n, d]."""
+    import numpy as np
+
+    parts = [scores[told == c] for c in np.unique(told)]
+    apart = [len(part) * float(((part.mean(0) - scores.mean(0)) ** 2).sum()) for part in parts]
+    return sum(apart) / len(scores)
 
 
 def _nearest(some: Any, others: Any, itself: bool = False) -> Any:
@@ -196,14 +212,16 @@ def _nearest(some: Any, others: Any, itself: bool = False) -> Any:
     return far.min(1)
 
 
-def known(cells: Any, own: Any) -> bool:
-    """Whether words of texts, by their cells, occur in other texts as often as the words of these do in each other."""
+def known(cells: Any, own: Any, label: Any, classes: int) -> bool:
+    """Whether words of texts, by their cells, occur in other texts as often as the words of these do in each other, and tell as clearly."""
     import numpy as np
 
     rest = np.flatnonzero(~own)
     counts = np.bincount(cells[rest][cells[rest] >= 0], minlength=int(cells.max(initial=0)) + 1)
-    shares = []
-    for rows, least in ((np.flatnonzero(own), 1), (rest, 2)):
+    shares, clear = [], []
+    for rows, least in ((own, 1), (~own, 2)):
         there = cells[rows] >= 0
         shares.append(float((counts[np.where(there, cells[rows], 0)] >= least)[there].mean()) if there.any() else 0.0)
-    return shares[0] >= WORDS * shares[1]
+        scores = np.sort(presences_by(cells, label, classes, rows, ~own), 1)
+        clear.append(float(np.median(scores[:, -1] - scores[:, -2])))
+    return shares[0] >= WORDS * shares[1] and clear[0] >= NARROW * clear[1]

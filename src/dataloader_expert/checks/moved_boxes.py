@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.box_scales import NARROW
 from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.placed_boxes import Placed
+from dataloader_expert.checks.placed_boxes import NARROW, Placed
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.scattered_boxes import MIRRORED as FLIPS
 from dataloader_expert.checks.scattered_boxes import MOST as SOME

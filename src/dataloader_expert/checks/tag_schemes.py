@@ -4,12 +4,13 @@ samples, or one split or stretch (IOB1), in which an entity begins without B-, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.confined import Confined
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.tagging import BILOU, BIO, scheme_of, tags_of, without_start
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -19,9 +20,6 @@ from dataloader_expert.sources.base import Block
 SCHEMES = Quantity(
     "tag_schemes", "samples", "samples whose tags are of each of two schemes, and where the rarer ones are"
 )
-BIO, BILOU = "BIO", "BILOU"
-LAST, SINGLE = {"L", "E"}, {"U", "S"}
-PREFIXES = {"B", "I", "O"} | LAST | SINGLE
 STARTS = Quantity(
     "tags_without_start", "samples", "samples with an I- tag that continues no entity of its type, with places"
 )
@@ -133,36 +131,6 @@ class TagSchemes(Check):
             text += f" ({fact.value['part']})" if fact.value["part"] else ""
             fix = "write B- where an entity begins, as in the other samples, or correct the type: evaluation drops or joins such entities"
             yield finding("tag-order", "warning", text, fact, fix, fact.value["where"], n)
-
-
-def tags_of(values: Sequence[object]) -> list[tuple[str, str]] | None:
-    """Each tag's prefix and type; None unless all are tags of a scheme."""
-    if not all(isinstance(value, str) and (value == "O" or value[1:2] == "-") for value in values):
-        return None
-    split = [str(value).partition("-") for value in values]
-    return [(head, kind) for head, _, kind in split] if {head for head, _, _ in split} <= PREFIXES else None
-
-
-def without_start(tags: Sequence[tuple[str, str]]) -> bool:
-    """Whether an entity begins with I-."""
-    before = [("O", ""), *tags[:-1]]
-    return any(
-        head == "I" and (last not in ("B", "I") or kind != other)
-        for (last, other), (head, kind) in zip(before, tags, strict=True)
-    )
-
-
-def scheme_of(tags: Sequence[object]) -> str | None:
-    """The scheme that a sample's tags are surely of; None if they may be of both, or are no such tags."""
-    if not all(isinstance(tag, str) for tag in tags):
-        return None
-    heads = [str(tag).partition("-")[0] if "-" in str(tag) else str(tag) for tag in tags]
-    if not {*heads} <= PREFIXES or not {"B", *SINGLE} & {*heads}:
-        return None
-    if {*heads} & (LAST | SINGLE):
-        return BILOU
-    ends = [i for i, head in enumerate(heads) if head in "BI" and head != "O" and heads[i + 1 : i + 2] != ["I"]]
-    return BIO if ends else None
 
 
 CHECK = TagSchemes

@@ -20,7 +20,7 @@ from dataloader_expert.checks.origins import SPLIT, Origins, called
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, numbered, places
 from dataloader_expert.checks.stretches import highest
-from dataloader_expert.checks.tag_schemes import tags_of
+from dataloader_expert.checks.tagging import tags_of
 from dataloader_expert.checks.token_fields import words_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.class_tellers import by_means, by_words, numbers_of_content
+from dataloader_expert.checks.class_tellers import by_means, by_presence, numbers_of_content
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.exchanged_classes import EXCHANGED_IN
 from dataloader_expert.checks.fingerprint import content_fields
@@ -28,9 +28,8 @@ from dataloader_expert.checks.fits import (
     unfit,
     varied,
 )
-from dataloader_expert.checks.labels_stopped import STOPPED
+from dataloader_expert.checks.label_facts import EXCHANGED, MOVED, STOPPED
 from dataloader_expert.checks.lagging import LAGGING
-from dataloader_expert.checks.moved_labels import EXCHANGED, MOVED
 from dataloader_expert.checks.origins import SPLIT, Origins, called
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, numbered, places, texts_of
@@ -53,6 +52,9 @@ MOST_PARTS = 60
 """The most parts of one kind."""
 FILE, STRETCH = "the file", "the rows"
 """Stand for the fields whose values are files, and for a stretch of rows that nothing else tells."""
+DISPUTED = 0.1
+"""The share of others with content that recurs, and another label than most of the same, from which on labels answer different questions or
+are several people's."""
 RICH = ("image", "embedding", "array", "audio")
 
 
@@ -162,27 +164,31 @@ class UnfitLabels(Check):
 
         words = content.dtype.kind == "i"
         there = (content >= 0).any(1) if words else np.isfinite(content).any(1)
+        beside = _beside(rows["sample"], np.where(there, label, -1))
+        if words or self.rich:  # rows of a table may be alike by chance
+            there &= _once(content, label)
         if there.sum() < 2 * LEAST:
             return
-        teller = (by_words if words else by_means)(content[there], label[there], len(classes))
-        kept, label = {name: values[there] for name, values in rows.items()}, label[there]
-        beside = _beside(kept["sample"], label)
+        teller = (by_presence if words else by_means)(content[there], label[there], len(classes))
+        kept, label, beside = {name: values[there] for name, values in rows.items()}, label[there], beside[:, there]
+        same = np.unique(content[there], axis=0, return_inverse=True)[1].reshape(-1)
         every = np.ones(len(label), bool)
         guess = teller(every, every)
         for part in self._parts(kept, label, guess):
             own = np.zeros(len(told), bool)
             own[np.flatnonzero(there)[part.own]] = True
-            if not varied(label, part.own) or 2 * (told & own).sum() > own.sum():
+            known_already = 2 * (told & own).sum() > own.sum()
+            if known_already or not varied(label, part.own) or (words and _again(same[~part.own]) >= DISPUTED):
                 continue
-            lies = known(content[there], part.own) if words else amid(content[there], part.own)
+            x = content[there]
+            lies = known(x, part.own, label, len(classes)) if words else amid(x, part.own, teller)
             found = unfit(teller, label, part.own, beside, part.tries) if lies else None
             lies = lies and found is None and 2 * part.own.sum() <= len(label)  # else it is that of the others
             if lies and part.by in (SPLIT, FILE):  # where classes mean the same by nature
                 found = inverted(teller, label, part.own, part.tries)
-            whole = (
-                lies and found is None and part.by != STRETCH
-            )  # in a stretch of its choice, one class may well look odd
-            other = renamed(teller, label, part.own, part.tries) if whole else None
+            # in a stretch of its choice, one class may well look odd
+            given = lies and found is None and part.by != STRETCH
+            other = renamed(teller, label, part.own, part.tries) if given else None
             at = {"field": field, "by": part.by, "of": part.of}
             evidence = self.evidence("sampled", len(label))
             if found is not None:
@@ -275,6 +281,24 @@ class UnfitLabels(Check):
         if by == STRETCH:
             return self.files.stretch(int(fact.value["first"]), int(fact.value["last"]))
         return escaped(str(of)) if by == FILE else called(by, of)
+
+
+def _once(content: Any, label: Any) -> Any:
+    """The first row of each content with each label, bool [n]: what recurs would tell its own label."""
+    import numpy as np
+
+    made = np.zeros(len(label), bool)
+    same = np.unique(content, axis=0, return_inverse=True)[1].reshape(-1)
+    made[np.unique(same * (int(label.max()) + 1) + label, return_index=True)[1]] = True
+    return made
+
+
+def _again(same: Any) -> float:
+    """The share of rows whose content, by its number, another row has."""
+    import numpy as np
+
+    _, counts = np.unique(same, return_counts=True)
+    return float(counts[counts > 1].sum() / max(1, len(same)))
 
 
 def _beside(samples: Any, label: Any) -> Any:
