@@ -14,11 +14,13 @@ SPLITS = ["train"] * TRAIN + ["test"] * (N - TRAIN)
 WORDS = ["red crimson scarlet ruby", "blue navy azure cobalt", "green olive lime jade"]
 
 
-def beats(told: Any, drift: float = 0.0, blur: float = 1.0, noise: float = 1.0, splits: Any = SPLITS) -> Data:
-    """Beats, [n, 40], of three shapes, with labels made of the shapes; those of the test split may lie elsewhere or be flatter."""
+def beats(
+    told: Any, drift: float = 0.0, blur: float = 1.0, noise: float = 1.0, splits: Any = SPLITS, signal: float = 2.0
+) -> Data:
+    """Beats, [n, 40], of three shapes, with labels made of these; those of the test split may lie elsewhere or be less clear."""
     rng = np.random.default_rng(21)
     shape = rng.integers(0, 3, N)
-    x = rng.normal(0, noise, (N, 40)) + 2 * np.eye(3, 40)[shape]
+    x = rng.normal(0, noise, (N, 40)) + np.where(np.arange(N) < TRAIN, 2, signal)[:, None] * np.eye(3, 40)[shape]
     x[TRAIN:] = x[TRAIN:] * blur + drift
     columns = {"x": x.astype(np.float32), "label": told(rng, shape)}
     return Data(columns, "label", splits=splits, kinds={"x": "embedding", "label": "category"})
@@ -60,6 +62,15 @@ def captions(moved: bool, noise: bool = False) -> Data:
     return Data(columns, "label", splits=SPLITS, kinds={"text": "text", "label": "category"})
 
 
+def disputed() -> Data:
+    """Texts in which no word tells the label, each labelled by three people; in the second split they agree."""
+    rng = np.random.default_rng(24)
+    texts = [f"case {' '.join(rng.choice(list('abcdefgh'), 4))} {i // 3}" for i in range(N)]
+    truth = np.repeat(rng.integers(0, 2, N // 3), 3)
+    label = np.where((np.arange(N) < TRAIN) & (rng.random(N) < 0.4), 1 - truth, truth)
+    return Data({"text": texts, "label": label}, "label", splits=SPLITS, kinds={"text": "text", "label": "category"})
+
+
 def traded(rng: Any, shape: Any) -> Any:
     """In the test split, what looks like the first shape has the label of the second, and the second's is given to all sorts."""
     made = shape.copy()
@@ -88,6 +99,8 @@ SILENT: dict[str, Data] = {
     "labels of their own": beats(own),
     "a split that lies elsewhere": beats(shuffled, drift=9.0),
     "a split that is blurred": beats(own, blur=0.05),
+    "a split in which classes are nearer to each other": beats(own, signal=0.3),
+    "texts that several people label, and disagree": disputed(),
     "labels at random": beats(lambda rng, shape: rng.permutation(shape)),
     "content that hardly tells the label": beats(shuffled, noise=9.0),
     "customers": customers(False),
