@@ -56,7 +56,7 @@ def opinions(rows: Any) -> Data:
     return Data({"label": labels, "prediction": guesses}, kinds={"label": "category", "prediction": "category"})
 
 
-def preferred(rows: Any, as_text: bool = False) -> Data:
+def preferred(rows: Any, as_text: bool = False, splits: str | list[str] = "") -> Data:
     """A good and a bad answer to the same question, in these rows to two."""
     columns: dict[str, list[Any]] = {"chosen": [], "rejected": []}
     for i, (question, answer) in enumerate(zip(HERE, THERE, strict=True)):
@@ -66,7 +66,7 @@ def preferred(rows: Any, as_text: bool = False) -> Data:
             columns[name].append(f"\n\nHuman: {asked}\n\nAssistant: {said}" if as_text else turns)
     kind = "text" if as_text else "other"
     context = {} if as_text else {"conversations": frozenset(columns)}
-    return Data(columns, kinds=dict.fromkeys(columns, kind), context=context)
+    return Data(columns, splits=splits, kinds=dict.fromkeys(columns, kind), context=context)
 
 
 def solved(rows: Any) -> Data:
@@ -384,6 +384,11 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     },
     "preference_pairs": {
         "two of other questions": (preferred([7, 90]), "prompts-differ", "warning"),
+        "many in one split": (
+            preferred(range(180, 240, 2), splits=["train"] * 180 + ["test"] * 60),
+            "prompts-differ",
+            "warning",
+        ),
         "texts of other questions": (preferred([7, 90], as_text=True), "prompts-differ", "warning"),
     },
     "answer_marks": {"two without the mark": (solved([7, 90]), "suspicious-text", "warning")},

@@ -41,7 +41,9 @@ from tests.checks import (
     test_shifted_numbers,
     test_shifted_words,
     test_token_files,
+    test_token_tags,
     test_turned,
+    test_unfit_labels,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -298,6 +300,8 @@ SHARP = [picture(i, size=48) for i in range(12)]
 PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8))
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
+ONE = np.random.default_rng(33).normal(0, 1, (100, 120))
+CLIPPED = np.where(np.arange(100)[:, None] < 12, np.clip(4 * ONE, -3, 3), ONE)
 WINDOWS = np.random.default_rng(7).normal(0, 1, (100, 40, 3))
 MANY = np.random.default_rng(9).normal(0, 1, (100, 20, 64))
 BANDS = np.random.default_rng(8).normal(1, 0.1, (16, 16))
@@ -408,8 +412,14 @@ def zipfian(ids: Any, seed: int = 0, rows: int = 400, topic: float = 0.0) -> lis
     return [np.r_[0, ids[rng.choice(len(ids), 30, p=shares / shares.sum())], 1] for _ in range(rows)]
 
 
-def tokenized(test: list[Any]) -> Data:
-    train = zipfian(IDS, 1)
+def few(ids: Any, seed: int) -> list[Any]:
+    """Twenty sequences of a thousand tokens."""
+    whole = np.concatenate([row[1:-1] for row in zipfian(ids, seed, 667)])
+    return list(whole[:20_000].reshape(20, -1))
+
+
+def tokenized(test: list[Any], train: list[Any] | None = None) -> Data:
+    train = zipfian(IDS, 1) if train is None else train
     return Data(
         {"input_ids": [*train, *test]},
         splits=["train"] * len(train) + ["test"] * len(test),
@@ -729,6 +739,9 @@ SILENT = {
     "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
     "exchanged_days": test_exchanged_days.SILENT,
+    "unfit_labels": test_unfit_labels.SILENT,
+    "token_tags": test_token_tags.SILENT,
+    "joined_sentences": test_token_tags.APART,
     "mixed_units": {
         **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
@@ -966,6 +979,13 @@ SILENT = {
             kinds={"x": "array"},
         ),
         "decibels that end at a floor": Data({"mel": np.maximum(WINDOWS * 30 - 50, -50)}, kinds={"mel": "array"}),
+        "one channel that swings freely": Data({"x": ONE}, kinds={"x": "embedding"}),
+        "one channel with padding": Data(
+            {"x": np.where(np.arange(120) > 60 + np.arange(100)[:, None] % 40, -1, np.abs(ONE))},
+            kinds={"x": "embedding"},
+        ),
+        "each window up to the same": Data({"x": np.clip(2 * ONE, -1, 1)}, kinds={"x": "embedding"}),
+        "flat pictures": Data({"x": np.clip(ONE * 9, 0, 1)}, kinds={"x": "embedding"}),
         "actions that go as far as they may": Data({"actions": np.clip(WINDOWS, -1, 1)}, kinds={"actions": "array"}),
     },
     "still_since": {
@@ -1287,6 +1307,7 @@ SILENT = {
         "the same tokens": tokenized(zipfian(IDS, 2)),
         "another topic": tokenized(zipfian(IDS, 2, topic=0.7)),
         "a small test split": tokenized(zipfian(IDS, 2, 40)),
+        "few long sequences": tokenized(few(IDS, 2), few(IDS, 1)),
     },
     "spans": {
         "two that cut words, as parts of compounds": tagged((4, 5), (18, 20)),
@@ -1460,6 +1481,9 @@ SPEAKS = {
     },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
     "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "token_tags": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.SPEAKS.items()},
+    "joined_sentences": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.JOINED.items()},
+    "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
     "derived": test_derived.SPEAKS,
     "shifted_words": test_shifted_words.SPEAKS,
     "misjoined": test_misjoined.SPEAKS,
@@ -2210,6 +2234,14 @@ SPEAKS = {
         ),
     },
     "saturated": {
+        **{
+            f"windows of one channel, {'x'.join(map(str, shape))}": (
+                Data({"x": CLIPPED.reshape(100, *shape)}, kinds={"x": "embedding" if len(shape) == 1 else "array"}),
+                "stuck-values",
+                "warning",
+            )
+            for shape in ((120,), (1, 120), (120, 1))
+        },
         "one channel in some windows": (
             Data(
                 {
@@ -2643,6 +2675,11 @@ SPEAKS = {
     "token_maps": {
         "another tokenizer": (
             tokenized(zipfian(10 + np.random.default_rng(3).permutation(900), 2)),
+            "preprocessing-differs",
+            "warning",
+        ),
+        "another tokenizer, of few long sequences": (
+            tokenized(few(10 + np.random.default_rng(3).permutation(900), 2), few(IDS, 1)),
             "preprocessing-differs",
             "warning",
         ),

@@ -84,3 +84,24 @@ def test_boxes_in_their_places_are_left_alone(seed: int) -> None:
     assert found(images, boxes[1:] + boxes[:1]) is None  # of nothing that is seen
     clip = [i // 10 * 10 for i in range(IMAGES)]
     assert found([images[i] for i in clip], [boxes[i] for i in clip]) is None
+
+
+@settings(max_examples=2)
+@given(seed=SEEDS, axis=st.sampled_from([0, 1]))
+def test_mirrored_boxes_here_and_there_are_told(seed: int, axis: int) -> None:
+    """Our promise: images that were mirrored one by one, without their boxes, are told as those of a stretch are."""
+    images, boxes = boxed(seed)
+    other = mirrored(boxes, 0, IMAGES, axis)
+    finding = found(images, [other[i] if i % 5 == 2 else b for i, b in enumerate(boxes)], "box-mirrored")
+    assert finding is not None
+    assert ("left to right", "top to bottom")[axis] in finding.message
+    assert sum(int(str(place["sample"])) % 5 == 2 for place in finding.where) >= 0.9 * len(finding.where)
+
+
+@settings(max_examples=2)
+@given(seed=SEEDS, scale=st.sampled_from([2.0, 3.0]))
+def test_boxes_of_smaller_copies_here_and_there_are_told(seed: int, scale: float) -> None:
+    images, boxes = boxed(seed)
+    finding = found(images, [b / scale if i % 5 == 2 else b for i, b in enumerate(boxes)], "box-scale")
+    assert finding is not None
+    assert f"{scale:g} times as large" in finding.message

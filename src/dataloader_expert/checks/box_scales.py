@@ -12,16 +12,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.placed_boxes import NARROW
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block
 
-NARROW = Quantity(
-    "boxes_near_corner", "images", "images of one kind whose boxes all end within a part of the width and the height"
-)
 LEAST, KINDS, MOST = 12, 50, 500_000
 """The fewest images of a kind, the most kinds that are compared, and the most images that are kept."""
 PART, CHANCE = 0.75, 1e-9

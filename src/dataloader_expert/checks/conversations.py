@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.confined import Confined
 from dataloader_expert.checks.numbers import piled
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW, has_template, said
@@ -33,7 +34,7 @@ DEEPEST, NAMES = 4, 5
 TEMPLATED = "templated"
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, TEMPLATED, "unanswered", "garbled", "dangling", "undeclared"}
+WRONG = {ECHO, TEMPLATED, "unanswered", "exchanged", "garbled", "dangling", "undeclared"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
@@ -93,6 +94,7 @@ class Conversations(Check):
         self.lengths: dict[str, Counter[int]] = {}
         """Characters of answers, by field."""
         self.longest: dict[str, int] = {}
+        self.confined = Confined(context)
         self.where = Places()
 
     def applies(self) -> bool:
@@ -103,15 +105,18 @@ class Conversations(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
+        splits = self.confined.note(block)
         for name, i, value in block.values(self.fields):
             for turns in conversations(value, 0):
                 roles = [str(role_of(turn)) for turn in turns]
                 self.counts[name, ""] += 1
+                self.confined.of[name, splits[i]] += 1
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         self._measure(name, turn, block, i)
                 for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns), *templated(turns)):
                     self.counts[name, odd] += 1
+                    self.confined.add_odd((name, odd), splits[i], block.index(i))
                     self.where.add((name, odd), block, i, name)
                 family = (frozenset(roles) & ASK, frozenset(roles) & ANSWER)
                 if all(len(named) == 1 for named in family):
@@ -143,6 +148,7 @@ class Conversations(Check):
         self.counts += other.counts
         self.families += other.families
         self.where.merge(other.where)
+        self.confined.merge(other.confined)
         for field, lengths in other.lengths.items():
             self.lengths.setdefault(field, Counter()).update(lengths)
         for field, n in other.longest.items():
@@ -155,8 +161,12 @@ class Conversations(Check):
 
         for (name, odd), n in sorted(self.counts.items()):
             of = self.counts[name, ""]
-            if odd and of >= LEAST and n * (2 if odd in WRONG else FEW) <= of:
+            if not odd or of < LEAST:
+                continue
+            part = self.confined.part(name, (name, odd))
+            if part is not None or n * (2 if odd in WRONG else FEW) <= of:
                 value = {"count": n, "of": of, "where": self.where.of((name, odd))}
+                value |= {"part": None if part is None else part.said()}
                 value |= {"roles": self.names[name]} if odd == "unknown" else {}
                 yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
 
@@ -198,6 +208,7 @@ class Conversations(Check):
             text = f"{escaped(str(fact.at['field']))}: {n} of {number(fact.value['of'], 'conversation')} {text}"
             roles = ", ".join(map(escaped, fact.value.get("roles", ())))
             text += f": {roles}" if roles else ""
+            text += f" ({fact.value['part']})" if fact.value["part"] else ""
             code = "suspicious-text" if fact.at["odd"] in (ECHO, TEMPLATED) else "turn-order"
             seldom = (
                 fact.at["odd"] == ECHO and n * SELDOM < fact.value["of"]

@@ -54,7 +54,7 @@ def with_features(block: Block, features: Mapping[str, Feature]) -> Block:
 
 @dataclass(frozen=True)
 class Channels:
-    """How the channels of an array field lie: along ``axis``, where that of the samples is 0."""
+    """How the channels of an array field lie: along ``axis``, where that of the samples is 0, which stands for a single channel without one."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -100,12 +100,16 @@ class Channels:
         import numpy as np
 
         fits = values.ndim == len(self.shape) + 1 and values.size and values.dtype.kind in "iuf"
+        if fits and self.axis == 0:
+            return values.reshape(len(values), 1, -1)
         if not fits or values.shape[self.axis] != self.width:
             return None
         return np.moveaxis(values, self.axis, 1).reshape(len(values), self.width, -1)
 
     def called(self, k: int) -> str:
         """A channel as numpy would select it from a sample: ``x[3]``, ``x[:, 3]``."""
+        if self.axis == 0:
+            return escaped(self.name)
         at = [":"] * len(self.shape)
         at[self.axis - 1] = str(k)
         while at[-1] == ":":

@@ -15,18 +15,14 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.label_facts import STOPPED
 from dataloader_expert.checks.origins import SPLIT, Origins
 from dataloader_expert.checks.rows_kept import Named, at_of, digest_of, moments_of, places
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-STOPPED = Quantity(
-    "labels_stopped",
-    "samples",
-    "samples after a time from which on only one label is given, and the share of others before",
-)
 KEPT, MOST_CLASSES = 20_000, 50
 LEAST, DRAWN = 1_000, 200
 """The fewest samples after the time, and of those that are looked at."""

@@ -1,4 +1,5 @@
-"""Boxes that fit the images before or after theirs in one stretch, where a label file was lost or added, or their own once mirrored.
+"""Boxes that fit the images before or after theirs in one stretch, where a label file was lost or added, or their own once mirrored; and those
+of images here and there that fit once mirrored or enlarged (``scattered_boxes``).
 
 How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch
 the differences add up.
@@ -7,20 +8,27 @@ the differences add up.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.fingerprint import looks
-from dataloader_expert.checks.placed_boxes import Placed
+from dataloader_expert.checks.placed_boxes import NARROW, Placed
 from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.scattered_boxes import MIRRORED as FLIPS
+from dataloader_expert.checks.scattered_boxes import MOST as SOME
+from dataloader_expert.checks.scattered_boxes import scattered
 from dataloader_expert.checks.stretches import highest
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 MOVED = Quantity("moved_boxes", "samples", "the stretch in which boxes fit the image before or after theirs")
+SCATTERED = Quantity(
+    "scattered_boxes", "samples", "samples whose boxes fit once they are mirrored or enlarged, with places"
+)
 LEAST, MOST, PIECE = 60, 20_000, 1_024
 """The fewest images that tell what is usual, how many are looked at, and how many at a time."""
 WAYS = (((), 1), ((), -1), ((2,), 0), ((1,), 0))
@@ -32,7 +40,7 @@ usually fits better by."""
 
 
 class MovedBoxes(Check):
-    ids = ("rows-shifted", "box-mirrored")
+    ids = ("rows-shifted", "box-mirrored", "box-scale")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -83,9 +91,17 @@ class MovedBoxes(Check):
                 first, last, way = found
                 value = {"first": int(index[at[first]]), "last": int(index[at[last]]), "way": way}
                 yield Fact(MOVED, value, self.evidence(n=len(at)), {"field": name})
+                continue
+            some = index[:SOME], gray[:SOME].astype(np.float64)
+            odd = scattered(some[1], partial(self._drawn, name, some[0], gray.shape[1]), some[0])
+            if odd is not None:
+                where = self.files.places(some[0][odd.rows].tolist(), name)
+                told = {"count": len(odd.rows), "flips": FLIPS.get(odd.flips), "scale": odd.scale, "where": where}
+                yield Fact(SCATTERED, told, self.evidence("sampled", len(some[0])), {"field": name})
 
-    def _drawn(self, name: str, index: Any, side: int) -> Any:
-        """Each sample's boxes as areas of their own number, the largest first, int [n, side, side]; nothing where there are none."""
+    def _drawn(self, name: str, index: Any, side: int, scale: float = 1.0) -> Any:
+        """Each sample's boxes, enlarged so, as areas of their own number, the largest first, int [n, side, side]; nothing where there are none,
+        or one would lie beyond the image."""
         import numpy as np
 
         areas = np.zeros((len(index), side, side), np.int16)
@@ -93,14 +109,28 @@ class MovedBoxes(Check):
         at = np.searchsorted(index, samples)
         known = np.isfinite(sides).all(1) & (at < len(index))
         known[known] = index[at[known]] == samples[known]
+        if scale > 1:
+            sides = sides * scale
+            known &= ~np.isin(samples, samples[(sides > 1 + 1 / side).any(1)])
         cells = np.rint(sides.clip(0, 1) * side)[known].astype(int)
         sizes = (cells[:, 2] - cells[:, 0]) * (cells[:, 3] - cells[:, 1])
-        for number, i in enumerate(np.argsort(-sizes, kind="stable").tolist(), 1):
+        for k, i in enumerate(np.argsort(-sizes, kind="stable").tolist(), 1):
             left, top, right, low = cells[i].tolist()
-            areas[at[known][i], top:low, left:right] = number % 30_000 + 1
+            areas[at[known][i], top:low, left:right] = k % 30_000 + 1
         return areas
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(SCATTERED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} of {number(v['count'], 'image')} fit these once they are mirrored {v['flips']}, and not as they are"
+            fix, code = "look at some; if so, mirror their boxes as the images were", "box-mirrored"
+            if v["flips"] is None and any(facts.all(NARROW)):
+                continue  # told with what these images have in common
+            if v["flips"] is None:
+                text = f"{name} of {number(v['count'], 'image')} fit these once they are {v['scale']:g} times as large, and not as they are: "
+                text += "they seem to be of smaller copies"
+                fix, code = "look at some; if so, multiply them by the ratio of the sizes", "box-scale"
+            yield finding(code, "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MOVED):
             v = fact.value
             name, there = escaped(str(fact.at["field"])), self.files.stretch(v["first"], v["last"])

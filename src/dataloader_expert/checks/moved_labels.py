@@ -20,6 +20,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.class_tellers import by_means, numbers_of_content
 from dataloader_expert.checks.exchanged_classes import EXCHANGED_IN, permutation
 from dataloader_expert.checks.fingerprint import content_fields, vectors
+from dataloader_expert.checks.label_facts import EXCHANGED, MOVED
 from dataloader_expert.checks.lagging import LAGGING, lags
 from dataloader_expert.checks.origins import SPLIT, Origins
 from dataloader_expert.checks.places import Files
@@ -28,13 +29,9 @@ from dataloader_expert.checks.stretches import highest
 from dataloader_expert.checks.word_cells import cells_of, likelihoods, told_by
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-MOVED = Quantity("labels_moved", "samples", "stretches of rows whose labels fit the samples before or after them")
-EXCHANGED = Quantity(
-    "labels_exchanged", "samples", "stretches of rows in which each class has the label of another one, and of which"
-)
 MOST, WIDEST, LEAST, CLASSES = 20_000, 128, 60, 50
 """The most samples and numbers of each that are kept, the fewest samples, and the most classes."""
 FEWEST, TOLD = 3, 5

@@ -11,11 +11,15 @@ from typing import Any
 
 from dataloader_expert.checks import box_readings
 from dataloader_expert.checks.base import Context
+from dataloader_expert.facts import Quantity
 from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import orientation
 from dataloader_expert.sources.roles import words
 
+NARROW = Quantity(
+    "boxes_near_corner", "images", "images of one kind whose boxes all end within a part of the width and the height"
+)
 CORNERS = 0.95
 """The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
 UNCLEAR = 0.2

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.confined import Confined
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import BETTER, FEW, WORSE, said
 from dataloader_expert.conclusions import Finding, finding, number
@@ -34,7 +35,7 @@ class PreferencePairs(Check):
         self.pairs = list(product(better[:2], worse[:2]))
         self.both: Counter[Pair] = Counter()
         self.apart: Counter[Pair] = Counter()
-        self.where = Places()
+        self.confined, self.where = Confined(context), Places()
 
     def applies(self) -> bool:
         return bool(self.pairs)
@@ -44,6 +45,7 @@ class PreferencePairs(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
+        splits = self.confined.note(block)
         for pair in self.pairs:
             columns = [block.columns[name].values for name in pair if name in block.columns]
             if len(columns) < 2:
@@ -53,8 +55,10 @@ class PreferencePairs(Check):
                 if asked[0] is None or asked[1] is None:
                     continue
                 self.both[pair] += 1
+                self.confined.of[pair, splits[i]] += 1
                 if asked[0] != asked[1]:
                     self.apart[pair] += 1
+                    self.confined.add_odd(pair, splits[i], block.index(i))
                     self.where.add(pair, block, i, pair[1])
 
     def merge(self, other: Check) -> None:
@@ -62,19 +66,25 @@ class PreferencePairs(Check):
         self.seen += other.seen
         self.both += other.both
         self.apart += other.apart
+        self.confined.merge(other.confined)
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
         for pair in self.pairs:
             n, of = self.apart[pair], self.both[pair]
-            if of >= LEAST and 0 < n * FEW <= of:
+            if of < LEAST or not n:
+                continue
+            part = self.confined.part(pair, pair)
+            if part is not None or n * FEW <= of:
                 value = {"count": n, "of": of, "where": self.where.of(pair)}
+                value |= {"part": None if part is None else part.said()}
                 yield Fact(APART, value, self.evidence(), {"fields": list(pair)})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(APART):
             n, of, (a, b) = fact.value["count"], fact.value["of"], (escaped(name) for name in fact.at["fields"])
             text = f"in {n:,} of {number(of, 'pair')} {a} and {b} answer different questions"
+            text += f" ({fact.value['part']})" if fact.value["part"] else ""
             fix = (
                 "pair the answers again by their question, or drop these: a preference compares answers to one question"
             )

@@ -11,20 +11,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.features import MEASURED, Channels
 from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Field
 
 SATURATED = Quantity(
     "saturated",
     "steps",
     "steps in a row at a value that is the least or largest of a sample's channel, and in how many samples",
 )
-KINDS = ("array", "sequence")
+KINDS = ("array", "sequence", "embedding")
 LEAST, EACH, SAMPLES, OF_STEPS = 20, 3, 5, 16
 """The fewest steps that stay there, those of a sample, and the samples with one value; and the steps from which a sample is a window."""
 TOLD = 3
@@ -47,8 +47,8 @@ class Saturated(Check):
         self.channels = {
             f.name: channels
             for f in context.fields
-            if f.kind in KINDS and len(f.shape) == 2 and f.name != context.label and context.objects is None
-            and (channels := Channels.of(f)) is not None
+            if f.kind in KINDS and f.name != context.label and context.objects is None
+            and (channels := _channels(f)) is not None
         }  # fmt: skip
         self.ends: dict[At, list[int]] = {}
         """The steps that stay there, and the samples."""
@@ -72,7 +72,13 @@ class Saturated(Check):
         if values.shape[2] < OF_STEPS:
             return
         same = values[:, :, 1:] == values[:, :, :-1]
-        same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
+        if same.shape[1] > 1:
+            same &= ~same.all(1, keepdims=True)  # where all rest together it is padding
+        else:  # and where one does from the first step on, or to the last
+            some = same.any((1, 2))
+            ends = same[some], same[some][:, :, ::-1]
+            padded = [np.logical_and.accumulate(rests, 2) for rests in ends]
+            same[some] &= ~(padded[0] | padded[1][:, :, ::-1])
         for k in range(values.shape[1]):
             pairs = self.steps.setdefault((name, k), [0, 0, 0])
             pairs[0] += same[:, k].size
@@ -116,7 +122,7 @@ class Saturated(Check):
             name, k, end, value = at
             pairs, changes, rests = self.steps[name, k]
             width = self.channels[name].width
-            usual = 2 * limits[name, end, value] > width > 2 and 2 * samples >= self.seen
+            usual = (2 * limits[name, end, value] > width > 2 or width == 1) and 2 * samples >= self.seen
             if usual or (abs(value) == 1 and "action" in name.lower()):
                 continue  # the end of a scale, such as -80 dB, or of what an action may be
             if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - rests):
@@ -143,6 +149,16 @@ class Saturated(Check):
                 dealt([[place] for place in _distinct(place for f in of for place in f.value["where"])]),
                 max(f.value["count"] for f in of),
             )
+
+
+def _channels(field: Field) -> Channels | None:
+    """The channels of windows, of a vector or an array with one channel too; a vector of whole numbers may be ids."""
+    if len(field.shape) == 1 and field.dtype.startswith("float"):
+        return Channels(field.name, field.shape, 0, 1)
+    one = len(field.shape) == 2 and 1 in field.shape and field.dtype.startswith(MEASURED)
+    if one and field.shape != (1, 1):
+        return Channels(field.name, field.shape, 1 + field.shape.index(1), 1)
+    return Channels.of(field) if len(field.shape) == 2 else None
 
 
 def _distinct(places: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

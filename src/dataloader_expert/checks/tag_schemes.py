@@ -1,14 +1,16 @@
 """Tags of tokens in two schemes: entities of one token are B- in some samples (BIO) and U- or S- in others (BILOU, BIOES); and a few
-samples in which an entity begins without B-, where the others always have it; and one type of entity in several spellings."""
+samples, or one split or stretch (IOB1), in which an entity begins without B-, where the others always have it; and one type of entity in several spellings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dataloader_expert.checks.alike import spellings, spelt
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.confined import Confined
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.tagging import BILOU, BIO, scheme_of, tags_of, without_start
 from dataloader_expert.checks.wording import FEW
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -18,9 +20,6 @@ from dataloader_expert.sources.base import Block
 SCHEMES = Quantity(
     "tag_schemes", "samples", "samples whose tags are of each of two schemes, and where the rarer ones are"
 )
-BIO, BILOU = "BIO", "BILOU"
-LAST, SINGLE = {"L", "E"}, {"U", "S"}
-PREFIXES = {"B", "I", "O"} | LAST | SINGLE
 STARTS = Quantity(
     "tags_without_start", "samples", "samples with an I- tag that continues no entity of its type, with places"
 )
@@ -43,6 +42,7 @@ class TagSchemes(Check):
         """Samples with tags of entities, and those of which one has no beginning, by field."""
         self.types: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
         """Tags of each type of entity, by field."""
+        self.confined = Confined(context)
         self.where = Places()
 
     def applies(self) -> bool:
@@ -53,15 +53,18 @@ class TagSchemes(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
+        splits = self.confined.note(block)
         for name, i, value in block.values(self.fields):
             if not isinstance(value, list) or not value:
                 continue
             tags = tags_of(value)
             if tags is not None and any(head in ("B", "I") for head, _ in tags):
                 self.tagged[name] += 1
+                self.confined.of[name, splits[i]] += 1
                 self._count(name, [kind for _, kind in tags if kind], block, i)
                 if without_start(tags):
                     self.orphans[name] += 1
+                    self.confined.add_odd(name, splits[i], block.index(i))
                     self.where.add((name, "orphan"), block, i, name)
             scheme = scheme_of(value)
             if scheme is not None:
@@ -81,6 +84,7 @@ class TagSchemes(Check):
         self.counts += other.counts
         self.tagged += other.tagged
         self.orphans += other.orphans
+        self.confined.merge(other.confined)
         for name, counts in other.types.items():
             self.types[name] += counts
         self.where.merge(other.where)
@@ -92,9 +96,11 @@ class TagSchemes(Check):
                 rare = min(counts, key=lambda scheme: counts[scheme])
                 value = {"counts": counts, "rare": rare, "where": self.where.of((name, rare))}
                 yield Fact(SCHEMES, value, self.evidence(), {"field": name})
-            if 0 < self.orphans[name] * FEW <= self.tagged[name]:
+            part = self.confined.part(name, name) if self.orphans[name] else None
+            if part is not None or 0 < self.orphans[name] * FEW <= self.tagged[name]:
                 places = self.where.of((name, "orphan"))
                 odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
+                odd |= {"part": None if part is None else part.said()}
                 yield Fact(STARTS, odd, self.evidence(), {"field": name})
             few = self.types[name] if len(self.types[name]) <= MOST_TYPES else {}
             for alike in spellings(few, SHORTEST).values():
@@ -122,38 +128,9 @@ class TagSchemes(Check):
         for fact in facts.all(STARTS):
             n, name = fact.value["count"], escaped(str(fact.at["field"]))
             text = f"{name}: in {n:,} of {number(fact.value['of'], 'sample')} an I- tag follows neither B- nor I- of its type"
+            text += f" ({fact.value['part']})" if fact.value["part"] else ""
             fix = "write B- where an entity begins, as in the other samples, or correct the type: evaluation drops or joins such entities"
             yield finding("tag-order", "warning", text, fact, fix, fact.value["where"], n)
-
-
-def tags_of(values: Sequence[object]) -> list[tuple[str, str]] | None:
-    """Each tag's prefix and type; None unless all are tags of a scheme."""
-    if not all(isinstance(value, str) and (value == "O" or value[1:2] == "-") for value in values):
-        return None
-    split = [str(value).partition("-") for value in values]
-    return [(head, kind) for head, _, kind in split] if {head for head, _, _ in split} <= PREFIXES else None
-
-
-def without_start(tags: Sequence[tuple[str, str]]) -> bool:
-    """Whether an entity begins with I-."""
-    before = [("O", ""), *tags[:-1]]
-    return any(
-        head == "I" and (last not in ("B", "I") or kind != other)
-        for (last, other), (head, kind) in zip(before, tags, strict=True)
-    )
-
-
-def scheme_of(tags: Sequence[object]) -> str | None:
-    """The scheme that a sample's tags are surely of; None if they may be of both, or are no such tags."""
-    if not all(isinstance(tag, str) for tag in tags):
-        return None
-    heads = [str(tag).partition("-")[0] if "-" in str(tag) else str(tag) for tag in tags]
-    if not {*heads} <= PREFIXES or not {"B", *SINGLE} & {*heads}:
-        return None
-    if {*heads} & (LAST | SINGLE):
-        return BILOU
-    ends = [i for i, head in enumerate(heads) if head in "BI" and head != "O" and heads[i + 1 : i + 2] != ["I"]]
-    return BIO if ends else None
 
 
 CHECK = TagSchemes

@@ -20,8 +20,9 @@ from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
 MAPPED = Quantity("token_maps", "", "how the tokens of a split differ from those of training, and by how much")
-LEAST, MOST = 100, 1 << 18
-"""The fewest sequences of a split, and the most distinct tokens that are counted."""
+LEAST, PIECE, MOST = 100, 128, 1 << 18
+"""The fewest sequences of a split; tokens of a piece, of which a long sequence has several that count as such; and the most distinct tokens that
+are counted."""
 UNLIKE, BEYOND = 0.5, 3.0
 """The least total variation of two splits whose tokens are another tokenizer's, and how many times that of chance it is."""
 SHIFTS = (1, -1, 2, -2, 3, -3, 4, -4)
@@ -45,7 +46,7 @@ class TokenMaps(Check):
         super().__init__(context)
         self.field = ids_of(context)
         self.tokens: dict[Half, Counter[int]] = {}
-        """In how many sequences each token is."""
+        """In how many sequences, or pieces of them, each token is."""
         self.ends: dict[tuple[str, str], Counter[int]] = {}
         """The first and the last tokens of the sequences of a split."""
         self.of: Counter[Half] = Counter()
@@ -67,9 +68,10 @@ class TokenMaps(Check):
             if split is None or row.ndim != 1 or row.dtype.kind not in "iu" or not len(row):
                 continue
             half = split, block.index(i) // 2 % 2
-            self.of[half] += 1
-            found.setdefault(half, []).append(np.unique(row))
             stripped = without_tail(row)
+            pieces = [row] if len(row) <= PIECE else np.array_split(stripped, max(1, len(stripped) // PIECE))
+            self.of[half] += len(pieces)
+            found.setdefault(half, []).extend(map(np.unique, pieces))
             for end, token in (("begin", row[0]), ("end", stripped[-1] if len(stripped) else row[-1])):
                 self.ends.setdefault((split, end), Counter())[int(token)] += 1
         for half, rows in found.items():

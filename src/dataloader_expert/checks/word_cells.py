@@ -50,6 +50,25 @@ def likelihoods_by(cells: Any, label: Any, classes: int, rows: Any, others: Any)
     return scores
 
 
+def presences_by(cells: Any, label: Any, classes: int, rows: Any, others: Any) -> Any:
+    """As :func:`likelihoods_by`, by the share of each class's texts that have a word: of few texts, too, words that all have tell nothing, however
+    many texts a class has."""
+    import numpy as np
+
+    scores = np.full((int(rows.sum()), classes), -np.inf)
+    there, within, whose = cells[rows] >= 0, others[rows], label[rows]
+    at = np.where(there, cells[rows], 0)
+    for c in range(classes):
+        texts = cells[others & (label == c)]
+        if len(texts):
+            counts = np.bincount(texts[texts >= 0], minlength=CELLS).astype(np.float64)
+            own = within & (whose == c)
+            n = np.maximum(len(texts) - own, 0.5)
+            words = np.log(np.maximum(counts[at] - (own[:, None] & there), 0) + 0.5) - np.log(n + 1)[:, None]
+            scores[:, c] = np.where(there, words, 0.0).sum(1) + np.log(n)
+    return scores
+
+
 def told_by(cells: Any, label: Any, others: Any, classes: int) -> Any:
     """The likeliest class of each of the other texts by the words of these, int64 [others]."""
     import numpy as np

@@ -11,6 +11,7 @@ from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.pictures import SIZES
 from dataloader_expert.checks.references import REFERENCES
+from dataloader_expert.checks.token_tags import TAGS
 from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
@@ -200,7 +201,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append(
             f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
         )
-    if all(facts.find(counted) is None for counted in (CLASS_COUNTS, OBJECT_COUNTS, LABEL_SETS)):
+    if all(facts.find(counted) is None for counted in (CLASS_COUNTS, OBJECT_COUNTS, LABEL_SETS, TAGS)):
         aside.append("class labels (no field holds any)")
     nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
     if nested:
