@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of
+from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of, scattered
 from dataloader_expert.sources.annotations.transcripts import is_prose
 from dataloader_expert.sources.files import Entry, Listing
 
@@ -123,7 +123,8 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
         some, there = [row for rows in cells for row in rows[first:]], sum(map(sum, told))
         if len(some) < FEWEST or there < NEARLY_ALL * len(some):
             continue
-        if by_stem and all(row[column].strip().isdigit() for row in some if len(row) > column):
+        names = [row[column].strip() for row in some if len(row) > column]
+        if by_stem and all(map(str.isdigit, names)) and not (there == len({*names}) == len(some) and scattered(names)):
             continue  # numbers may be anything
         width, most = Counter(map(len, some)).most_common(1)[0]
         if width < 2:

@@ -22,6 +22,8 @@ LOOKED_AT, NEARLY_ALL = 200, 0.9
 DIGITS = 19
 """Names with as many digits are no numbers of classes."""
 MOST_FIELDS = 1_000
+FEWEST = 3
+"""The fewest numbers that can lie apart."""
 LONGEST = 4096
 """The longest path (PATH_MAX of Linux)."""
 ODD = (
@@ -235,6 +237,12 @@ def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None
     if len(found) > 1:
         found = [p for p in found if f"/{p.rpartition('.')[0] if bare else p}".endswith("/" + asked)]
     return found[0] if len(found) == 1 else None
+
+
+def scattered(numbers: Sequence[str]) -> bool:
+    """Whether numbers lie apart: at most every tenth of those between the least and the greatest is among them."""
+    known = {int(n) for n in numbers}
+    return len(known) >= FEWEST and 10 * len(known) <= max(known) - min(known)
 
 
 def column_of(values: list[Any]) -> Column:

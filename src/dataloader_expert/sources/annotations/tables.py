@@ -32,12 +32,20 @@ from dataloader_expert.sources.annotations.record import (
     Names,
     Row,
     Table,
+    scattered,
 )
 from dataloader_expert.sources.annotations.transcripts import name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, split_of_folder
+from dataloader_expert.sources.layout import (
+    AROUND,
+    label_by_name,
+    read_folders,
+    split_in_name,
+    split_of_folder,
+    without_split,
+)
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import PARTITION, words
@@ -97,6 +105,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     own = [e for e in texts if 0 < e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
     alone = together(listing, own, lambda folder: named.below(folder, None))
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
+    things = _things(bare)
     by_split: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -123,7 +132,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
             if table.kind == BARE:
                 widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
-                rows = _apart(found, rows, table, files, folder)
+                rows = _apart(found, rows, table, files, folder, things.get(table.path))
             there = _join(found, table, rows, files, folder)
         except ODD:
             continue
@@ -207,8 +216,26 @@ def _read(
     return Table(entry.path, str(entry.kind), *naming, dialect=dialect), typed(rows, naming[0]), files
 
 
-def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, folder: str) -> list[Row]:
-    """The rows; columns without a name are called after the table if another table has such with other values."""
+def _things(texts: Collection[str]) -> dict[str, str]:
+    """What each of several texts says of the files that it names, where one of each thing is there for each split:
+    ``images_variant_train.txt`` and ``images_variant_test.txt`` beside ``images_maker_train.txt`` and ``images_maker_test.txt``."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for path in texts:
+        folder, _, name = path.rpartition("/")
+        split, stem = split_in_name(name), without_split(name.rpartition(".")[0])
+        thing = "_".join(word for word in stem.lower().split("_") if word not in AROUND and not word.isdigit())
+        if split is not None and thing:
+            found.setdefault(folder, {}).setdefault(thing, {})[split] = path
+    alike = [of for of in found.values() if len(of) > 1 and min(map(len, of.values())) > 1]
+    alike = [of for of in alike if len({frozenset(paths) for paths in of.values()}) == 1]
+    return {path: thing for of in alike for thing, paths in of.items() for path in paths.values()}
+
+
+def _apart(
+    found: Annotations, rows: list[Row], table: Table, files: Names, folder: str, thing: str | None
+) -> list[Row]:
+    """The rows; columns without a name are called after the table if another table has such with other values. ``thing``: what the
+    table says of each file."""
     taken = set()
     for row in rows:
         path = files.find(str(row.get(table.naming)), table.by_stem, folder)
@@ -217,7 +244,9 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
     others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
     said = set(words(stem))
-    called = next((word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None)
+    called = thing or next(
+        (word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None
+    )
     if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
         return [{called if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
@@ -259,7 +288,7 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
             distinct = len(set(there))
             numbers = by_stem and all(v.isdigit() for v in texts)
             called = set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))
-            if numbers and not called and not (len(there) == distinct == len(texts) and _scattered(texts)):
+            if numbers and not called and not (len(there) == distinct == len(texts) and scattered(texts)):
                 continue
             if best is None or distinct > best[0]:
                 best = distinct, name, by_stem
@@ -299,12 +328,6 @@ def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[s
         if len(paths - {None}) >= NEARLY_ALL * len(rows) and not paths & own - {None}:
             found[name] = {path for path in paths if path is not None}
     return found
-
-
-def _scattered(numbers: list[str]) -> bool:
-    """Whether numbers lie apart: at most every tenth of those between the least and the greatest is among them."""
-    known = {int(n) for n in numbers}
-    return len(known) >= FEWEST and 10 * len(known) <= max(known) - min(known)
 
 
 def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
