@@ -360,6 +360,8 @@ class Source(ABC):
         """The fields that the training split has and the others lack, such as targets of a test split."""
         self.lacking: dict[str, frozenset[str]] = {}
         """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
+        self.of_few: frozenset[str] = frozenset()
+        """Fields that a table of a few of the samples gives: of the others it says nothing."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0

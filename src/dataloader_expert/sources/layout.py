@@ -352,6 +352,21 @@ STATES = {
     "active", "positive", "success", "successful", "returned", "accepted", "admitted", "fail", "win", "click", "abnormal",
 }  # fmt: skip
 """The same, if the column is the last one: beside others it may be a feature."""
+VERDICTS: tuple[set[str], ...] = (
+    *({"pass", end} for end in ("fail", "failed", "reject")),
+    *({"ok", end} for end in ("ng", "nok", "nio", "defect", "fail")),
+    *({"normal", end} for end in ("abnormal", "anomaly", "defect")),
+    *({"benign", end} for end in ("malignant", "attack", "malicious")),
+    *(
+        {"good", "bad"},
+        {"passed", "failed"},
+        {"genuine", "forged"},
+        {"real", "fake"},
+        {"spam", "ham"},
+        {"accept", "reject"},
+    ),
+)
+"""Pairs of values that say how a row, or what it is about, was judged."""
 PARTS = {
     "fold",
     "folds",
@@ -366,8 +381,9 @@ PARTS = {
     "minute",
     "date",
     "time",
+    *("done", "terminated", "truncated", "terminal"),
 }
-"""Last words in the names of parts of a date, and of a cross-validation, which are no labels."""
+"""Last words in the names of parts of a date and of a cross-validation, and of the ends of episodes, which are no labels."""
 GOODS = {"sku", "product", "item", "article", "goods"}
 """Words in the names of columns that say which thing is sold."""
 PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}
@@ -377,8 +393,9 @@ PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand",
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     """The label field that a name suggests, and how it was found."""
     lower = {n.lower(): n for n in reversed(names)}
-    if {"x", "y", "z"} <= lower.keys():
-        del lower["y"]  # beside z it is a coordinate
+    letters = {re.sub(r"[^a-z]", "", name) for name in lower}
+    if "y" in lower and ({"x", "z"} <= lower.keys() or {"w", "h"} <= letters or {"width", "height"} <= letters):
+        del lower["y"]  # beside z, or the size of a box, it is a coordinate
     outcome = any(known in lower for known in OUTCOMES)
     for known in STRONG_LABELS:
         if known in lower and not (outcome and known.startswith("category")):  # a category of goods beside a fraud

@@ -17,6 +17,7 @@ from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, 
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, label_by_name
 from dataloader_expert.sources.levels import numbered_alike
@@ -27,7 +28,9 @@ from dataloader_expert.sources.scenes import same_scenes, with_scenes
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
 from dataloader_expert.sources.targets import (
     CALLED,
+    KINDS,
     beside_attributes,
+    covering,
     lacking,
     listed_labels,
     same_class,
@@ -70,8 +73,12 @@ class FileSamples(Source):
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
-        further = {name: of - notes.rows.keys() for name, of in notes.further.items()}
+        further = {name: {*of.values()} - notes.rows.keys() for name, of in notes.further.items()}
         entries = [e for e in entries if not any(e.path in of for of in further.values())]
+        maps: set[str] = set()
+        if self.value == "image":
+            pairing, maps = with_maps(pairing, notes.further, listing, [e.path for e in entries])
+            further = {name: of for name, of in further.items() if name not in maps}
         strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
         entries = [e for e in entries if e.path not in strays]
         text = "lies beside the folders of all other samples: not read as one"
@@ -107,8 +114,8 @@ class FileSamples(Source):
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or spoken or together or self._are_groups(names, notes)):
-            # cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
+        if names and (scenes or maps or spoken or together or self._are_groups(names, notes)):
+            # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
@@ -252,6 +259,7 @@ class FileSamples(Source):
         if self.label is None:
             self._label_from(block, found, named)
         self._withhold()
+        self.of_few = _of_few(found, len(self.units))
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
@@ -276,22 +284,26 @@ class FileSamples(Source):
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
-        self.label, how = find_label([block], split)
+        usual = covering(self.given, [unit.split for unit in self.units]) or self.given
+        self.label, how = find_label([block_of(usual, len(self.units))], split)
         guessed = PLACED in how or how.startswith("guessed")
-        if self._several_labels([*self.given] if self.label is None or guessed else [self.label]):
+        if self._several_labels([*usual] if self.label is None or guessed else [self.label]):
             return
-        others = beside_attributes(self.given)
+        if (self.label is None or guessed) and len(usual) < len(self.given):  # few may be labelled
+            rare, why = find_label([block], split)
+            self.label, how = (self.label, how) if rare is None or PLACED in why else (rare, why)
+        others = beside_attributes(usual)
         if PLACED in how and self.label not in others:
-            self.label, how = find_label([Block(block.unit, {n: self.given[n] for n in others})], split)
+            self.label, how = find_label([block_of({n: usual[n] for n in others}, len(self.units))], split)
         nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
         if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
-            self.label, how = self._only_category()
+            self.label, how = self._only_category(usual)
         if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
             aside = {role["field"] for role in (self.roles or Roles()).listed()}
-            only = the_only_one(self.annotated, self.given, aside)
+            only = the_only_one([f for f in self.annotated if f.name in usual], usual, aside)
             self.label, how = (
                 (only, "guessed: the one column that says something of each file") if only else (None, how)
             )
@@ -356,11 +368,11 @@ class FileSamples(Source):
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 
-    def _only_category(self) -> tuple[str | None, str]:
-        """The one field of a table that may be a class."""
+    def _only_category(self, among: Collection[str]) -> tuple[str | None, str]:
+        """The one field of a table ``among`` these that may be a class."""
         assert self.roles is not None
         others = {role["field"] for role in self.roles.listed()}
-        able = beside_attributes(f.name for f in self.annotated)
+        able = beside_attributes(f.name for f in self.annotated if f.name in among)
         found = [
             f.name
             for f in self.annotated
@@ -372,6 +384,9 @@ class FileSamples(Source):
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
+        kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
+        if len(kinds) == 1:
+            return kinds[0], "guessed by its name"
         return None, "no field is named like a label; pass label="
 
     def _may_be_class(self, name: str) -> bool:
@@ -468,6 +483,9 @@ class FileSamples(Source):
         scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
         name = label_by_name(scalar)[0]
         name = f"{name}_2" if name is not None and name not in self.given else name
+        if name is None and all(map(str.isdigit, self.classes or ())):  # shards, if a list says more of each file
+            nameless = [n for n in scalar if NAMELESS.fullmatch(n)]
+            name = nameless[0] if len(nameless) == 1 and self._may_be_class(nameless[0]) else None
         if name is None or name not in self.given:
             return
         values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
@@ -618,6 +636,15 @@ def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[s
     names = sorted(next(iter(held.values()), []))
     alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
     return names if alike and 1 < len(names) <= MOST_PARTS and all(map(_PART.fullmatch, names)) else []
+
+
+def _of_few(found: Annotations, samples: int) -> frozenset[str]:
+    """The fields that tables give of which no row names half of the samples."""
+    named: dict[str, set[str]] = {}
+    for table in found.joined:
+        for name in table.fields:
+            named.setdefault(name, set()).update(table.paths.values())
+    return frozenset(name for name, paths in named.items() if 2 * len(paths) < samples)
 
 
 def _says_something(column: Column) -> bool:

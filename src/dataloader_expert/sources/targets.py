@@ -25,6 +25,8 @@ SEVERAL = {
 """Last words of columns that list several labels."""
 CALLED = {"label", "class", "category", "target"}
 """Words of columns that may hold the number of a class."""
+KINDS = {"type", "kind", "class", "category"}
+"""Last words of columns that may say what a sample is: ``doc_type``."""
 MARKS = ("|", ";", ",", " ")
 """What separates them; other marks before blanks, which may be within a name."""
 MOST_LABELS = 1_000
@@ -128,6 +130,16 @@ def lacking(columns: Mapping[str, Column], splits: Sequence[str | None]) -> dict
     for split, own in rows.items():
         found[split] = frozenset(name for name, gone in absent.items() if gone[own].all() and not gone.all())
     return {split: names for split, names in found.items() if names}
+
+
+def covering(columns: Mapping[str, Column], splits: Sequence[str | None]) -> dict[str, Column]:
+    """The columns that most samples of some split have a value of: others say something of a few, such as the boxes of the images that
+    an expert looked at."""
+    import numpy as np
+
+    rows = [np.array([of == split for of in splits]) for split in {*splits}]
+    there = {name: ~_absent(column, len(splits)) for name, column in columns.items()}
+    return {name: columns[name] for name, of in there.items() if any(2 * of[own].sum() > own.sum() for own in rows)}
 
 
 def _absent(column: Column, n: int) -> Any:

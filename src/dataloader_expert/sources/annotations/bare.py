@@ -139,7 +139,10 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
             width = 2
         header = [] if not first else [cell.strip(" #") for cell in texts[0].lines[first - 1].split(mark)]
         header = ["", *header] if len(header) == width - 1 > 1 else header
-        called = header if len(header) == width and len({*header}) == width else [f"f{i}" for i in range(width)]
+        named = len(header) == len({*header}) == width and not any(
+            ":" in cell for cell in header
+        )  # else it is a remark
+        called = header if named else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
         made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
         _unquote([row for rows in made for row in rows])

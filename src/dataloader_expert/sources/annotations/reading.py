@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.beside import join_beside
 from dataloader_expert.sources.annotations.cvat import join_cvat
 from dataloader_expert.sources.annotations.keyed import join_keyed
 from dataloader_expert.sources.annotations.labelme import join_labelme
@@ -49,6 +50,7 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_wider,
         join_tables,
         join_keyed,
+        join_beside,
     ):
         if images or join not in (join_cvat, join_lines, join_supervisely, join_wider):
             join(found, listing, paths)

@@ -127,8 +127,8 @@ class Annotations:
     """The fields of tables without a header that hold what a file says or shows."""
     clips: frozenset[str] = frozenset()
     """The names of folders that the lists of splits name, in place of the files in them."""
-    further: dict[str, set[str]] = field(default_factory=dict)
-    """By column of a table the further files that its rows name, which are no samples of their own."""
+    further: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By column of a table the further file, which is no sample of its own, that the row of each sample names."""
     of_pairs: list[str] = field(default_factory=list)
     """The tables of which each row names several samples, which say nothing of one."""
     splits: dict[str, str] = field(default_factory=dict)

@@ -128,7 +128,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 continue
             further = _further(rows, table, files, folder)
             if further:
-                found.further |= {name: {*found.further.get(name, ()), *of} for name, of in further.items()}
+                found.further |= {name: {**found.further.get(name, {}), **of} for name, of in further.items()}
                 rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
             if table.kind == BARE:
                 widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
@@ -315,18 +315,20 @@ def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
     return False
 
 
-def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, set[str]]:
+def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, dict[str, str]]:
     """By column the further files that rows name beside one of each, as those of the cameras at both sides of a car: no row of another
     column is of such a file."""
     if isinstance(rows, Images) or len(rows) < FEWEST or table.kind == BARE:
         return {}
-    own = {files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows}
-    found: dict[str, set[str]] = {}
+    own = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows]
+    found: dict[str, dict[str, str]] = {}
     for name in rows[0].keys() - {table.naming}:
-        texts = [value.strip() for row in rows if isinstance(value := row.get(name), str) and not value.isdigit()]
-        paths = {files.find(text, table.by_stem, folder) for text in texts}
-        if len(paths - {None}) >= NEARLY_ALL * len(rows) and not paths & own - {None}:
-            found[name] = {path for path in paths if path is not None}
+        texts = [value.strip() if isinstance(value := row.get(name), str) else "" for row in rows]
+        paths = [files.find(text, table.by_stem, folder) if text and not text.isdigit() else None for text in texts]
+        there = {path for path in paths if path is not None}
+        if len(there) >= NEARLY_ALL * len(rows) and not there & {*own}:
+            # of a row whose own file is lost the further file is none either
+            found[name] = {one or other: other for one, other in zip(own, paths, strict=True) if other is not None}
     return found
 
 
