@@ -10,6 +10,7 @@ from PIL import Image
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.sources.samples import FileSamples
 
 RNG = np.random.default_rng()
 SPLITS = ("train", "val", "test")
@@ -78,3 +79,16 @@ def test_flags_of_classes_behind_names_are_lists_of_classes(tmp_path: Path) -> N
     assert [field.name for field in source.fields] == ["image"]
     assert source.splits == {"train": 15, "val": 15}
     assert not source.problems
+
+
+def test_targets_whose_names_recur_in_each_split_are_of_the_images_of_their_own(tmp_path: Path) -> None:
+    """Seen: the texts of ICDAR's training images were said to have none, as those of the test split are called alike."""
+    homes = {"ch4_training_images": "ch4_training_transcription_gt", "ch4_test_images": "Challenge4_Test_Task1_GT"}
+    for (images, texts), n in zip(homes.items(), (20, 12), strict=True):
+        for i in range(1, n + 1):
+            picture(tmp_path / images / f"img_{i}.jpg")
+            written(tmp_path / texts / f"gt_img_{i}.txt", [f"{i},2,{i + 9},2,{i + 9},9,{i},9,word{i}"])
+    source = opened(tmp_path)
+    assert not source.problems
+    assert isinstance(source, FileSamples) and len(source.notes.by_line) == 32
+    assert source.splits == {"train": 20, "test": 12}

@@ -13,6 +13,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
 from dataloader_expert.sources.dialects import Dialect
 from dataloader_expert.sources.files import MAX_DEPTH
+from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.pairing import key_of
 
 Row = dict[str, Any]
@@ -213,7 +214,8 @@ class Names:
         return _the_one(self.stems.get(name, ()), asked, bare=True)
 
     def beside(self, path: str) -> str | None:
-        """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name."""
+        """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name, else the
+        only one in folders of the same split."""
         folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         name = name if name in self.stems else name.removeprefix("gt_")
         found = self.stems.get(name, ())
@@ -229,7 +231,19 @@ class Names:
             return beside[0]
         parts = key_of(f"{folder}/{name}.x")[0].split("/")
         alike = [one for i in range(len(parts)) for one in self.keys.get("/".join(parts[i:]), ())]
+        alike = alike or [one for one in found if _split_around(one) == _split_around(path) is not None]
         return alike[0] if len(alike) == 1 else None
+
+    def several(self, path: str) -> bool:
+        """Whether several files are called like an annotation, so that it may be of any of them."""
+        name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        return len(self.stems.get(name, self.stems.get(name.removeprefix("gt_"), ()))) > 1
+
+
+def _split_around(path: str) -> str | None:
+    """The one split that words in the names of a file's folders tell, whatever else they say."""
+    found = {split for folder in path.split("/")[:-1] if (split := split_in_name(f"{folder}.")) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
+from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.text_pairs import named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
@@ -32,8 +33,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     listed = [f for f in listed if not f["dtype"].startswith("float")]  # measurements, not texts, tags or turns
     others = {f["name"]: set(words(f["name"])) for f in listed}
     if "mask" in kinds and "image" in kinds:
-        name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
-        return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
+        return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
     if "audio" in kinds and (said := named_so(texts, SAID)):
@@ -51,6 +51,14 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     if modality in ("text", "tokens"):
         return _of_texts(texts, others)
     return Task(name=f"{modality} data without labels", how="no label field was found")
+
+
+def _of_masks(names: list[str]) -> Task:
+    """Of several masks the one that is called as traced by hand is the target; another one may only say what is to be seen at all."""
+    main = next((name for name in names if set(words(name)) & TRACED), names[-1])
+    others = "".join(f", and one in {_quoted(name)}" for name in names if name != main)
+    task = "depth estimation" if main == "depth" else "segmentation"
+    return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
 
 
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
