@@ -33,6 +33,11 @@ class Bundle(Source):
     only: frozenset[str] | None = None
     """The requested fields; None: all."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.unread: dict[str, str] = {}
+        """Arrays that are known and no field, and why."""
+
     def read_only(self, names: Sequence[str]) -> None:
         self.only = frozenset(names)
 
@@ -121,6 +126,12 @@ class Bundle(Source):
             self.problems += [problem for part in parts or () if (problem := part.unequal(path)) is not None]
         held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
         for path, parts in seen.items():
+            of = [part for part in parts or () if part.samples > 1]
+            used = {key for part in of for _, key in (*part.arrays, *part.ragged)} | {part.offsets for part in of}
+            for key, (_, shape) in known[path].items() if of else ():
+                if key not in used:
+                    what = f"its shape is {[*shape]}, with no row for each sample" if shape else "one value of the file"
+                    self.unread.setdefault(key, f"{what}; it is not read")
             for part in parts or () if len(seen) > 1 else ():
                 fields = {name for name, _ in (*part.arrays, *part.ragged)}
                 for name in sorted(known[path].keys() - fields - {part.offsets}):

@@ -127,13 +127,14 @@ def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
         roles = {name: Role(name, "mask") for name in sorted(names)}
         for entry, of in zip(pairing.samples, parts, strict=True):
             roles[of[level]].files[(*of[:level], *of[level + 1 : -1], of[-1].rpartition(".")[0])] = entry
-        for own, other in (of := [*roles.values()], of[::-1]):
+        one, two = roles.values()
+        for own, other in ((one, two), (two, one)):
             pairs = _matched(own, other)
             if len(pairs) < SURE * max(len(own.files), len(other.files)) or _count(key[-1] for key in pairs):
                 continue
             some = looks.of([*pairs.values()])
-            one_size = all((one.width, one.height) == (two.width, two.height) for one, two in some)
-            if len(some) >= FEWEST and one_size and all(two.few and not one.few for one, two in some):
+            one_size = all((a.width, a.height) == (b.width, b.height) for a, b in some)
+            if len(some) >= FEWEST and one_size and all(b.few and not a.few for a, b in some):
                 return _joined(pairing, own, [other], {other.name: pairs}, {other.name: "mask"})
     return None
 
