@@ -454,3 +454,8 @@ class Source(ABC):
     def keep_split(self, split: str) -> None:
         """Keeps only the units of ``split``; sample indices remain those of the whole data set."""
         self.units = [unit for unit in self.units if unit.split == split]
+        self.with_nulls = self.nulls_within(self.units)
+
+    def nulls_within(self, units: Sequence[Unit]) -> frozenset[str]:
+        """Those fields ``with_nulls`` that may lack a value in these units."""
+        return self.with_nulls

@@ -576,6 +576,11 @@ class FileSamples(Source):
             return self.given[name].cut(slice(at, at + 1))
         return super().column(unit, name)
 
+    def nulls_within(self, units: Sequence[Unit]) -> frozenset[str]:
+        rows = [self.row_of[unit.file] for unit in units if unit.file in self.row_of]
+        absent = {name: self.given[name].nulls for name in self.with_nulls if name in self.given}
+        return frozenset(name for name, nulls in absent.items() if nulls is not None and nulls[rows].any())
+
     def __getstate__(self) -> dict[str, Any]:
         """Without what only the written code needs: workers get the rest."""
         return {**vars(self), "notes": Annotations()}
