@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
-from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described, folder_of
+from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Annotations, block_of, described, folder_of
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
@@ -247,11 +247,16 @@ class FileSamples(Source):
         self.roles = find_roles([block], self.annotated, None, named, len(self.units))
         if self.by_folder:
             self._label_by_column()
-            self._prefer_a_named_column()
+            self._prefer_a_named_column(any(table.kind == FOLDERS for table in found.joined))
             self._no_speakers(said)
             self._no_groups()
         if self.by_folder:
             self._drop_numbers_of_classes()
+            for table in found.joined:
+                if table.kind == FOLDERS:
+                    self.unread[table.path] = "says something of each class, and nothing of a sample"
+                    for name in table.fields:
+                        self._drop_column(name)
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = _with_texts(described(self.given), said)
@@ -477,9 +482,9 @@ class FileSamples(Source):
         if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
             self._drop_folder_labels()
 
-    def _prefer_a_named_column(self) -> None:
+    def _prefer_a_named_column(self, groups: bool) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
-        download, folds, documents."""
+        download, folds, documents. ``groups``: a table says something of each folder, which holds one thing each."""
         scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
         name = label_by_name(scalar)[0]
         name = f"{name}_2" if name is not None and name not in self.given else name
@@ -502,7 +507,7 @@ class FileSamples(Source):
             for path, folder, value in odd
         ]
         if both and not odd and (numbered or not len(both) == len(folders) == len(told)):
-            self._drop_folder_labels()
+            self._drop_folder_labels(groups)
 
     def _contradicted(self, values: list[str | None]) -> list[tuple[str, str, str]]:
         """Path, folder and value of the few samples whose folder and value do not belong together as those of nearly all do."""

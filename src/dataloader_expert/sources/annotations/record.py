@@ -40,6 +40,8 @@ ODD = (
 """What a file that is damaged, or well-formed but no annotation, may raise."""
 
 
+FOLDERS = "folders"
+"""The kind of tables whose rows name the folders of samples."""
 NAMELESS = re.compile(r"f\d+")
 """Columns of tables without a header."""
 

@@ -98,7 +98,7 @@ _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     texts = [e for e in listing.entries if e.kind == "text" and not is_about(e.path)]
-    named, keys = _Named(paths), {key_of(path)[0] for path in paths if texts}
+    named, keys = Sought(paths), {key_of(path)[0] for path in paths if texts}
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
@@ -118,7 +118,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             continue  # a form to fill in
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
-            made = _read(listing, entry, read, named, split, alone.get(entry.path))
+            made = read_table(listing, entry, read, named, split, alone.get(entry.path))
             if made is None:
                 continue
             table, rows, files = made
@@ -133,7 +133,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             if table.kind == BARE:
                 widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
                 rows = _apart(found, rows, table, files, folder, things.get(table.path))
-            there = _join(found, table, rows, files, folder)
+            there = add_rows(found, table, rows, files, folder)
         except ODD:
             continue
         if isinstance(rows, Images):
@@ -182,8 +182,8 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
         found.problems.append(Unreadable("label-conflict", text, file=table.path, field="categories"))
 
 
-def _read(
-    listing: Listing, entry: Entry, read: Reader, named: _Named, split: str | None, known: Bare | None = None
+def read_table(
+    listing: Listing, entry: Entry, read: Reader, named: Sought, split: str | None, known: Bare | None = None
 ) -> tuple[Table, list[Row], Names] | None:
     """The table, its rows and the files that they may name; None if no column of it names files.
 
@@ -231,6 +231,18 @@ def _things(texts: Collection[str]) -> dict[str, str]:
     return {path: thing for of in alike for thing, paths in of.items() for path in paths.values()}
 
 
+def rows_of_list(listing: Listing, entry: Entry, sought: Sought) -> tuple[Table, list[Row], Names] | None:
+    """The table of one column without a name that is a list of files; None if it is none."""
+    folder = entry.path[: entry.path.rfind("/") + 1]
+    files = sought.below(folder, None)
+    lines = [line.strip() for line in listing.read(entry.path).decode("utf-8-sig", "replace").splitlines()]
+    lines = [line for line in lines if line]
+    there = sum(files.find(line, False, folder) is not None for line in lines[:LOOKED_AT])
+    if there < max(FEWEST, NEARLY_ALL * len(lines[:LOOKED_AT])):
+        return None
+    return Table(entry.path, BARE, "f0", by_stem=False), [{"f0": line} for line in lines], files
+
+
 def _apart(
     found: Annotations, rows: list[Row], table: Table, files: Names, folder: str, thing: str | None
 ) -> list[Row]:
@@ -252,7 +264,7 @@ def _apart(
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
-class _Named:
+class Sought:
     """The files that the tables of a folder may name."""
 
     def __init__(self, paths: list[str]) -> None:
@@ -332,7 +344,7 @@ def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[s
     return found
 
 
-def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
+def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
     """Adds the rows to the samples that they name, and returns these."""
     made = folded(rows, table.naming) if found.images else Folded(rows)
     rows = made.rows
