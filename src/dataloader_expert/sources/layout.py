@@ -30,6 +30,8 @@ AROUND = {
 """Words beside a split's in the name of its folder that change nothing."""
 RETRIEVED = {"query", "gallery"}
 """Folders beside those of splits: what is searched for, and where."""
+FEW_SHOT = {"background": "train", "evaluation": "eval"}
+"""Folders of learning from few examples, as of Omniglot: neither word alone names a split."""
 UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised"}
 """Folders of samples without a class, beside those of the classes."""
 ABOUT_CLASSES = {"meta"}
@@ -241,6 +243,9 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
     """The split of each of these folders; none of them if two hold the same split and are not just called so, as ``test1`` and
     ``test2``, which may be classes or folds."""
     found = {name: split_of_folder(name) for name in {*folders} if name is not None}
+    few_shot = {name: FEW_SHOT.get(_said_beside_images(name)) for name in found}
+    if {*few_shot.values()} == {*FEW_SHOT.values()}:
+        found = few_shot
     if any(found.values()):
         found |= {name: name.lower() for name in found if name.lower() in RETRIEVED}
     if len(found) > 1 and not all(found.values()) and (apart := _told_apart(list(found))) is not None:
@@ -249,6 +254,10 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
     if len({found[name] for name in holding}) < len(holding) and any(name.lower() not in SPLITS for name in holding):
         found = {name: SPLITS.get(name.lower()) for name in found}
     return [None if name is None else found[name] for name in folders]
+
+
+def _said_beside_images(folder: str) -> str:
+    return "_".join(token for token in tokens(folder) if token not in AROUND)
 
 
 def _told_apart(names: list[str]) -> dict[str, str | None] | None:

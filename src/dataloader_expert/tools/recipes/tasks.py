@@ -21,6 +21,11 @@ TOLD = {
     "contrastive learning": "by the names of {}",
 }
 """What is said of tasks that names tell whatever else there is."""
+POINTS = {"keypoints", "keypoint", "kpts", "joints", "landmarks"}
+"""Words in the names of points on a body, a face or a thing."""
+RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
+"""Words in the names of masks that are written as the lengths of their runs."""
+PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
@@ -36,6 +41,16 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
         return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
+    points = [
+        f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3) and {*words(f["name"])} & POINTS
+    ]
+    if "image" in kinds and points:
+        return Task(name="pose estimation", how=f"each image has points in {_quoted(points[0])}")
+    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    if "image" in kinds and runs:
+        return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+    if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
+        return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
     if "image" in kinds and (both := pair_of(texts, others)) and both[0] == "question answering":
