@@ -22,7 +22,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import called_after, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import TABLES, called_after, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name
@@ -40,6 +40,8 @@ TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 CLASS_OF_YOURS = (
     "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
 )
+DOCUMENTS = ("notebook", "spreadsheet", "video")
+"""Kinds that are not read, and may be about the data however large they are."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
@@ -177,9 +179,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return _Chosen(known[ref.format], known[ref.format].kinds)
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return _Chosen(known["hf-disk"], frozenset({"arrow", "json"}))
-    whole = unread_format(listing.entries)
+    whole = unread_format(listing.entries, listing.base)
     if whole is not None:
-        text = f"{escaped(ref.name)} contains {whole}, which is not supported; {CLASS_OF_YOURS}"
+        table = _of_a_table(listing.entries)
+        text = f"{escaped(ref.name)} contains {whole}, a format that is not supported; {CLASS_OF_YOURS}{table}"
         raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
@@ -234,8 +237,29 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         packed = "unpack them, or " if "compressed archive" in counts else ""
         hint = f"{packed}{CLASS_OF_YOURS}"
         raise RequestError("format-unknown", f"{what}; {hint}")
+    unread = [e for e in own if e.kind not in (*readable, *DOCUMENTS)]
+    if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
+        raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
+    """What to do where the data are in a format that is not read, and what is readable only says something of them."""
+    kind, n = Counter(e.kind for e in unread).most_common(1)[0]
+    suffixes = sorted({_suffix(e.path) for e in unread if e.kind == kind} - {""})[:3]
+    which = f" ({', '.join(map(escaped, suffixes))})" if kind is None and suffixes else ""
+    verb = "hold" if n > 1 else "holds"
+    are = "are" if n > 1 else "is"
+    return (
+        f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {CLASS_OF_YOURS}{_of_a_table(data)}"
+    )
+
+
+def _of_a_table(data: list[Entry]) -> str:
+    """What may be done with a table that stands beside data that are not read."""
+    largest = max((e for e in data if e.kind in TABLES), key=lambda e: e.size, default=None)
+    return "" if largest is None else f", or pass {escaped(largest.path, 60)} for what it says alone"
 
 
 def _not_in_meta(data: list[Entry]) -> list[Entry]:
