@@ -40,7 +40,9 @@ TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 CLASS_OF_YOURS = (
     "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
 )
-DOCUMENTS = ("notebook", "spreadsheet", "video")
+HOLDING = ("MATLAB", "spreadsheet", "statistics package")
+"""Kinds that are not read, of which a few files beside samples rather say something of them than lie there by mistake."""
+DOCUMENTS = ("notebook", "spreadsheet")
 """Kinds that are not read, and may be about the data however large they are."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
@@ -405,6 +407,9 @@ def _foreign(
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
+        elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
+            text = f"{what}, a format that is not read: it may hold labels or other things of the samples"
+            problems.append(Aside("note", text, file=entry.path))
         else:
             problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
     return problems

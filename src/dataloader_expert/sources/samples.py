@@ -260,9 +260,8 @@ class FileSamples(Source):
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = _with_texts(described(self.given), said)
-            block = block_of(self.given, len(self.units))
         if self.label is None:
-            self._label_from(block, found, named)
+            self._label_from(block_of(self.given, len(self.units)), found, named)
         self._withhold()
         self.of_few = _of_few(found, len(self.units))
         if any(f.kind == "text" for f in self.annotated):
@@ -463,6 +462,10 @@ class FileSamples(Source):
             self.groups = {folder_of(unit.file): unit.label for unit in self.units}
         self.units = tuple(replace(unit, label=None) for unit in self.units)
         self.by_folder, self.label, self.classes = False, None, None
+        if "label_2" in self.given:  # which gave way to the folders
+            self.given = {"label" if n == "label_2" else n: column for n, column in self.given.items()}
+            self.annotated = tuple(replace(f, name="label") if f.name == "label_2" else f for f in self.annotated)
+            self.with_nulls = frozenset("label" if name == "label_2" else name for name in self.with_nulls)
 
     def _no_speakers(self, said: Collection[str]) -> None:
         """Folders of what is transcribed are speakers, books, chapters or pages, by their numbers: no classes. ``said``: the fields with

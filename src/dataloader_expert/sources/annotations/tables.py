@@ -78,7 +78,7 @@ BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
 """So many text files are always looked into, and more if there are many samples: they may name them."""
-MAY_NAME = {"labels.json", "labels.txt", "metadata.json"}
+MAY_NAME = {"labels.json", "labels.txt", "metadata.json", "_classes.csv"}
 """Files that may hold the names of classes or a word about the data, or else name the files."""
 MARKS = ",;\t|"
 """What may separate the values of a table."""
