@@ -327,13 +327,24 @@ def _odd_names(listing: Listing) -> list[Unreadable]:
     """Files and folders whose names break scripts, terminals, archives or other file systems."""
     problems = []
     told: set[str] = set()
+    forms: set[str] = set()
     for entry in listing.entries:
         for path in (*_folders(entry.path), entry.path):
-            why = None if path in told else _odd(path.rsplit("/", 1)[-1])
+            name = path.rsplit("/", 1)[-1]
+            why = None if path in told else _odd(name)
+            if (
+                why is not None and name.startswith("-") and name[1:2].isdigit()
+            ):  # a number below 0, if others have such
+                forms = forms or {_with_any_number(one.path.rsplit("/", 1)[-1]) for one in listing.entries}
+                why = None if _with_any_number(name[1:]) in forms else why
             if why is not None:
                 told.add(path)
                 problems.append(Unreadable("odd-name", f"the name {why}", file=path))
     return problems
+
+
+def _with_any_number(name: str) -> str:
+    return re.sub(r"\d+", "0", name)
 
 
 _USUAL = re.compile(r"\w[\w.-]{0,99}", re.ASCII)

@@ -22,6 +22,7 @@ from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, label_by_name
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
+from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
@@ -33,6 +34,7 @@ from dataloader_expert.sources.targets import (
     covering,
     lacking,
     listed_labels,
+    one_to_one,
     same_class,
     the_only_one,
 )
@@ -193,6 +195,9 @@ class FileSamples(Source):
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
+        if self.label is None and not self.annotated and not self.partners:
+            codes = codes_in_names([unit.file for unit in self.units])
+            self.label_how = self.label_how if codes is None else f"{self.label_how}; {codes}"
         self._group_by_folder()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
@@ -260,6 +265,8 @@ class FileSamples(Source):
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = _with_texts(described(self.given), said)
+        if self.label is None:
+            self._label_by_names_and_numbers()
         if self.label is None:
             self._label_from(block_of(self.given, len(self.units)), found, named)
         self._withhold()
@@ -416,6 +423,18 @@ class FileSamples(Source):
             example = next(path for path, name in found.items() if name is not None)
             self.by_folder, self.label, self.classes = True, "label", tuple(names)
             self.label_how = f"guessed from the names of files: {found[example]} in {example.rpartition('/')[2]}"
+
+    def _label_by_names_and_numbers(self) -> None:
+        """Classes that the names of files tell, where a column without a name numbers them: two sources say the same."""
+        names = classes_in_names([unit.file for unit in self.units])
+        if self.value != "image" or None in names:
+            return
+        again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
+        if again:
+            self._label_by_name()
+            self.label_how = f"told by the names of files, and numbered by {listed(again)} of a table: {names[0]}"
+            for name in again:
+                self._drop_column(name)
 
     def _label_by_column(self) -> None:
         """Where one split has a folder for each class and another a table: the class that the table names."""

@@ -88,6 +88,13 @@ def same_class(labels: Sequence[str | None], column: Column) -> bool:
     return by_name[0] in (0, 1) and by_name == list(range(by_name[0], by_name[0] + len(names)))
 
 
+def one_to_one(names: Sequence[str | None], column: Column) -> bool:
+    """Whether each of several names has a value of its own in the column, and each sample has one."""
+    values = plain_values(column)
+    both = {*zip(names, map(str, values), strict=True)}
+    return None not in values and 1 < len(both) == len({*names}) == len({value for _, value in both})
+
+
 def listed_labels(name: str, column: Column) -> tuple[list[str], Any] | None:
     """The labels that the cells of a column list, and of each sample a vector of 0 and 1, uint8 [labels]; None if they list none."""
     import numpy as np
