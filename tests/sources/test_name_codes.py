@@ -43,8 +43,9 @@ def test_codes_of_one_pattern_are_told_and_not_taken(tmp_path: Path) -> None:
         [f"IMG_2024_{i:04}.png" for i in range(60)],
         [f"{RNG.bytes(4).hex()}-{RNG.bytes(4).hex()}-{RNG.bytes(4).hex()}.png" for _ in range(60)],
         [f"a{'_b' * (i % 3)}_{i}.png" for i in range(60)],
+        [f"COCO_{('train', 'val')[i % 2]}2014_{i:012}.jpg" for i in range(60)],
     ],
-    ids=["numbers", "a camera's", "hashes", "of several lengths"],
+    ids=["numbers", "a camera's", "hashes", "of several lengths", "of splits"],
 )
 def test_names_without_codes_tell_nothing(names: list[str]) -> None:
     """Our promise: only parts that recur are offered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,19 @@ def test_a_table_of_the_classes_adds_no_field(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert (source.label, len(source.classes or ())) == ("label", 12)
     assert {field.name for field in source.fields} == {"image", "label"}
+
+
+def test_questions_name_images_by_the_number_that_their_names_end_in(tmp_path: Path) -> None:
+    """Seen: questions about COCO's images were not read, as their image_id is 42 and the image is ``COCO_train_000042.png``."""
+    numbers = [int(n) for n in RNG.choice(500_000, 30, replace=False)]
+    asked, answered = [], []
+    for number in numbers:
+        picture(tmp_path / "train" / f"COCO_train_{number:012}.png")
+        for k in range(2):
+            asked.append({"image_id": number, "question": f"Is there a dog, {k}?", "question_id": 10 * number + k})
+            answered.append({"image_id": number, "answer": ("yes", "no")[k], "question_id": 10 * number + k})
+    (tmp_path / "questions.json").write_text(json.dumps({"info": {}, "questions": asked}))
+    (tmp_path / "annotations.json").write_text(json.dumps({"info": {}, "annotations": answered}))
+    source = opened(tmp_path)
+    assert {"question", "answer"} <= {field.name for field in source.fields}
+    assert not source.problems

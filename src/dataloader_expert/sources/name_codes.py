@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dataloader_expert.sources.layout import split_in_name
+
 FEWEST, FEWEST_PARTS, MOST_VALUES = 20, 3, 100
 """The fewest files, the fewest parts of a pattern, and the most values of a part that may be classes."""
 RECUR = 5
@@ -22,7 +24,7 @@ def codes_in_names(paths: Sequence[str]) -> str | None:
         return None
     values = [{of[i] for of in parts} for i in range(len(parts[0]))]
     most = min(MOST_VALUES, len(paths) // RECUR)
-    few = [(i + 1, len(of)) for i, of in enumerate(values) if 1 < len(of) <= most]
+    few = [(i + 1, len(of)) for i, of in enumerate(values) if 1 < len(of) <= most and not all(map(split_in_name, of))]
     if not few:
         return None
     told = ", ".join(f"part {i} has {n} values" for i, n in few[:MOST_TOLD]) + (", …" if len(few) > MOST_TOLD else "")

@@ -46,6 +46,9 @@ NAMELESS = re.compile(r"f\d+")
 """Columns of tables without a header."""
 
 
+_ENDS = re.compile(rf"\d{{1,{DIGITS}}}\Z", re.ASCII)
+
+
 def around(xs: Sequence[float], ys: Sequence[float]) -> list[float]:
     """The box around points: left, top, right and bottom."""
     return [min(xs), min(ys), max(xs), max(ys)]
@@ -205,6 +208,15 @@ class Names:
             if (path := "/".join(parts[at:])) in self.whole:
                 return path
         return _the_one(self.named.get(parts[-1], ()), asked)
+
+    def numbered(self) -> dict[int, str]:
+        """The files by the number that their names end in, if no two end in the same: 42 is ``COCO_train2014_000000000042.jpg``."""
+        found: dict[int, str] = {}
+        for stem, paths in self.stems.items():
+            digits = _ENDS.search(stem)
+            if digits is not None and found.setdefault(int(digits[0]), paths[0]) != paths[0]:
+                return {}
+        return found
 
     def meant(self, value: str, folder: str = "") -> str | None:
         """The same for a path or a name of which it is unknown whether it has its suffix."""

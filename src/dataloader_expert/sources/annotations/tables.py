@@ -74,6 +74,8 @@ NAMING = {
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
 PERSONS = ("identity", "subject", "speaker", "patient")
 """Words in the name of a table of two columns that say what the other one is."""
+NUMBERED = "numbered"
+"""The kind of tables that name files by the numbers in which their names end."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
@@ -202,6 +204,11 @@ def read_table(
     if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
         files = named.below(folder, None)
         naming = naming_of(few, files, folder)
+    if naming is None and few and (numbered := _numbering(few, files)) is not None:
+        rows = read(listing.read(entry.path), False) if large else few
+        known = files.numbered()
+        named = [{**row, numbered: known.get(row[numbered], str(row[numbered]))} for row in rows if numbered in row]
+        return Table(entry.path, NUMBERED, numbered, by_stem=False), _flat(named), files
     if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
         bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
@@ -305,6 +312,17 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
             if best is None or distinct > best[0]:
                 best = distinct, name, by_stem
     return None if best is None else best[1:]
+
+
+def _numbering(rows: list[Row], files: Names) -> str | None:
+    """The column that names most files by the number that their names end in, as ``image_id`` of questions about COCO's images."""
+    some = rows[:LOOKED_AT]
+    for name in dict.fromkeys(name for row in some for name in row):
+        numbers = {row[name] for row in some if isinstance(row.get(name), int) and not isinstance(row.get(name), bool)}
+        if {"id", "number"} & set(words(name)) and set(words(name)) & (NAMING - {"id"}) and len(numbers) >= FEWEST:
+            if len(numbers & files.numbered().keys()) >= NEARLY_ALL * len(numbers):
+                return name
+    return None
 
 
 def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:

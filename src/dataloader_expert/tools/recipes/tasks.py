@@ -53,7 +53,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
         return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
-    if "image" in kinds and (both := pair_of(texts, others)) and both[0] == "question answering":
+    if "image" in kinds and (both := pair_of(texts, others) or pair_of(others, {})) and both[0] == "question answering":
         return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
     if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
