@@ -206,9 +206,9 @@ def read_table(
         naming = naming_of(few, files, folder)
     if naming is None and few and (numbered := _numbering(few, files)) is not None:
         rows = read(listing.read(entry.path), False) if large else few
-        known = files.numbered()
-        named = [{**row, numbered: known.get(row[numbered], str(row[numbered]))} for row in rows if numbered in row]
-        return Table(entry.path, NUMBERED, numbered, by_stem=False), _flat(named), files
+        paths = files.numbered()
+        rows = [{**row, numbered: paths.get(row[numbered], str(row[numbered]))} for row in rows if numbered in row]
+        return Table(entry.path, NUMBERED, numbered, by_stem=False), _flat(rows), files
     if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
         bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
