@@ -129,9 +129,8 @@ class Bundle(Source):
             of = [part for part in parts or () if part.samples > 1]
             used = {key for part in of for _, key in (*part.arrays, *part.ragged)} | {part.offsets for part in of}
             for key, (_, shape) in known[path].items() if of else ():
-                if key not in used:
-                    what = f"its shape is {[*shape]}, with no row for each sample" if shape else "one value of the file"
-                    self.unread.setdefault(key, f"{what}; it is not read")
+                if key not in used and shape:  # single values describe the file
+                    self.unread.setdefault(key, f"its shape is {[*shape]}, with no row for each sample; it is not read")
             for part in parts or () if len(seen) > 1 else ():
                 fields = {name for name, _ in (*part.arrays, *part.ragged)}
                 for name in sorted(known[path].keys() - fields - {part.offsets}):
