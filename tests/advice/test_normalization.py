@@ -34,6 +34,16 @@ def test_features_of_unlike_scales_are_normalised_one_by_one(tmp_path: Path) -> 
     assert "each feature of x by itself" in found["computed_on"]
 
 
+def test_features_on_different_places_are_normalised_one_by_one(tmp_path: Path) -> None:
+    """Seen: one mean of 74 for ages, body masses, pressures and glucose, whose ranges are alike."""
+    rng = np.random.default_rng()
+    x = np.stack([rng.normal(m, s, 500).clip(m - 2.5 * s, m + 2.5 * s) for m, s in ((45, 14), (27, 5), (130, 12))], 1)
+    np.savez(tmp_path / "data.npz", x_train=x, y_train=rng.integers(0, 3, 500))
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None
+    assert found["mean"] == pytest.approx(x.mean(0).tolist(), rel=1e-9)
+
+
 def test_features_of_one_scale_share_their_constants(tmp_path: Path) -> None:
     """Our promise: components of one kind, such as those of an embedding, keep their proportions."""
     x = _made(tmp_path, [1.0, 1.0, 1.3, 0.8])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.sources.base import Block, Column, Unit
@@ -26,3 +28,20 @@ def test_the_same_rows_are_drawn_of_blocks_of_any_size(sizes: list[int]) -> None
     assert found == drawn([100] * 10)[0]
     assert len(found) == 50
     assert looked_at <= 50
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=30))
+def test_of_a_known_number_of_samples_the_same_rows_are_kept_and_few_others_looked_at(sizes: list[int]) -> None:
+    """Our promise: knowing how many samples are read saves work, and changes nothing."""
+    free, knowing, start, looked = Drawn(50), Drawn(50), 0, 0
+    for size in sizes:
+        block = Block(Unit(0, "x", start, size, size), {"x": Column(np.arange(start, start + size))})
+        for drawn in (free, knowing):
+            block.population = sum(sizes) if drawn is knowing else 0
+            rows = drawn.rows(block)
+            looked += len(rows) if drawn is knowing else 0
+            if len(rows):
+                drawn.keep(block, rows, {"x": block.columns["x"].values[rows]})
+        start += size
+    assert sorted(knowing.all()[1]["x"].tolist()) == sorted(free.all()[1]["x"].tolist())
+    assert looked <= 160  # 100 are expected of more than that, and they scatter

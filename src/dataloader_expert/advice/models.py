@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -42,7 +42,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
         severity = "warning" if misfit.get("runs") else severity
-        fix = (
+        fix = misfit.get("fix") or (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]
             else "match the labels and the model's output"
@@ -72,6 +72,18 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             text = f"the model rejects a batch: {said}"
             fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
         yield finding(code, "error", text, fact, fix)
+
+
+OF_MEASURES = ("outliers", "collinear-fields")
+"""Findings about numbers that measure something."""
+
+
+def of_measures(found: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
+    """The findings without those that take ids, which the model looks up, for measures."""
+    codes = set(facts.value(MODEL, {"codes": []})["codes"])
+    return tuple(
+        f for f in found if f.code not in OF_MEASURES or not codes or {w.get("field") for w in f.where} - codes
+    )
 
 
 RAISES = "model-raises"

@@ -107,6 +107,10 @@ def unlike(moments: Mapping[str, list[float | None]]) -> bool:
     ranges = (high - low)[high > low]
     if not len(ranges):
         return False
+    if (
+        low[high > low].max() > high[high > low].min()
+    ):  # no value of the one is one of the other, as of ages and pressures
+        return True
     smaller, usual = np.quantile(ranges, [0.25, 0.5])
     return bool(max(ranges.max(), mean.max() - mean.min()) > UNLIKE * usual or usual > UNLIKE * smaller)
 

@@ -14,7 +14,7 @@ CLASS_MAP = Quantity(
 )
 NAMES = {
     "mask", "masks", "seg", "segmentation", "segmentations", "label", "labels", "target", "targets", "annotation",
-    "annotations", "classes",
+    "annotations", "class", "classes", "cls", "category", "categories",
 }  # fmt: skip
 """Words in the names of such fields."""
 WHOLE = ("int", "uint", "bool")

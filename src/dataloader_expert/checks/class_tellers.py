@@ -29,12 +29,15 @@ Teller = Callable[[Any, Any], Any]
 
 def numbers_of_content(context: Context, block: Block, names: list[str], rows: Any) -> Any:
     """What these samples of a block look like, float32 [rows, d]: pictures in small and their colours; of other arrays with several channels
-    their means, spreads and steps; NaN where there is none."""
+    their means, spreads and steps; NaN where there is none, or of images of another type than the field's."""
     import numpy as np
 
     field = next(f for f in context.fields if f.name == names[0])
     if field.kind == "image" and len(names) == 1:  # of these, small copies are made of a whole block at once
         made = np.concatenate([pooled(looks(block, field.name))[rows], _colours(block, field.name, rows)], 1)
+        stored = getattr(block.columns[field.name].values, "dtype", None)
+        if stored is not None and stored.kind != "O" and stored.name != field.dtype:
+            made[:] = np.nan  # on another scale, which is told elsewhere
         return made[:, :WIDEST].astype(np.float32)
     part = block if len(rows) == block.samples else block.take(rows)
     channels = Channels.of(field) if len(field.shape) > 1 and len(names) == 1 else None

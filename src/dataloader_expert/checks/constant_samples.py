@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dataloader_expert.checks.base import STATISTICS, Check, Context
+from dataloader_expert.checks.base import LABELS_EACH, STATISTICS, Check, Context
+from dataloader_expert.checks.class_maps import NAMES
 from dataloader_expert.checks.fingerprint import constant
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.roles import words
 
 CONSTANT = Quantity("constant_samples", "samples", "samples whose array has a single value throughout, with places")
 LEAST = 8
@@ -26,8 +28,12 @@ class ConstantSamples(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         kinds = ("array", "sequence", "embedding", "image")
-        self.marks = {f.name for f in context.fields if "float" not in f.dtype and not _in_colour(f)}
-        """Fields that may be masks, or mark something: whole numbers, but for images in colour."""
+        self.marks = {
+            f.name
+            for f in context.fields
+            if ("float" not in f.dtype and not _in_colour(f)) or set(words(f.name)) & NAMES
+        }
+        """Fields that may be masks, or mark something: whole numbers, but for images in colour; and what is named so."""
         self.fields = [
             f.name
             for f in context.fields
@@ -75,6 +81,8 @@ class ConstantSamples(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CONSTANT):
             v, name = fact.value, str(fact.at["field"])
+            if facts.find(LABELS_EACH, field=name) is not None:
+                continue  # several labels a sample, or none
             if name in self.marks and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
             ranges = [(f.value["min"], f.value["max"]) for f in facts.all(STATISTICS, field=name)]

@@ -8,12 +8,18 @@ from typing import Any
 from dataloader_expert.checks.fingerprint import mix
 from dataloader_expert.sources.base import Block
 
+SPARE = 2
+"""How many times as many rows as are kept are drawn at first, of a known number: of some, nothing can be kept."""
+
 
 class Drawn:
-    """At most ``most`` rows, with the data kept for each: arrays by name, first axis the rows."""
+    """At most ``most`` rows, with the data kept for each: arrays by name, first axis the rows.
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    ``of_all``: whether all samples are offered to it, and not those of a split alone.
+    """
+
+    def __init__(self, most: int, of_all: bool = True) -> None:
+        self.most, self.of_all = most, of_all
         self.parts: list[tuple[Any, dict[str, Any]]] = []
         """Hashes of rows, and the data kept for them."""
         self.held = 0
@@ -24,8 +30,12 @@ class Drawn:
         """The rows of a block that may be kept."""
         import numpy as np
 
-        hashes = self._hashes(block, np.arange(block.samples))
-        rows = np.arange(len(hashes)) if self.limit is None else np.flatnonzero(hashes <= np.uint64(self.limit))
+        if "row hashes" not in block.views:
+            block.views["row hashes"] = self._hashes(block, np.arange(block.samples))
+        hashes, limit = block.views["row hashes"], self.limit
+        if self.of_all and limit is None and block.population > SPARE * self.most:
+            limit = (SPARE * self.most << 64) // block.population
+        rows = np.arange(len(hashes)) if limit is None else np.flatnonzero(hashes <= np.uint64(limit))
         if len(rows) > self.most:  # of a large block, too, no more are kept in the end
             rows = np.sort(rows[np.argpartition(hashes[rows], self.most - 1)[: self.most]])
         return rows

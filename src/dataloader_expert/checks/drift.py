@@ -107,7 +107,7 @@ class Drift(Check):
                 continue
             for name in self.shaped:
                 if name in part.columns:
-                    keep(self.own.setdefault((split, name), Drawn(KEPT)), part, part.columns[name].values)
+                    keep(self.own.setdefault((split, name), Drawn(KEPT, of_all=False)), part, part.columns[name].values)
             for name, column in part.columns.items():
                 if name in self.context.features:
                     continue  # whose dtype is that of the vector
@@ -146,7 +146,7 @@ class Drift(Check):
         for key, counts in other.forms.items():
             self.forms.setdefault(key, Counter()).update(counts)
         for key, drawn in other.own.items():
-            self.own.setdefault(key, Drawn(KEPT)).merge(drawn)
+            self.own.setdefault(key, Drawn(KEPT, of_all=False)).merge(drawn)
         for key, sums in other.contrast.items():
             self.contrast[key] = [a + b for a, b in zip(self.contrast.get(key, [0, 0, 0]), sums, strict=True)]
         for key, found in other.values.items():

@@ -80,6 +80,8 @@ class MovedLabels(Check):
         self.files = Files()
 
     def applies(self) -> bool:
+        if self.context.folders:
+            return False  # rows are in the order of their classes, so none can have the next one's
         return self.context.label is not None and bool(self.names) and not self.context.guessed
 
     def looked(self) -> bool:

@@ -26,7 +26,7 @@ from dataloader_expert.checks.class_maps import CLASS_MAP, is_class_map
 from dataloader_expert.checks.frequent import as_stored, common_texts
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
-from dataloader_expert.checks.treatments import AS_MISSING, marks_of
+from dataloader_expert.checks.treatments import AS_MISSING, SHAPED, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -576,7 +576,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     outliers = s["outliers"]
     # how far a code is says nothing
     coded = {r.field for r in (context.grouped, context.roles.split, *context.roles.keys) if r is not None}
-    pixels = kind in ("image", "mask") and field is not None and field.dtype == "uint8"
+    pixels = field is not None and field.dtype == "uint8" and (kind in ("image", "mask") or len(field.shape) > 2)
     placed = classes or facts.find(CLASS_MAP, field=name) is not None
     placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
     if name == context.label or name in coded or kind in UNSCALED or pixels or placed:
@@ -602,7 +602,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"{name}: {n} of {s['n']} {'lengths' if text else 'times' if timed else 'values'} {verb(n, 'lie')} outside "
             f"{low} … {high} ({outliers['rule']})",
             fact,
-            "check these dates: a placeholder, a wrong century or a wrong unit" if timed else _cure(s["treatment"]),
+            "check these dates: a placeholder, a wrong century or a wrong unit"
+            if timed
+            else _cure(s["treatment"], n < SHAPED * s["n"]),
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
             or [{"field": name}],
             outliers["count"],
@@ -666,8 +668,10 @@ SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30
 """What instruments and exports write for a missing number."""
 
 
-def _cure(treatment: dict[str, Any] | None) -> str:
-    """What to do with far values, with what it does where a treatment helps."""
+def _cure(treatment: dict[str, Any] | None, few: bool = False) -> str:
+    """What to do with far values, with what it does where a treatment helps; ``few``: too few for a transform of all."""
+    if treatment is None and few:
+        return "inspect them; if they are errors, leave them out, else keep them: so few ask for no transform"
     if treatment is None:
         return "inspect them; neither clipping nor a logarithm halves the tails, so use a robust scale or keep them"
     before, after = treatment["before"], treatment["after"]

@@ -23,6 +23,8 @@ HELPS = 0.5
 """A treatment is proposed if it leaves at most this share of the tails' weight."""
 FEW = 0.01
 """The share of values that may be errors: clipping more changes the distribution rather than its errors."""
+SHAPED = 0.005
+"""The share of far values from which they are of the distribution's shape: a logarithm of all for fewer changes all for a few."""
 REPEATED = 3
 """The fewest times that a placeholder occurs."""
 OTHERS = 3
@@ -84,7 +86,7 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
     if before.far <= FEW * weights.sum() and before.far:
         clipped = effect(np.clip(levels, low, high), weights, bounds)
         tried.append(("clip", {"low": low, "high": high}, before.far, clipped))
-    if levels[0] >= 0:
+    if levels[0] >= 0 and not 0 < before.far < SHAPED * weights.sum():  # a few say nothing of all
         with np.errstate(over="ignore"):
             logs = effect(np.log1p(levels), weights, None)
         tried.append(("log1p", {}, int(weights.sum()), logs))

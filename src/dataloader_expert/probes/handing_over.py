@@ -30,6 +30,7 @@ CONSTANTS = (
     "COLUMNS",
     "TEXTS",
     "DELIMITER",
+    "DECIMAL",
     "NAMES",
     "BEFORE",
     "BESIDE",
@@ -79,6 +80,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
             plain.value_of,
             plain.sample_at,
             plain.flat,
+            plain.exported,
         )
         if _uses(reader, one)
     ]
@@ -100,6 +102,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         ((known["IDS"], known["HEADER"]),) = streams_of(source)
         known["WINDOW"] = source.fields[0].shape[0]
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
+    known["DECIMAL"] = dialects[0].decimal if dialects else "."
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
     known["BESIDE"] = {
@@ -131,7 +134,7 @@ def streams_of(source: Source) -> set[tuple[str, int]]:
 
 def _uses(reader: Reader, helper: Any) -> bool:
     called = f"{helper.__name__}("
-    by = {plain.value_of: plain.sample_at, plain.opened: plain.read_csv}.get(helper)
+    by = {plain.value_of: plain.sample_at, plain.opened: plain.read_csv, plain.exported: plain.flat}.get(helper)
     return called in inspect.getsource(reader) or (by not in (None, reader) and _uses(reader, by))
 
 
@@ -154,10 +157,17 @@ def unread(source: Source) -> str | None:
         return "a stream"
     if getattr(source, "several", None) is not None:
         return "cells that list several labels"
-    if len({(d.delimiter, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
+    if (
+        len(
+            {(d.delimiter, d.decimal, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}
+        )
+        > 1
+    ):
         return "tables that are written in several ways"
     if any(d.short for d in getattr(source, "dialects", {}).values()):
         return "tables whose header lacks a name"
+    if any(d.units for d in getattr(source, "dialects", {}).values()):
+        return "tables with a line of units below the header"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"
     if getattr(source, "class_of", {}):

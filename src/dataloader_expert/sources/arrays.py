@@ -17,6 +17,8 @@ Header = tuple[str, tuple[int, ...]]
 
 OFFSETS = {"offsets", "indptr", "ptr", "row_splits", "cu_seqlens", "lengths_cumsum"}
 TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
+OF_IDS = {"ids", "tokens"}
+"""Words with which the names of whole numbers end that are looked up, and measure nothing."""
 DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", "samples", "signals", "texts", *TOKENS}
 """Names of arrays of which each row is a sample, whatever the lengths of the others."""
 EDGES = {"edges", "bin_edges", "bins", "ticks"}
@@ -223,7 +225,9 @@ def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> 
         return "image"
     places = _last(name).lower() == "indices"  # of the values of a sparse row
     ragged_ints = len(shape) == 1 and shape[0] is None and plain in ("int32", "int64") and not places
-    if ragged_ints or (len(shape) == 1 and (name.lower() in TOKENS or plain == "uint16")):
+    whole = plain.startswith(("int", "uint")) and plain != "uint8"
+    named = name.lower() in TOKENS or (whole and re.split(r"[^a-z]+", _last(name).lower())[-1] in OF_IDS)
+    if ragged_ints or (len(shape) == 1 and (named or plain == "uint16")):
         return "tokens"
     if len(shape) == 1 and floating and shape[0] is not None:
         return "embedding"

@@ -152,6 +152,8 @@ class Block:
     """What checks derive from the values and share, such as small grey images."""
     rows: np.ndarray[Any, Any] | None = None
     """If only some of the unit's samples are here: which ones, counted from the unit's first; int64."""
+    population: int = 0
+    """How many samples are read in all, this block's among them, where that is known; 0: it is not."""
 
     @property
     def samples(self) -> int:

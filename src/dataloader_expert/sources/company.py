@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from dataloader_expert.errors import Unreadable
@@ -20,7 +21,8 @@ MOST_TABLES = 3
 """More tables than these may be the data themselves."""
 TO_ONE = 4
 """How many samples there are at least to each file of another kind that neither names them nor is called after one."""
-NEARLY_ALL = 0.9
+ROWS = TABLES | {"text", "json"}
+NEARLY_ALL, NEARLY_ALL_BYTES = 0.9, 0.98
 MOST_BYTES, LOOKED_AT = 1 << 20, 4096
 """The largest list of files, and the bytes of it that tell that it is one."""
 _NO_PART = re.compile(r"[\W_]+")
@@ -44,6 +46,22 @@ def _holds(kind: str, data: Sequence[Entry]) -> bool:
     if len(tables) > MOST_TABLES or any(map(_is_split, tables)):
         return False  # these may be the data
     return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], bool(tables))
+
+
+def kind_of_rows(data: Sequence[Entry]) -> str | None:
+    """Of kinds whose rows may be the samples, the one whose files alone are called after splits, or else the one with nearly all bytes:
+    what is said of users or subjects is little beside what was measured; None if there is doubt."""
+    own = [entry for entry in data if not is_project(entry.path)]
+    if not {entry.kind for entry in own} <= ROWS:
+        return None
+    divided = {entry.kind for entry in own if entry.kind in TABLES and _is_split(entry.path)}
+    if len(divided) == 1:
+        return divided.pop()
+    size: Counter[str | None] = Counter()
+    for entry in own:
+        size[entry.kind] += entry.size
+    [(kind, most)] = size.most_common(1) or [(None, 0)]
+    return kind if not divided and most >= NEARLY_ALL_BYTES * size.total() else None
 
 
 def _is_split(path: str) -> bool:

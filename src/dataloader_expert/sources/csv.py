@@ -15,17 +15,31 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
 from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.dialects import Dialect, sniff_dialect
+from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, splits_of_files, splits_of_suffixes
+from dataloader_expert.sources.layout import (
+    BY_FOLDER,
+    PART_WORDS,
+    is_form,
+    label_by_name,
+    read_folders,
+    splits_of_files,
+    splits_of_suffixes,
+    tokens,
+)
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
-from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
+from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.targets import plain_values
 
 SAMPLE = 256 << 10
+SERIES = 8
+"""The most files that are looked at to tell whether each is a series."""
+SENTENCE = 4
+"""Words of a text from which on it is hardly the name of a column."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -54,7 +68,7 @@ class _Part:
     def written(self) -> tuple[Any, ...]:
         """How the file is written, as far as a plain reader must know it."""
         of = self.dialect
-        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated)
+        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated), of.decimal
 
     def unlike(self, names: set[str]) -> bool:
         """Whether at most half of its and the table's columns are in both; the split of a table is part of it in any case.
@@ -68,8 +82,7 @@ class _Part:
 
     @property
     def form(self) -> bool:
-        """Whether it is one to fill in with predictions, such as ``sample_submission.csv``."""
-        return "submission" in words(self.path.rsplit("/", 1)[-1])
+        return is_form(self.path)
 
     @property
     def stem(self) -> tuple[str, ...]:
@@ -96,11 +109,18 @@ class Csv(Answered[_Part]):
         splits = splits_of_files([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
         parts: list[_Part] = []
-        for entry, split in zip(entries, splits, strict=True):
-            if not entry.size:
-                continue  # already reported as empty
+        known: dict[str, Dialect] = {}
+        for entry in entries:
             try:
-                dialect = source._dialect(entry)
+                known |= {entry.path: source._dialect(entry)} if entry.size else {}  # already reported as empty
+            except Unreadable as problem:
+                source.problems.append(problem)
+        source._agree(entries, known)
+        for entry, split in zip(entries, splits, strict=True):
+            if entry.path not in known:
+                continue
+            try:
+                dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
             except Unreadable as problem:
                 source.problems.append(problem)
@@ -128,6 +148,8 @@ class Csv(Answered[_Part]):
         if source.class_of:
             source.label_how = BY_FOLDER
             source.roles = _by_files(source.roles or Roles(), list(source.class_of))
+        elif source._are_series(parts):
+            source.roles = _by_files(source.roles or Roles(), [part.path for part in parts])
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
         n = len(source.dialects)
@@ -141,7 +163,28 @@ class Csv(Answered[_Part]):
 
     def tables(self) -> list[Entry]:
         """The files that are tables."""
-        return self.listing.of(self.kinds)
+        tables, folds = without_folds(self.listing.of(self.kinds))
+        self.problems += folds_aside(folds)
+        return tables
+
+    def _are_series(self, parts: Sequence[_Part]) -> bool:
+        """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too."""
+        roles = self.roles or Roles()
+        called = {token for part in parts for token in tokens(part.path.rpartition("/")[2])}
+        if len(parts) < 2 or roles.time is None or roles.group is not None or called & PART_WORDS or self.splits:
+            return False
+        first = {unit.file: unit for unit in reversed(self.units)}
+        known: list[set[Any]] = []
+        for part in parts[:SERIES]:
+            try:
+                column = self.peek(first[part.path]).columns.get(roles.time.field)
+            except Unreadable:
+                return False
+            values = [] if column is None else plain_values(column)
+            if not values or len({*values}) < len(values):
+                return False
+            known.append({*values})
+        return all(2 * len(of & known[0]) > min(len(of), len(known[0])) for of in known[1:])
 
     def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
         ranges = part.ranges if whole else part.ranges[:1]
@@ -211,11 +254,27 @@ class Csv(Answered[_Part]):
             [self.withheld] = lacking
         return kept
 
-    def _dialect(self, entry: Entry) -> Dialect:
+    def _dialect(self, entry: Entry, header: bool | None = None) -> Dialect:
+        """``header``: whether there is one, where other files tell."""
         head = self.listing.head(entry.path, SAMPLE)
         if head.count(b"\0") > head.count(b"\n"):
             raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=entry.path)
-        return sniff_dialect(head, self.delimiters, len(head) == entry.size)
+        return sniff_dialect(head, self.delimiters, len(head) == entry.size, header)
+
+    def _agree(self, entries: Sequence[Entry], known: dict[str, Dialect]) -> None:
+        """One decision whether there is a header for files that are written alike: a first row of texts, with a sentence among them, is
+        a row where all others have no header, which are more; and the header of the first of numbered parts is that of all."""
+        alike: dict[tuple[str, int], list[Entry]] = {}
+        for entry in entries:
+            if entry.path in known:
+                alike.setdefault((known[entry.path].delimiter, len(known[entry.path].names)), []).append(entry)
+        for of in alike.values():
+            doubtful = [e for e in of if not known[e.path].sure and any(map(_is_sentence, known[e.path].names))]
+            bare = [e for e in of if not known[e.path].header]
+            if len(bare) > len(doubtful) and len(bare) + len(doubtful) == len(of):
+                known |= {entry.path: self._dialect(entry, header=False) for entry in doubtful}
+            elif bare and of[0] not in bare and len(bare) == len(of) - 1 and len({stem_of(e.path) for e in of}) == 1:
+                known |= {entry.path: called_as(known[entry.path], known[of[0].path].names) for entry in bare}
 
     def _check_headers(self, parts: list[_Part]) -> None:
         """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training
@@ -382,6 +441,7 @@ class Csv(Answered[_Part]):
                 ),
                 convert_options=pc.ConvertOptions(
                     null_values=list(NULLS),
+                    decimal_point=dialect.decimal,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     column_types={**types, **{name: pa.string() for name in self.texts}},
@@ -434,6 +494,10 @@ def _number(text: str) -> int | float | str:
     if not _PLAIN.fullmatch(text):
         return text
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= SENTENCE
 
 
 def _called(kind: Any) -> str:

@@ -11,15 +11,25 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside, Unreadable
+from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.answer_files import Answers
 from dataloader_expert.sources.base import Column, Unit
 from dataloader_expert.sources.csv import Csv
 from dataloader_expert.sources.dialects import ONE_CHARACTER, Dialect, is_number, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
-from dataloader_expert.sources.layout import read_folders, split_in_name, splits_of_files, tokens, without_split
+from dataloader_expert.sources.layout import (
+    PART_WORDS,
+    SPLITS,
+    read_folders,
+    split_in_name,
+    splits_of_files,
+    tokens,
+    without_split,
+)
 from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
 from dataloader_expert.sources.magic import REMARKS
-from dataloader_expert.sources.roles import WHOLE, group_of_files
+from dataloader_expert.sources.other_tables import folds_aside, without_folds
+from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""
@@ -31,8 +41,6 @@ COLUMN = ""
 """The delimiter of a column alone."""
 TWO_COLONS = "::"
 """The delimiter of MovieLens."""
-SHARD = {"part", "shard", "chunk", "batch", "piece", "block", "of"}
-"""Words beside the number of a file that is cut off a larger one."""
 _BLANKS = re.compile(rb"[ \t]+")
 _OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
 
@@ -48,6 +56,8 @@ class Layout:
     """The others, such as the names of columns and classes."""
     others: tuple[Entry, ...] = ()
     """Tables of something else, such as those of users and films beside ratings."""
+    folds: Sequence[Entry] = ()
+    """Tables of a part of the rows."""
     grouped: bool = False
     """Whether each table is that of one person, recording or the like."""
 
@@ -92,6 +102,7 @@ class DelimitedText(Csv):
             else ""
         )
         self.problems += [Aside("table", text, file=entry.path) for entry in found.others]
+        self.problems += folds_aside(found.folds)
         self.grouped = found.grouped
         self.beside = found.beside if found.tables else []
         return found.tables or found.beside
@@ -159,24 +170,32 @@ class DelimitedText(Csv):
         except (ValueError, OverflowError):
             return np.array(lines, np.float64) if mark == COLUMN and all(map(is_number, lines)) else None
 
-    def _dialect(self, entry: Entry) -> Dialect:
+    def _dialect(self, entry: Entry, header: bool | None = None) -> Dialect:
         head = self.listing.head(entry.path, HEAD)
         whole = entry.size <= HEAD
         mark = _mark(self.listing, entry)
         if mark not in (" ", COLUMN, TWO_COLONS):
-            return super()._dialect(entry)
+            return super()._dialect(entry, header)
         skip = byte_order_mark(self.listing, entry.path)
         remarks = 0
         while head[skip:].lstrip(b" \t").startswith(tuple(mark.encode() for mark in REMARKS)):
             skip = head.find(b"\n", skip) + 1 or len(head)
             remarks += 1
+        above = _above_header(head[skip:].decode("utf-8", "replace").splitlines())
+        for _ in range(above):
+            remarks += bool(head[skip : (end := head.find(b"\n", skip) + 1)].strip(b"\r\n"))
+            skip = end
         delimiter = TWO_COLONS if mark == TWO_COLONS else " "
         dialect = sniff_dialect(
-            _of_one_character(head[skip:], delimiter), ONE_CHARACTER if mark == TWO_COLONS else " ", whole
+            _of_one_character(head[skip:], delimiter), ONE_CHARACTER if mark == TWO_COLONS else " ", whole, header
         )
+        units = False
         if dialect.header:
             skip = head.find(b"\n", skip) + 1
-        return replace(dialect, delimiter=delimiter, skip=skip, remarks=remarks, quoted=False)
+            below = head[skip : head.find(b"\n", skip) + 1]
+            units = len(below.split()) < len(dialect.names) and not any(map(is_number, below.decode("latin-1").split()))
+            skip += len(below) * units
+        return replace(dialect, delimiter=delimiter, skip=skip, remarks=remarks, quoted=False, units=units)
 
     def read(self, unit: Unit) -> bytes:
         return _of_one_character(super().read(unit), self.dialects[unit.file].delimiter)
@@ -205,17 +224,63 @@ def _layout(listing: Listing) -> Layout | None:
     alike = len({marks[entry.path] for entry in tables}) == 1
     if alike and len(tables) + len(columns) == len(entries) and len({_home(e.path) for e in tables}) == len(tables):
         return Layout(tables, columns, [])
-    return (_by_columns(listing, entries, marks) if alike else None) or _by_names(listing, entries, marks)
+    return (
+        (_by_columns(listing, entries, marks) if alike else None)
+        or _by_names(listing, entries, marks)
+        or _by_header(listing, entries, marks)
+    )
+
+
+def _by_header(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
+    """The tables whose columns have the same names, such as one for each share or weather station, whatever these are called and in
+    which folders they lie; None where columns alone, or more texts than tables, are beside them, or where they are numbered in folders of
+    classes or named by a table: they may be a sample each then."""
+    headers: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
+    for entry in entries:
+        mark = marks[entry.path]
+        names = _names(listing, entry, mark) if mark else ()
+        if mark and names:
+            headers.setdefault((mark, names), []).append(entry)
+    if not headers or COLUMN in marks.values():
+        return None
+    main = max(headers.values(), key=lambda of: sum(e.size for e in of))
+    notes = [entry for entry in entries if marks[entry.path] is None]
+    if len(main) < 2 or len(notes) > len(main) or sum(e.size for e in notes) >= sum(e.size for e in main):
+        return None
+    if _are_recordings(main) or annotations_of(listing, main, keep=True).tables:
+        return None
+    said = {token for entry in main for token in tokens(entry.path.rpartition("/")[2])}
+    others = tuple(entry for entry in entries if entry not in main and entry not in notes)
+    return Layout(main, [], notes, others, grouped=not said & {*PART_WORDS, *SPLITS})
+
+
+def _are_recordings(tables: Sequence[Entry]) -> bool:
+    """Whether they lie in folders of classes, in each of which they are called alike but for a number."""
+    _, labels, names = read_folders([entry.path for entry in tables])
+    called = {
+        (label, re.sub(r"\d+", "", entry.path.rpartition("/")[2])) for label, entry in zip(labels, tables, strict=True)
+    }
+    return bool(names) and len(called) == len({*labels})
+
+
+def _names(listing: Listing, entry: Entry, mark: str) -> tuple[str, ...]:
+    """The names of its columns, some of them over numbers; none without a header."""
+    lines = listing.head(entry.path, HEAD).decode("utf-8-sig", "replace").splitlines()
+    rows = [_cells(line, mark) for line in lines[_above_header(lines) :] if line.strip()]
+    columns = zip(*(row for row in rows[1:] if len(row) == len(rows[0])), strict=True)
+    named = not any(map(is_number, rows[0])) and any(map(_of_numbers, columns))
+    return tuple(cell.strip() for cell in rows[0]) if named else ()
 
 
 def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | None]) -> Layout | None:
     """The tables of one width whose names say that they are parts of one: each has a split in its name, or they differ by the number
-    after a word; or the largest, beside those of other widths. None where folders name classes, or columns alone belong to the tables:
-    they may be a sample each.
+    after a word; or the largest, beside those of other widths. None where folders name classes and files no persons, or columns alone
+    belong to the tables: they may be a sample each. Of a table and its folds, the table.
 
     Texts beside them are notes where they are no more than the tables, in number and in bytes.
     """
-    if read_folders([entry.path for entry in entries])[2]:
+    persons = all(_of_a_person(entry.path) for entry in entries if marks[entry.path])
+    if read_folders([entry.path for entry in entries])[2] and not persons:
         return None
     widths: dict[tuple[str, int], list[Entry]] = {}
     for entry in entries:
@@ -233,6 +298,9 @@ def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | Non
     if any(split[entry.path] for entry in notes):
         return None
     others = tuple(e for of in widths.values() if of is not main for e in of)
+    main, folds = without_folds(main)
+    if folds:
+        return Layout(main, columns, notes, others, folds)
     if all(split[entry.path] for entry in main) or len({_home(entry.path) for entry in main}) == len(main):
         return Layout(main, columns, notes, others)
     said = [tokens(entry.path.rpartition("/")[2].rpartition(".")[0]) for entry in main]
@@ -240,7 +308,13 @@ def _by_names(listing: Listing, entries: list[Entry], marks: dict[str, str | Non
     rest = {tuple(token for token in of if not token.isdigit()) for of in said}
     if columns or not numbered or len(rest) > 1 or () in rest:  # a number alone is that of a sample
         return None
-    return Layout(main, [], notes, others, grouped=not set(*rest) & SHARD)
+    return Layout(main, [], notes, others, grouped=not set(*rest) & PART_WORDS)
+
+
+def _of_a_person(path: str) -> bool:
+    """Whether a file is called after one of several persons, recordings or the like, each with a number."""
+    said = tokens(path.rpartition("/")[2].rpartition(".")[0])
+    return bool(said) and {*said[:-1]} & GROUP_WORDS != set() and said[-1].isdigit()
 
 
 def _width(listing: Listing, entry: Entry, mark: str) -> int:
@@ -314,14 +388,14 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     while lines and not lines[-1].strip():
         lines.pop()
     lines = list(dropwhile(lambda line: line.startswith(REMARKS), lines))
+    lines = lines[_above_header(lines) :]
     if len(lines) < FEWEST or not all(line.strip() for line in lines):
         return None
     for mark, fewest in (("\t", 1), (TWO_COLONS, 2), (";", 2), ("|", 2), (",", 2)):
         cells = _even([line.split(mark) for line in lines])
         if cells is None or len(cells[0]) <= fewest:
             continue
-        columns = zip(*cells[1:], strict=True)
-        if mark == "\t" or any(sum(map(is_number, column)) >= ALIKE * len(column) for column in columns):
+        if mark == "\t" or any(map(_of_numbers, zip(*cells[1:], strict=True))):
             return mark
     rows = _even([line.split() for line in lines])
     if rows is None:
@@ -329,8 +403,33 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     named = not any(map(is_number, rows[0]))
     numbers = [all(map(is_number, row)) for row in rows[named:]]
     if sum(numbers) < ALIKE * len(numbers):
-        return None
+        return " " if _have_symbols(rows[1:]) else None
     return " " if len(rows[0]) > 1 else COLUMN
+
+
+def _above_header(lines: Sequence[str]) -> int:
+    """How many lines say something of a table between blanks before the names of its columns, as a weather station's place and
+    instruments; 0 where no names stand right above the numbers, or above a line of their units."""
+    rows = [line.split() for line in lines]
+    [(width, _)] = Counter(map(len, rows)).most_common(1) or [(0, 0)]
+    first = next((i for i, row in enumerate(rows) if len(row) == width and 2 * sum(map(is_number, row)) >= width), 0)
+    names = [
+        i for i in range(max(0, first - 2), first) if len(rows[i]) == width > 1 and not any(map(is_number, rows[i]))
+    ]
+    return names[-1] if names else 0
+
+
+def _have_symbols(rows: list[list[str]]) -> bool:
+    """Whether words between blanks are the cells of a table, as codes among numbers are: three and more in a row, of which most vary
+    from row to row, and a column of numbers. In sentences of one form, most words recur."""
+    columns = list(zip(*rows, strict=True))
+    vary = sum(len({*column}) > 1 for column in columns)
+    return vary >= FEWEST and 2 * vary > len(columns) and any(map(_of_numbers, columns))
+
+
+def _of_numbers(column: Sequence[str]) -> bool:
+    """Whether nearly all of the cells are numbers."""
+    return sum(map(is_number, column)) >= ALIKE * len(column)
 
 
 def _even(rows: list[list[str]]) -> list[list[str]] | None:

@@ -8,13 +8,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.leading_zeros import Digits, digits_of
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.roles import FEW
+from dataloader_expert.sources.roles import FEW, words
+from dataloader_expert.sources.targets import SEVERAL
 from dataloader_expert.sources.times import is_time
 
 ONE_CHARACTER = "\x1f"
@@ -45,11 +46,17 @@ class Dialect:
     """What the first values of each column are, with one of them; None if they are not of one form."""
     remarks: int = 0
     long: frozenset[str] = frozenset()
-    """Columns of whole numbers with more digits than a number keeps: codes, which are read as text."""
+    """Columns of codes, which are read as text: of more digits than a number keeps, or with zeros before them."""
     digits: dict[str, Digits] = field(default_factory=dict)
     """Columns of digits alone, with their first values."""
     short: bool = False
     """Whether the header lacks the name of a column."""
+    units: bool = False
+    """Whether a line of units stands between the header and the first record."""
+    decimal: str = "."
+    """What separates the fractions of numbers."""
+    sure: bool = True
+    """Whether a header names a column of numbers: of texts alone, its first row may be another one."""
 
     @property
     def character(self) -> str:
@@ -59,11 +66,26 @@ class Dialect:
     @property
     def before(self) -> int:
         """Lines before the first record, blank ones not counted."""
-        return self.remarks + self.header
+        return self.remarks + self.header + self.units
 
 
-def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
-    """Delimiter (most consistent field count), quoting, header and names from a file's first bytes."""
+def called_as(dialect: Dialect, names: tuple[str, ...]) -> Dialect:
+    """The dialect of a file without a header, with the names of another one's columns."""
+    new = dict(zip(dialect.names, names, strict=True))
+    return replace(
+        dialect,
+        names=names,
+        forms={new[name]: form for name, form in dialect.forms.items()},
+        digits={new[name]: found for name, found in dialect.digits.items()},
+        long=frozenset(new[name] for name in dialect.long),
+    )
+
+
+def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None = None) -> Dialect:
+    """Delimiter (most consistent field count), quoting, header and names from a file's first bytes.
+
+    ``header``: whether there is one, where other files tell; None: as the rows suggest.
+    """
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     text = head[bom:].decode("utf-8", "replace")
     if not whole and "\n" in text:
@@ -93,9 +115,17 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
                 break
     except csv.Error:
         pass  # the readable head is enough for detection
+    if not rows:
+        raise Unreadable("parse-error", "its first record is no row of a table")
     remarks, first = _remarks(rows, lines), head[bom:]
     rows, skip = rows[remarks:], bom + _past(first, remarks)
-    header = _has_header(rows)
+    decimal = "," if delimiter == ";" and _have_commas(rows) else "."
+    rows = (
+        [[cell.replace(",", ".") if _FRACTION.fullmatch(cell) else cell for cell in row] for row in rows]
+        if decimal == ","
+        else rows
+    )
+    header = _has_header(rows) if header is None else header
     width = len(rows[0]) if header else _width(rows)
     short = header and len(rows) > 2 and {len(row) for row in rows[1:]} == {width + 1}
     first_cells = [row[0].strip() for row in rows[1:]]
@@ -126,9 +156,45 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
         if any(len(c) > DIGITS for c in of) and all(c.isdigit() for c in of if c not in NULLS)
     }
     digits = {name: found for name, of in cells.items() if (found := digits_of(of)) is not None}
+    texts = frozenset(long | {name for name, found in digits.items() if found.padded})
+    texts |= {name for name in names if decimal == "," and _lists_labels(name)}
+    sure = not header or _names_numbers(rows)
     return Dialect(
-        delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long), digits, bool(short)
+        delimiter,
+        quoted,
+        header,
+        names,
+        skip,
+        repeated,
+        forms,
+        remarks,
+        texts,
+        digits,
+        bool(short),
+        False,
+        decimal,
+        sure,
     )
+
+
+def _have_commas(rows: list[list[str]]) -> bool:
+    """Whether numbers have a comma before their fractions, as in half of Europe: most of a column of numbers, and none has a full stop."""
+    columns = [
+        [row[i].strip() for row in rows[1:] if len(row) > i and row[i] not in NULLS]
+        for i in range(_width(rows))
+        if len(rows[0]) <= i or not _lists_labels(rows[0][i])
+    ]
+    told = any(
+        2 * sum(map(bool, map(_FRACTION.fullmatch, c))) > len(c)
+        and all(_FRACTION.fullmatch(x) or is_number(x) for x in c)
+        for c in columns
+    )
+    return told and not any(_STOP.fullmatch(cell) for column in columns for cell in column)
+
+
+def _lists_labels(name: str) -> bool:
+    """Whether a column is called like several labels, which commas separate too."""
+    return bool(said := words(name)) and said[-1] in SEVERAL
 
 
 def _remarks(rows: list[list[str]], lines: list[str]) -> int:
@@ -194,6 +260,7 @@ def _form(cells: list[str]) -> tuple[str, str] | None:
 
 
 _LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
+_FRACTION, _STOP = re.compile(r"\s*[-+]?\d+,\d+\s*"), re.compile(r"[-+]?\d+\.\d+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _CELL = re.compile(r'"(?:[^"]|"")*"')
 

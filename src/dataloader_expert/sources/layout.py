@@ -42,12 +42,25 @@ MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
+PART_WORDS = {"part", "shard", "chunk", "batch", "piece", "block", "set", "subset", "fold", "of"}
+"""Words beside the number of a file or folder that is a part of a larger whole."""
 _TOKEN = re.compile(r"t10k|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def tokens(name: str) -> list[str]:
     """The words and numbers of a file's name, in lower case: ``ytrain_2.csv`` is y, train, 2 and csv."""
     return [m.lower() for m in _TOKEN.findall(name)]
+
+
+def is_form(path: str) -> bool:
+    """Whether a file is one to fill in with predictions, such as ``sample_submission.csv``."""
+    return "submission" in tokens(path.rpartition("/")[2])
+
+
+def is_part(folder: str) -> bool:
+    """Whether a name is that of a part of a whole and nothing else: ``set-a``, ``part2``."""
+    said = tokens(folder)
+    return len(said) > 1 and {*said[:-1]} <= PART_WORDS and (said[-1].isdigit() or len(said[-1]) == 1)
 
 
 def split_in_name(name: str) -> str | None:

@@ -29,6 +29,12 @@ class Digits(NamedTuple):
     def width(self) -> int:
         return max(map(len, self.counts))
 
+    @property
+    def padded(self) -> bool:
+        """Whether all are of one length, which zeros make up, as in postal codes."""
+        alike = {*map(len, self.counts)} == {self.width}
+        return alike and self.width >= LEAST and any(code.startswith("0") for code in self.counts)
+
 
 class Lost(NamedTuple):
     """``width``: digits of a whole code; ``short``: those that lack zeros, with their rows, and ``rows`` of all."""

@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 
+BRAT = "brat annotations"
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
     **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
@@ -29,12 +30,14 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5"),
     # recognised so that an error can name them; not read
     ".ts": "sktime .ts",
+    ".tsf": "Monash .tsf",
     ".arff": "ARFF",
     **dict.fromkeys((".fasta", ".faa", ".fna"), "FASTA"),
     **dict.fromkeys((".fastq", ".fq"), "FASTQ"),
     ".mtx": "Matrix Market",
     **dict.fromkeys((".libsvm", ".svmlight"), "LIBSVM"),
     ".xml": "XML (Pascal VOC annotations)",
+    ".ann": BRAT,
     ".yaml": "YAML",
     ".yml": "YAML",
     ".tfrecord": "TFRecord",
@@ -100,6 +103,8 @@ REMARKS = ("#", "%", "|", "//")
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
 """Dtype and bytes of a value, by the third byte of an IDX file."""
 _IDX = re.compile(r"(.+?)[-.]idx\d(?:[-.](?:ubyte|byte|short|int|float|double))?", re.IGNORECASE)
+TOKENS = 3
+"""The fewest of a sentence, on average."""
 LLM_C = {20240520: 2, 20240801: 4}
 """Bytes of a token by the first number of the files of llm.c."""
 _TOKENS = re.compile(
@@ -137,6 +142,8 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if named == BRAT and head and not _SPANS.match(head):
+        named = guess_text(head)
     if name.lower().endswith(".nii.gz"):
         return SUFFIXES[".nii"]
     if seen is None and idx_stem(name) is not None and head[:2] == b"\0\0" and head[2:3] and head[2] in IDX_TYPES:
@@ -148,6 +155,7 @@ def kind_of(name: str, head: bytes) -> str | None:
             return "YOLO label"
         guess = (text_format(head) or _wide_table(head) or named) if named in (None, "text") else named
         guess = guess_text(head) if guess is None else guess
+        guess = "text" if guess == "tsv" and has_tagged_tokens(head) else guess
         if named == "json" and _is_lines(head):
             guess = "jsonl"  # Yelp's and many others' files of lines are so named
         other = guess in ("csv", "tsv") or (guess is None and head and b"\0" not in head)  # a text in another encoding
@@ -167,8 +175,8 @@ def kind_of(name: str, head: bytes) -> str | None:
 
 
 def head_bytes(name: str) -> int:
-    """How much of a file tells what it is: of JSON, a line or two."""
-    return 1 << 16 if name.lower().endswith(".json") else 512
+    """How much of a file tells what it is: of JSON, a line or two, and of tokens with tags a few sentences."""
+    return 1 << 16 if name.lower().endswith(".json") else 1 << 13 if name.lower().endswith(".tsv") else 512
 
 
 def _is_lines(head: bytes) -> bool:
@@ -224,6 +232,22 @@ def _wide_table(head: bytes) -> str | None:
     return "UTF-16 table (write it as UTF-8)" if guess_text(text) in ("csv", "tsv") else None
 
 
+_SPANS = re.compile(rb"(?:\xef\xbb\xbf)?[TREAMN#]\d+\t")
+"""How a file of brat begins: with the number of a span, a relation, an event or a note."""
+_ARRAY = re.compile(r'\s*\[\s*(?:$|[\[\]{"\d-]|true|false|null)')
+"""How a list of JSON begins; a text may begin with a word in brackets."""
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+
+
+def has_tagged_tokens(head: bytes) -> bool:
+    """Whether blank lines end sentences of several tokens, each with tags that recur."""
+    text = head.decode("utf-8", "replace").replace("\r\n", "\n")
+    whole = _BLANK_LINE.split(text.strip("\n"))[:-1]
+    rows = [line.split("\t") for block in whole for line in block.split("\n") if not line.startswith("#")]
+    alike = len({len(row) for row in rows}) == 1 and len(rows) >= TOKENS * len(whole)
+    return len(whole) > 1 and alike and len(rows[0]) > 1 and 2 * len({row[-1] for row in rows}) <= len(rows)
+
+
 _SECTION = re.compile(r"\[[A-Za-z][\w .:-]*\]")
 """The first line of a file of settings, such as ``[Sequence]``."""
 
@@ -250,7 +274,7 @@ def guess_text(head: bytes) -> str | None:
         return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
     if whole and whole[0].lstrip().startswith("<annotation>"):
         return SUFFIXES[".xml"]
-    if whole and whole[0].lstrip().startswith("[") and not _SECTION.fullmatch(whole[0].strip()):
+    if whole and _ARRAY.match(whole[0]) and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
     for mark, kind in (("\t", "tsv"), (",", "csv")):

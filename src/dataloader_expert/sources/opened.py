@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.packed import mark_of, unpacked
+from dataloader_expert.sources.packed import HEAD, mark_of, may_be_text, unpacked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -39,7 +39,8 @@ class OpenFile(io.RawIOBase):
         self._base, self.packed = 0, False
         mark = mark_of(self.called) if unpack else None
         try:
-            if mark is not None and self.upto(0, len(mark)) == mark:
+            head = b"" if mark is None else self.upto(0, HEAD)
+            if mark is not None and head.startswith(mark) and may_be_text(self.called, head):
                 shared, self._base, self.size = unpacked(self._fd, self.called)
                 stored, self._fd, self.packed = self._fd, os.dup(shared), True
                 os.close(stored)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside
+from dataloader_expert.sources.files import Entry
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import listed
@@ -57,6 +58,25 @@ def all_aside(parts: Sequence[Held], kept: Sequence[Held]) -> list[Aside]:
     """What is told of the files that are not kept."""
     held = {part.path for part in kept}
     return [aside(part, kept) for part in parts if part.path not in held]
+
+
+def without_folds(tables: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """A table and its folds, where the bytes of files that are called alike but for what follows the full stop add up to its own, as
+    ``u1.base`` and ``u1.test`` of ``u.data``; else all files, and none."""
+    largest = max(tables, key=lambda entry: entry.size, default=None)
+    folds: dict[str, list[Entry]] = {}
+    for entry in tables:
+        if entry is not largest:
+            folds.setdefault(entry.path.rpartition(".")[0], []).append(entry)
+    sizes = {sum(entry.size for entry in of) if len(of) > 1 else 0 for of in folds.values()}
+    if largest is None or sizes != {largest.size}:
+        return list(tables), []
+    return [largest], [entry for of in folds.values() for entry in of]
+
+
+def folds_aside(folds: Iterable[Entry]) -> list[Aside]:
+    text = "a fold: it holds a part of the rows that are read"
+    return [Aside("table", text, file=entry.path) for entry in folds]
 
 
 def stem_of(path: str) -> tuple[str, ...]:

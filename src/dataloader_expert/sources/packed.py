@@ -19,25 +19,38 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.magic import SUFFIXES, idx_stem
+from dataloader_expert.sources.magic import SUFFIXES, guess_text, idx_stem
 
 MARKS = {".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"\x28\xb5\x2f\xfd"}
 INNER = {"text", "csv", "tsv", "jsonl", "json", "tar", "npy"}
 """Kinds of files that are worth it: the others compress their content themselves."""
-PART = 1 << 20
+PART, HEAD, TOLD = 1 << 20, 4096, 512
+"""Bytes that are decompressed at once; and those of a file, packed and unpacked, that tell whether it is text."""
 RATIO, FREELY = 200, 1 << 30
 """The largest ratio of decompressed to compressed bytes, of a file and of all, beyond so many; text compresses by less."""
 
 
 def unpacked_name(name: str) -> str:
-    """The name without the suffix of the compression, if a known suffix is left; else the name."""
+    """The name without the suffix of the compression, if what is left is that of such a kind, or of none where gzip's is taken away; else
+    the name."""
     low = name.lower()
     for suffix in MARKS if low.endswith(tuple(MARKS)) else ():
         if low.endswith(suffix):
             inner = name[: -len(suffix)] + (".tar" if suffix == ".tgz" else "")
-            end = inner.rpartition(".")[2].lower()
-            return inner if SUFFIXES.get(f".{end}") in INNER or idx_stem(inner) else name
+            known = SUFFIXES.get(f".{inner.rpartition('.')[2].lower()}")
+            return inner if known in INNER or idx_stem(inner) or (known is None and suffix == ".gz") else name
     return name
+
+
+def may_be_text(name: str, head: bytes) -> bool:
+    """Whether a compressed file may be one of these kinds: its name says so, or its first bytes are a text where it says nothing."""
+    inner = unpacked_name(name)
+    if SUFFIXES.get(f".{inner.rpartition('.')[2].lower()}") in INNER or idx_stem(inner):
+        return True
+    try:
+        return guess_text(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, TOLD)) is not None
+    except zlib.error:
+        return False
 
 
 def mark_of(name: str) -> bytes | None:

@@ -22,6 +22,8 @@ COLUMNS: list[str] | None = None
 TEXTS: tuple[str, ...] = ()
 """Columns whose cells stay text even if they look like numbers."""
 DELIMITER = ","
+DECIMAL = "."
+"""What separates the fractions of numbers."""
 NAMES: list[str] | None = None
 """Column names of a table without a header."""
 BEFORE = 0
@@ -115,7 +117,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
             return None
         for number in (int, float) if name not in TEXTS else ():
             try:
-                return number(text)
+                return number(text.replace(DECIMAL, "."))
             except ValueError:
                 continue
         if name not in TEXTS and text.lower() in ("true", "false"):
@@ -191,22 +193,54 @@ def read_json(path: Path) -> Iterator[Sample]:
 
 
 def flat(records: list[Sample]) -> list[Sample]:
-    """The records; of question answering as in SQuAD the questions within them, each with what is said around it."""
+    """The records; of question answering as in SQuAD the questions within them, each with what is said around it; of Label Studio the
+    tasks with what was said of them."""
+    if records and all({"data", "annotations"} <= record.keys() for record in records):
+        return exported(records)
 
     def lists(record: Sample) -> set[str]:
         """The keys of lists of objects."""
         return {k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v)}
 
-    inner = records
+    inner, level = records, "outer"
     while inner and not any("question" in record for record in inner):
         keys = set().union(*map(lists, inner))
         if len(keys) != 1 or not all(lists(record) or record.get(*keys) == [] for record in inner):
             return records
         [key] = keys
-        if any((record.keys() - {key}) & one.keys() for record in inner for one in record[key]):
-            return records
-        inner = [{k: v for k, v in record.items() if k != key} | one for record in inner for one in record[key]]
+        within = {k for record in inner for one in record[key] for k in one}  # an id of each level
+        around = [{f"{level}_{k}" if k in within else k: v for k, v in record.items()} for record in inner]
+        inner = [
+            {k: v for k, v in outer.items() if k != key} | one
+            for outer, record in zip(around, inner, strict=True)
+            for one in record[key]
+        ]
+        level = key
     return inner if inner and all({"id", "question"} <= record.keys() for record in inner) else records
+
+
+def exported(tasks: list[Sample]) -> list[Sample]:
+    """The data of tasks, and by control what the first annotation of each says: a choice, several, or the spans of a text."""
+    rows = []
+    for task in tasks:
+        if not isinstance(task["data"], dict) or not isinstance(task["annotations"], list):
+            return tasks
+        row = {"id": task.get("id"), **task["data"]}
+        for said in [one for first in task["annotations"][:1] for one in first.get("result") or []]:
+            name, value = said.get("from_name"), said.get("value") or {}
+            kind = said.get("type")
+            if kind == "labels":
+                span = {
+                    "start": value.get("start"),
+                    "end": value.get("end"),
+                    "label": (value.get("labels") or [None])[0],
+                }
+                row.setdefault("spans", []).append(span)
+            elif kind in value:
+                told = value[kind]
+                row[name] = told[0] if isinstance(told, list) and len(told) == 1 else told
+        rows.append(row)
+    return rows
 
 
 def apart(rows: Iterator[Sample]) -> Iterator[Sample]:

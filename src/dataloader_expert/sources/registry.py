@@ -22,14 +22,15 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import TABLES, called_after, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
-from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.layout import is_form, split_in_name
+from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
+from dataloader_expert.sources.text_tables import guessed_as_texts, have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
 GROUP = "dataloader_expert.sources"
@@ -37,6 +38,8 @@ NOTES = ("YAML", "text", "json", VOC)
 """Kinds of files that may describe a data set."""
 TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
+TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
+"""Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
 CLASS_OF_YOURS = (
     "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
 )
@@ -46,6 +49,8 @@ DOCUMENTS = ("notebook", "spreadsheet")
 """Kinds that are not read, and may be about the data however large they are."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
+CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
+"""What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""
 
@@ -94,11 +99,16 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
+        if not listing.single and ref.format is None:
+            told_as_tables(listing)
         cls, kinds, company = _chosen(listing, ref, known)
         try:
             source = cls.open(listing, ref)
         except NothingReadable as e:
             raise NothingReadable(e.message, (*listing.problems, *e.problems), cls.format) from None
+        except Unreadable as e:
+            text = f"{e.told()}; no sample can be read"
+            raise NothingReadable(text, (*listing.problems, e.with_traceback(None)), cls.format) from None
         aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
         held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
@@ -188,22 +198,27 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
+    data = [e for e in data if not is_form(e.path)] or data
     kinds_there = {e.kind for e in data}
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
-        for main in ("image", "audio", "npy"):
-            if main not in kinds_there:
+        for main in ("image", "audio", "npy", "text"):
+            if main not in kinds_there or (
+                main == "text" and not (have_documents(data) and kinds_there <= {*TOLD, BRAT})
+            ):
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
                 # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
-                data = [e for e in data if e.path not in tables and e.kind not in NOTES]
-            paired = pair(data if tables else listing.entries, frozenset({main})) if main != "npy" else Pairing([])
+                data = [e for e in data if e.kind == main or (e.path not in tables and e.kind not in NOTES)]
+            alone = main in ("npy", "text")
+            paired = Pairing([]) if alone else pair(data if tables else listing.entries, frozenset({main}))
             if paired.beside or tables:
                 read = any(kind in READ for kind in paired.fields.values())
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
-            called = called_after([e for e in data if e.kind in TOLD], [e for e in data if e.kind == main])
+            own = [e for e in data if e.kind == main]
+            called = called_after([e for e in data if e.kind in TOLD and e not in own], own)
             data = [e for e in data if e.path not in called]
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
@@ -215,9 +230,20 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     kind = next(filter(None, (_kind_meant(of, readable) for of in (data, own, _not_in_meta(own)))), None)
     company: frozenset[str] = frozenset()
     if kind is None and len(counts) > 1 and not listing.single:
+        listing.entries[:] = guessed_as_texts(listing.entries)
+        there = {entry.path: entry for entry in listing.entries}
+        data, own = [there[e.path] for e in data], [there[e.path] for e in own]
+        twins = called_after(
+            [e for e in own if e.kind in TWINS], [e for e in own if e.kind in readable and e.kind in TOLD]
+        )
+        own = [e for e in own if e.path not in twins]
+        kind = _kind_meant(own, readable)
+        company = frozenset(e.path for e in data if e.kind != kind)
+    if kind is None and len(counts) > 1 and not listing.single:
         lists = lists_of_files(listing, own)
         unlisted = [e for e in own if e.path not in lists]
         kind = (_kind_meant(unlisted, readable) if lists else None) or kind_of_samples(unlisted, readable)
+        kind = kind or kind_of_rows(unlisted)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]
@@ -402,7 +428,7 @@ def _foreign(
             problems.append(
                 Aside("note", f"is {entry.kind or 'of an unknown kind'}: not read{larger}", file=entry.path)
             )
-        elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
+        elif named != entry.kind and (named, entry.kind) not in CALLED_SO:
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:

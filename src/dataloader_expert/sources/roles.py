@@ -53,6 +53,10 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
     "employee", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
+PLACES = {"zip", "zipcode", "postcode", "postal", "plz"}
+"""Words of columns that say where something is: not whose it is."""
+DIGITS = 19
+"""More are no number of a row."""
 SHARED, FEWEST_SHARED = {"device", "worker"}, 20
 """Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""
 TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
@@ -372,9 +376,19 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             guesses.append((0 if repeated else 1, Role(name, how, repeated and other is None)))
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
+        elif set(said) & PLACES or _start_anew(values):
+            continue
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
+
+
+def _start_anew(values: list[Any]) -> bool:
+    """Whether codes of digits alone number the rows of each part of a table: all from the first to the last are there."""
+    if not all(isinstance(v, str) and v.isascii() and v.isdigit() and len(v) < DIGITS for v in values):
+        return False
+    numbers = {*map(int, values)}
+    return min(numbers) in (0, 1) and len(numbers) > max(numbers) - min(numbers)
 
 
 def _item(name: str, columns: dict[str, list[Any]]) -> str | None:

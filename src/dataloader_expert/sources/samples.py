@@ -19,7 +19,7 @@ from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field,
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
-from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, label_by_name
+from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, is_part, label_by_name
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
@@ -241,8 +241,7 @@ class FileSamples(Source):
         said = {f"{name}_2" if name in taken else name for name in found.said}
         self.annotated = _with_texts(described(self.given), said)
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
-        if found.negatives:
-            self.may_be_empty = frozenset(found.tables)
+        self.may_be_empty = frozenset(found.tables if found.negatives else found.may_be_empty)
         self.objects, self.corners = found.objects, found.corners
         if self.objects is not None:
             of = self.objects.field
@@ -506,7 +505,11 @@ class FileSamples(Source):
 
     def _prefer_a_named_column(self, groups: bool) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
-        download, folds, documents. ``groups``: a table says something of each folder, which holds one thing each."""
+        download, folds, documents. Folders that are called parts say nothing. ``groups``: a table says something of each folder, which
+        holds one thing each."""
+        if all(map(is_part, self.classes or ())):
+            self._drop_folder_labels()
+            return
         scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
         name = label_by_name(scalar)[0]
         name = f"{name}_2" if name is not None and name not in self.given else name

@@ -31,7 +31,7 @@ from dataloader_expert.sources.members import Members, members_of, stored_names,
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, series_in, words
-from dataloader_expert.sources.text_pairs import pair_of
+from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
 from dataloader_expert.sources.times import is_time
 from dataloader_expert.sources.turns import is_turn
 
@@ -54,6 +54,8 @@ SHORTEST, FEWEST, UNLIKELY = 10, 5, 12.0
 the negative logarithm."""
 TITLE = 12
 """Words of a text, in the median, up to which it is a name, a title or an address."""
+BEST_SCORE, MOST_CHOICES = 100, 26
+"""The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
@@ -335,7 +337,9 @@ class Table(Source):
         told = self.label_columns.names if self.label_columns is not None else ()
         self.modality = modality_of(tuple(f for f in self.fields if f.name not in told), self.label)
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
-        if self.conversations and self.modality in ("tabular", "array"):
+        lists = {f.name: {*words(f.name)} for f in self.fields if f.kind in ("other", "sequence")}
+        within = any(f.kind == "text" for f in self.fields) and named_so(lists, SPANS)  # what is where in the text
+        if (self.conversations or within) and self.modality in ("tabular", "array"):
             self.modality = "text"
         if self.modality == "tabular":
             self.short_texts = all(_are_titles(_values(blocks, f.name)) for f in self.fields if f.kind == "text")
@@ -581,14 +585,26 @@ def find_label(
         return verdict, "chosen by its values; pass label= if it is another"
     texts = {n: {*words(n)} for n in names if found[n].dtype == "str"}
     others = {n: {*words(n)} for n in names if found[n].kind == "other"}
+    chosen = choices_of({n: {*words(n)} for n in names})
+    if chosen is not None and chosen[1] in scalar and _are_classes(_values(blocks, chosen[1])):
+        return chosen[1], f"which of {chosen[0]} is right, by its name; pass label= if it is another"
+    if spans := named_so(others, SPANS):
+        return None, f"no field is named like a label, and {spans} say what is where in a text; pass label="
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
     series = series_in(first)
     bare = bool(names) and all(map(BARE.fullmatch, names))
+    score = _score(found, blocks, bare)
+    if score is not None:
+        return score, f"{PLACED}: the one number with fractions beside two texts; pass label= if it is another"
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
-    places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+    symbols = any(found[name].dtype == "str" for name in names[1:-1])
+    if bare and symbols and found[names[0]].dtype == "str" and found[names[-1]].dtype != "str":
+        places.reverse()  # among codes that are texts, a first one is as likely another feature
+    else:
+        places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
             continue
@@ -612,6 +628,22 @@ def find_label(
             why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how
+
+
+def _score(found: Mapping[str, Field], blocks: list[Block], bare: bool) -> str | None:
+    """The column that says how alike two texts are: the one with fractions, by its name or where no column has one."""
+    texts = [name for name, field in found.items() if field.kind == "text"]
+    floats = [name for name, field in found.items() if field.kind == "number" and "float" in field.dtype]
+    if len(texts) != 2 or len(floats) != 1 or not (bare or {*words(floats[0])} & SCORES):
+        return None
+    values = [v for v in _values(blocks, floats[0]) if v is not None and v == v]
+    return floats[0] if values and -1 <= min(values) < max(values) <= BEST_SCORE else None
+
+
+def _are_classes(values: list[Any]) -> bool:
+    """Whether there are few of them, each of which comes again."""
+    counts = Counter(value for value in values if value is not None)
+    return 1 < len(counts) <= MOST_CHOICES and 2 * len(counts) <= counts.total()
 
 
 def _are_whole(values: list[Any]) -> bool:

@@ -7,12 +7,14 @@ import re
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
-from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.files import Entry, Listing, is_project
 from dataloader_expert.sources.layout import in_aside, read_folders
 from dataloader_expert.sources.samples import FileSamples, decode_text, spread
 
 HEAD, LOOKED_AT = 4096, 8
 """Bytes of so many files that show whether they hold numbers alone."""
+FEW = 10
+"""Of so many texts, one may be of a project; more of them are what is read, such as programs."""
 _NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
 
 
@@ -24,7 +26,7 @@ class TextFiles(FileSamples):
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        source = cls(listing, ref, listing.of(cls.kinds))
+        source = cls(listing, ref, _without_projects(listing.of(cls.kinds)))
         if source.samples == 1:
             source.sharding += '; format="lines" reads a sample per line'
         source.fields = (Field("text", "text", "str"), *source.other_fields())
@@ -34,16 +36,25 @@ class TextFiles(FileSamples):
         return source
 
     def own(self, entries: list[Entry]) -> list[Entry]:
-        kept = _without_notes(entries)
+        documents = _without_projects(entries)
+        text = "is code, settings or documentation beside the documents: not read as a sample"
+        self.problems += [Aside("note", text, file=e.path) for e in entries if e not in documents]
+        kept = _without_notes(documents)
         text = "stands beside the folders of classes: not read as a sample"
         held = {entry.path for entry in kept}
-        self.problems += [Aside("note", text, file=e.path) for e in entries if e.path not in held]
+        self.problems += [Aside("note", text, file=e.path) for e in documents if e.path not in held]
         return kept
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         problems: list[Unreadable] = []
         text = decode_text(raw, unit.file, problems)
         return Block(unit, self.with_label(unit, text), (raw,), problems)
+
+
+def _without_projects(entries: list[Entry]) -> list[Entry]:
+    """Without the few that are code, settings or documentation."""
+    documents = [entry for entry in entries if not is_project(entry.path)]
+    return documents if FEW * (len(entries) - len(documents)) <= len(entries) else entries
 
 
 def _without_notes(entries: list[Entry]) -> list[Entry]:

@@ -82,8 +82,10 @@ class Lines(Table):
         entries, _, languages = texts_of(listing)
         if not languages and labels_in(listing, entries):
             return True
+        if entries and not languages and tagged_columns(listing, entries) is not None:
+            return True  # tagged tokens are no document, whatever the files are called
         if len(entries) < 2:
-            return bool(entries) and tagged_columns(listing, entries) is not None
+            return False
         if not languages:
             named = [_split_of(entry) for entry in entries]
             texts = {without_split(entry.path.rsplit("/", 1)[-1].rpartition(".")[0]) for entry in entries}
@@ -107,7 +109,7 @@ class Lines(Table):
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
         source.tabbed = _is_tabbed(listing.head(entries[0].path, HEAD).decode("latin-1")) if entries else False
-        source.names = languages or _columns_called(columns)
+        source.names = languages or _columns_called(columns, source._numbered(entries))
         source.labels = 0 if languages else labels_in(listing, entries)
         source.names = ("label" if source.labels == 1 else "labels", "text") if source.labels else source.names
         folders, _, _ = read_folders([of[0].path for of in groups])
@@ -154,6 +156,12 @@ class Lines(Table):
             "block of lines" if source.tagged else "line"
         )
         return source
+
+    def _numbered(self, entries: Sequence[Entry]) -> bool:
+        """Whether the first column of tagged tokens numbers those of each sentence."""
+        head = self.listing.head(entries[0].path, HEAD).decode("utf-8", "replace") if self.tagged else ""
+        whole = sentences(head, self.tabbed)[:-1]
+        return bool(whole) and all(row[0] == str(i) for one in whole for i, row in enumerate(one, 1))
 
     def _aligned(self, of: Sequence[Entry]) -> Iterator[tuple[tuple[Span, ...], int]]:
         """Runs of lines, and where they stand in each file; lines beyond the shortest file are told and not read."""
@@ -296,8 +304,13 @@ def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[E
 
 def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
     """How many columns the lines have if they are tagged tokens with blank lines between sentences, in all files; else None."""
-    found = {_columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace")) for entry in entries}
-    return found.pop() if len(found) == 1 else None
+    found: int | None = None
+    for entry in entries:
+        columns = _columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace"))
+        if columns is None or found not in (None, columns):
+            return None
+        found = columns
+    return found
 
 
 def _columns_in(head: str) -> int | None:
@@ -324,7 +337,11 @@ def _is_tabbed(head: str) -> bool:
 
 
 def _is_comment(line: str, tabbed: bool) -> bool:
-    return line.startswith("#") and (len(_cells(line)) == 1 or (tabbed and "\t" not in line))
+    if not line.startswith("#"):
+        return False
+    cells = _cells(line)
+    said = tabbed and len(cells) == 2 and cells[0] == "#" and " " in cells[1]  # no tag has a blank
+    return said or len(cells) == 1 or (tabbed and "\t" not in line)
 
 
 def sentences(text: str, tabbed: bool) -> list[list[list[str]]]:
@@ -344,12 +361,13 @@ def _cells(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
 
-def _columns_called(columns: int | None) -> tuple[str, ...]:
+def _columns_called(columns: int | None, numbered: bool) -> tuple[str, ...]:
     if columns is None:
         return ("text",)
     if columns == len(CONLLU):
         return CONLLU
-    return ("tokens", *(f"column_{i + 1}" for i in range(1, columns - 1)), "tags")
+    first = ("id", "tokens") if numbered and columns > FEW_COLUMNS else ("tokens",)
+    return (*first, *(f"column_{i + 1}" for i in range(len(first), columns - 1)), "tags")
 
 
 def _sentence_ranges(listing: Listing, path: str, tabbed: bool) -> Iterator[tuple[tuple[Span, ...], int]]:

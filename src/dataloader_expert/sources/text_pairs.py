@@ -13,6 +13,14 @@ FROM_TO: tuple[tuple[str, set[str], set[str]], ...] = (
     ("translation", {"source", "src"}, {"target", "tgt", "translation"}),
 )
 """Tasks by a word in the name of the text that is given, and one in that of the text that is wanted."""
+CHOICES, RIGHT = {"choices", "options", "endings", "candidates"}, {"answer", "answers", "correct", "gold", "solution"}
+"""Words of the fields with what may be chosen, and with what is right."""
+SCORES = {"score", "scores", "similarity", "relatedness", "sim"}
+"""Words of a number that says how alike two texts are."""
+SPANS = {"spans", "entities"}
+"""Words of lists of places in a text, each with its class."""
+WANTED = {"completion", "response", "output", "answer"}
+"""Words of an answer that a label may call good or bad."""
 LANGUAGES = {
     "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "es", "et", "eu", "fa", "fi",
     "fr", "ga", "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "km", "kn", "ko", "ky", "lo",
@@ -41,6 +49,20 @@ def pair_of(texts: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> tu
         if one and two and one != two:
             return task, (one, two)
     return None
+
+
+def choices_of(names: Mapping[str, set[str]]) -> tuple[str, str] | None:
+    """The field with the choices of each question, or the first of three and more that hold one each, such as A, B and C; and the field
+    that says which is right. None of other fields.
+
+    Args:
+        names: the words in the name of each field.
+    """
+    several = [name for name, of in names.items() if of & {word.rstrip("s") for word in CHOICES}]
+    letters = [name for name in names if name in ("A", "B", "C", "D")]
+    right = named_so({name: of for name, of in names.items() if not of & CHOICES}, RIGHT)
+    choices = named_so(names, CHOICES) or next((of[0] for of in (several, letters) if len(of) > 2), "")
+    return (choices, right) if choices and right else None
 
 
 def named_so(fields: Mapping[str, set[str]], names: set[str]) -> str:

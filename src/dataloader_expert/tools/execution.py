@@ -264,9 +264,10 @@ def _conclude(
     seconds: float,
 ) -> Report:
     """Judges: the findings of checks came with the facts; all other rules are applied here."""
+    from dataloader_expert.advice.models import of_measures
     from dataloader_expert.tools.recipes.results import result  # not before the first call: a server opens without
 
-    findings = (*outcome.findings, *findings_of(outcome.facts))
+    findings = (*of_measures(outcome.findings, outcome.facts), *findings_of(outcome.facts))
     measured = Measured(outcome.facts, findings, unknowns, around, seconds)
     return result(tool, request, measured, tool.conclude(request, measured))
 

@@ -29,7 +29,7 @@ CODE_FROM = 300
 """Code longer than this may be omitted from a concise result."""
 FIRST = 40
 """The most entries of a list or map, even if there is room for more."""
-LEFT_OUT = "# left out of this concise result: {rest}\n"
+LEFT_OUT = "# left out of this result, which would be too long with it: {rest}\n"
 WHOLE = ("stages", "shape", "roles", "not_checked", "by_workers", "checklist", "environment", "source_args")
 """Small, requested, or needed to understand the rest."""
 ALIKE, OTHERS, CODE = "findings of one code", "all else", "code"

@@ -40,6 +40,8 @@ CRASHES = Quantity("sample_crashes", "units", "units that killed the process tha
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
 PARALLEL_S = 0.4
 """Seconds of work from which on processes share it."""
+SLOW_PACE = 10e6
+"""Bytes on disk that a process reads and judges in a second, at least, of nearly any format."""
 LEAD, LEAD_BYTES = 16, 8 << 20
 """Units, and bytes of them on disk, that one process looks at to see what the rest costs. A unit beyond that is work enough
 for several processes."""
@@ -242,10 +244,11 @@ class Scan(Probe):
             order = order[: self.most]
 
         alone = False  # whether each unit is looked at by itself, so that one on which a check dies is known
+        population = 0
 
         def work(hand: list[int], at: Callable[[int], None], until: float | None) -> dict[str, Check]:
             checks = new_checks(context)
-            look(source, hand, checks, at, until, alone)
+            look(source, hand, checks, at, until, alone, population)
             return checks
 
         def begin(crashed: int) -> None:
@@ -265,6 +268,8 @@ class Scan(Probe):
         if rest:
             # units are read fastest in order; the random order matters only if not all can be read
             fits = deadline is None or not lead or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
+            sure = fits and (bool(lead) or deadline is None or self._quick(source, rest, processes, deadline))
+            population = sum(source.units[i].samples for i in order) if sure else 0
             single = fits and all(source.units[i].samples == 1 for i in rest)
             # neighbours are looked at together, as some checks compare them; of few, each process has some runs
             together = max(1, min(MOST, len(rest) // (4 * processes))) if single else 1
@@ -296,6 +301,11 @@ class Scan(Probe):
             if problem.code != "foreign-file" or problem.where.get("file") not in named:
                 integrity.found(problem)
         return checks
+
+    def _quick(self, source: Source, units: list[int], processes: int, deadline: float) -> bool:
+        """Whether these are read in time even at a pace that hardly any is slower than."""
+        size: int = sum(source.units[i].bytes for i in units)
+        return size < 0.7 * SLOW_PACE * processes * (deadline - time.monotonic())
 
     def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
         """Checks over the user's own samples, read one by one in this process."""
@@ -448,13 +458,16 @@ def look(
     at: Callable[[int], None],
     until: float | None,
     alone: bool = False,
+    population: int = 0,
 ) -> None:
-    """Reads, decodes and checks units, ``alone`` each by itself; those that cannot be read are recorded and skipped."""
+    """Reads, decodes and checks units, ``alone`` each by itself; those that cannot be read are recorded and skipped. ``population``: as of
+    :class:`Block`."""
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
     active = [c for c in checks.values() if c.applies()]
     blocks = _decoded(source, hand, integrity, at, until)
     for block in blocks if alone else together(blocks):
+        block.population = population
         for check in active:
             check.watch(block)
 

@@ -16,6 +16,7 @@ from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.health.static_checks import length, order
 from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.sharding import SHARDING, copied
 
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
@@ -26,6 +27,10 @@ SPEED = Quantity(
 )
 EPOCHS = 10
 """Epochs after which a curriculum draws from all samples."""
+LONG_TAILED = 3.0
+"""How many times the mean the longest sample is, if batches of so many samples differ too much in what they hold."""
+MOST_SAMPLES = 4
+"""The most samples of a batch of short ones, in batches as asked for."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
@@ -33,6 +38,11 @@ BEYOND = Quantity(
     "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the data set does not have"
 )
 SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
+KEPT_LABELS = Quantity(
+    "kept_labels",
+    "",
+    "the attribute in which the data set keeps the label of each sample, and how many there are of each",
+)
 MOST = 2_000_000
 MOST_DRAWN = 20_000_000
 """Indices that are drawn at most for an epoch of all ranks, each of which draws it whole; of more ranks only the first are."""
@@ -85,6 +95,9 @@ class Draws(Probe):
         else:
             bench.label_sets = None
             as_the_dataset_has_them(bench)
+        kept = kept_labels(bench)
+        if kept is not None and not several:
+            yield kept
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
         yield Fact(
@@ -105,7 +118,7 @@ class Draws(Probe):
         by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
         others = ["random", *(by_class if labelled else [])]
         if lengths is not None and n <= ALL_UP_TO:
-            others.append("length-bucketed")
+            others += ["length-bucketed", *(["token-budget"] if long_tailed(lengths) else [])]
         ranks = min(self.world_size, max(1, MOST_DRAWN // max(1, n)))
         for strategy in dict.fromkeys([chosen, *others]):
             drawn = itertools.chain.from_iterable(self._batches(strategy, n, bench, rank) for rank in range(ranks))
@@ -219,6 +232,8 @@ class Draws(Probe):
         from dataloader_expert.checks.classes import IMBALANCE, TRAIN_IMBALANCE
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
+        if (kept := bench.facts.find(KEPT_LABELS)) is not None:
+            ratio = max(kept.value["counts"].values()) / min(kept.value["counts"].values())
         several = bench.label_sets is not None
         if several:
             counted = bench.facts.value(LABEL_SETS, bench.facts.value(LABEL_SETS, split=None), split="train")
@@ -227,7 +242,12 @@ class Draws(Probe):
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
-            return "stream", "a stream takes no sampler; shuffle with a buffer and shard across workers"
+            shares = bench.facts.find(SHARDING)
+            sharded = (
+                "; each worker of this one yields every sample, so that the code shards it too" if copied(bench) else ""
+            )
+            sharded = sharded or ("; its workers share it already" if shares is not None else "")
+            return "stream", f"a stream takes no sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
@@ -266,6 +286,13 @@ class Draws(Probe):
         if self.group_by is not None:
             return "grouped", f"samples of one {self.group_by} stay in one batch"
         if objective == "throughput":
+            if ragged and long_tailed(lengths):
+                return (
+                    "token-budget",
+                    f"a few lengths are far above the mean ({lengths.max():,.0f} against {lengths.mean():,.0f}): batches of similar length "
+                    "that hold about as much each, and so not all the same number of samples, need less padding and no "
+                    "memory for the longest",
+                )
             if ragged:
                 return "length-bucketed", "batches of similar length need less padding"
             return (
@@ -320,6 +347,9 @@ class Draws(Probe):
                 return Drawing("ClassBalancedBatchSampler", "labels", label, {**shape, **seed})
         if strategy == "length-bucketed" and bench.lengths is not None:
             return Drawing("LengthBucketBatchSampler", "lengths", length, {"batch_size": size, "window": 50, **seed})
+        if strategy == "token-budget" and bench.lengths is not None:
+            most = {"max_tokens": budget(bench.lengths, size), "max_samples": MOST_SAMPLES * size}
+            return Drawing("TokenBudgetBatchSampler", "lengths", length, {**most, **seed})
         if strategy == "grouped" and bench.groups is not None:
             return Drawing("GroupBatchSampler", "groups", self.group_by, {"batch_size": size, **seed})
         if strategy == "curriculum":
@@ -367,6 +397,67 @@ def as_the_dataset_has_them(bench: Bench) -> None:
     bench.labels, bench.class_names = rank[bench.labels], [bench.class_names[code] for code in order]
 
 
+KEEPS = ("targets", "labels")
+"""Attributes in which data sets keep the label of each sample, as torchvision's do."""
+COMPARED, LEAST_COMPARED, COMPARED_S = 8, 3, 2.0
+"""Samples whose own labels must be those that the attribute says, the least of these, and the seconds for reading them."""
+
+
+def kept_labels(bench: Bench) -> Fact | None:
+    """The labels that the data set keeps of all samples, on the bench in place of those that were read; None: it keeps none, or samples
+    say otherwise. Reading each sample for its label takes as long as an epoch."""
+    import numpy as np
+
+    dataset: Any = getattr(bench.source, "dataset", None)
+    name = bench.source.label
+    if bench.source.format != "reference" or bench.source.iterable or name is None or bench.labels is None:
+        return None
+    n = len(dataset)
+    if bench.train is not None or any(
+        v is not None and len(v) != n for v in (bench.lengths, bench.groups, bench.difficulty)
+    ):
+        return None  # these are of the samples that were read
+    for attribute in KEEPS:
+        values = getattr(dataset, attribute, None)
+        try:
+            labels = np.asarray(values)
+        except Exception:  # the user's object
+            continue
+        if labels.shape != (n,) or labels.dtype.kind not in "iubU":
+            continue
+        if not _as_samples_say(dataset, name, labels, bench.seed, min(COMPARED_S, 0.2 * bench.left())):
+            return None
+        distinct, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if not 1 < len(distinct) <= CLASS_LIMIT:
+            return None
+        bench.labels, bench.class_names = codes.astype(np.int32), [str(v) for v in distinct.tolist()]
+        value = {"attribute": attribute, "counts": dict(zip(bench.class_names, counts.tolist(), strict=True))}
+        return Fact(KEPT_LABELS, value, evidence("counted", "draws", seen=n, population=n))
+    return None
+
+
+def _as_samples_say(dataset: Any, name: str, labels: Any, seed: int, seconds: float) -> bool:
+    """Whether a few samples, of as many classes as can be, have these labels."""
+    import numpy as np
+
+    from dataloader_expert.probes.serving import flat
+
+    until, compared = time.monotonic() + seconds, 0
+    mixed = np.random.default_rng(seed).permutation(len(labels))
+    of_each = mixed[np.unique(labels[mixed], return_index=True)[1]]
+    for i in dict.fromkeys([*of_each[:COMPARED].tolist(), *mixed[:COMPARED].tolist()]):
+        try:
+            own: Any = dict(flat(dataset[i])).get(name)
+            if str(own.item() if hasattr(own, "item") else own) != str(labels[i].item()):
+                return False
+        except Exception:  # of the user's code
+            return False
+        compared += 1
+        if time.monotonic() > until:
+            break
+    return compared >= LEAST_COMPARED
+
+
 def by_rarest_label(bench: Bench) -> None:
     """Counts each sample of several labels under its rarest one, and those without any under one of their own."""
     import numpy as np
@@ -400,6 +491,16 @@ def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     distinct = len(np.unique(labels))
     p = max(1, min(distinct, batch_size // 2 or 1, 16))
     return p, max(1, batch_size // p)
+
+
+def long_tailed(lengths: Any) -> bool:
+    """Whether a batch of the longest samples is far larger than usual ones."""
+    return len(lengths) > 1 and bool(lengths.max() > LONG_TAILED * max(1.0, float(lengths.mean())))
+
+
+def budget(lengths: Any, size: int) -> int:
+    """Tokens of a batch: those of so many samples of mean length, and the longest sample at least."""
+    return max(math.ceil(size * float(lengths.mean())), math.ceil(float(lengths.max())))
 
 
 def collated_by_padding(bench: Bench) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +62,23 @@ def called(model: Any, way: Way, batch: Any, training: bool = False) -> Any:
     import torch
 
     adapt, _ = functions(way.code())
-    with torch.set_grad_enabled(training):
+    with torch.set_grad_enabled(training), unchanged(model):
         given, named = adapt(batch)
         return model(*given, **named)
+
+
+@contextmanager
+def unchanged(model: Any) -> Iterator[None]:
+    """Leaves the model's config as it is: models of transformers note there which loss the labels of a call are for, also of one that
+    they then refuse, and keep to it."""
+    config = getattr(model, "config", None)
+    before = dict(vars(config)) if hasattr(config, "__dict__") else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            vars(config).clear()
+            vars(config).update(before)
 
 
 def evaluated(expression: str, batch: Any) -> Any:
@@ -78,12 +93,12 @@ def is_finite(x: Any) -> bool:
     return not (x.is_floating_point() or x.is_complex()) or bool(x.isfinite().all())
 
 
-def keeps(out: Any, n: int) -> bool:
-    """Whether the output has the batch's dimension, or is one number."""
+def keeps(out: Any, n: int, leading: bool = False) -> bool:
+    """Whether the output has the batch's dimension, or is one number; ``leading``: as its first, or after that of time."""
     shapes = [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
     if isinstance(out, list) and len(out) == n:
         return True
-    return not shapes or any(n in s or not s for s in shapes)
+    return not shapes or any(n in (s[:2] if leading else s) or not s for s in shapes)
 
 
 def few_of(batch: Any, n: int = 0) -> tuple[Any, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError, escaped
-from dataloader_expert.facts import Fact, Json, Quantity
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.model.calling import evaluated, few_of, given_to
@@ -80,6 +80,9 @@ class ModelCheck(Probe):
         value["codes"] = codes
         value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
+        for look in verdict.unseen:
+            what, _, why = look.partition(": ")
+            yield Unknown(f"model_check: {what}", f"{why}; {OWN_CALL}")
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
         chosen = bench.ref.columns is not None
@@ -130,6 +133,7 @@ class ModelCheck(Probe):
         return replace(other, misfits=(*verdict.misfits, *more)) if more else verdict
 
 
+OWN_CALL = "call the model with one batch of this loader and look at that yourself"
 OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 """Misfits whose cure depends on the least and the largest value of all samples."""
 NOT_MADE: dict[str, Json] = {
@@ -179,6 +183,7 @@ def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
                 "says": m.says,
                 "cured": m.cured,
                 "runs": m.runs,
+                "fix": m.fix,
             }
             for m in verdict.misfits
         ],

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.probes.model.ways import takes_ids
+
 SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
 
+SOUND = 1_000
+"""Whole numbers of 16 bits in so long a row are a recording."""
 MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
 OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
@@ -25,24 +29,27 @@ MULTIPLES = (4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Mend:
-    """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order."""
+    """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order; ``multiple``: a size is one
+    of this number, which may be what the model asks for."""
 
     code: str
     step: str
     says: str
     expression: str
+    multiple: int = 0
 
 
 @dataclass(frozen=True)
 class Misfit:
     """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran; ``runs``: the
-    model runs without it too, and gives what it should not."""
+    model runs without it too, and gives what it should not; ``fix``: what to do where that is no change of a batch."""
 
     code: str
     field: str
     says: str
     cured: bool = True
     runs: bool = False
+    fix: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,6 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     after = [m.num_embeddings - m.padding_idx - 1 for m in lookups if m.padding_idx is not None]
     own = [p for m in modules if not type(m).__module__.startswith("torch.nn") for p in m._parameters.values()]
     places = [p.shape[-2] for p in own if p is not None and p.ndim in (2, 3) and p.shape[-2] > 1]
-    layers = [m for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag | nn.Linear | nn.Conv1d | nn.Conv2d)]
     dtype = torch.float32 if floating is None else floating.dtype
 
     def distinct(values: list[int]) -> tuple[int, ...]:
@@ -112,7 +118,7 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
             isinstance(m, nn.Conv2d | nn.ConvTranspose2d | nn.AdaptiveAvgPool2d | nn.MaxPool2d | nn.AvgPool2d)
             for m in modules
         ),
-        bool(layers) and isinstance(layers[0], nn.Embedding | nn.EmbeddingBag),
+        takes_ids(model),
     )
 
 
@@ -127,6 +133,14 @@ def mends(
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
+    if "target" in error.lower():
+        yield from of_masks(x)
+        if x.dtype != torch.int64 and _is_whole(x):
+            says = f"class numbers of dtype {str(x.dtype).removeprefix('torch.')} where the loss takes int64"
+            yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
+    if " list" in error and x.ndim == 4:
+        says = f"one tensor of shape {list(x.shape)} where the model takes a list of images"
+        yield Mend("shape-mismatch", "layout", says, "list({x})")
     if "index out of range" in error or "out of bounds for dimension" in error:
         yield from of_length(x, want)
         yield from of_ids(x, want, looked_up)
@@ -151,6 +165,10 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
         yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
         return
     what = f"dtype {given} where the model computes in {wanted}"
+    if given == "int16" and not want.first_is_table and max(x.shape[1:], default=0) >= SOUND:
+        full = f"{what}; sound of 16 bits is from -32768 to 32767"
+        yield Mend("dtype-mismatch", "dtype", full, f"({{x}}.to(torch.{wanted}) / 32768)")
+        return
     if given == "uint8" and x.ndim >= 3:
         yield Mend("dtype-mismatch", "dtype", what, as_floats(x, want))
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
@@ -265,19 +283,20 @@ def of_shape(x: Any, want: Wants, pictures: bool = True) -> Iterator[Mend]:
         how = (
             ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
         )  # else classes, which are not blended
-        for n in MULTIPLES:
-            height, width = (math.ceil(side / n) * n for side in given)
+        runs = "which the model refuses; it runs with"
+        # what it says itself comes before guesses
+        sizes = [("where the model takes", (side, side), 0) for side in want.declared]
+        sizes += [(runs, tuple(math.ceil(side / n) * n for side in given), n) for n in MULTIPLES]
+        sizes += [(runs, (side, side), 0) for side in want.sides if side not in want.declared]
+        for known, (height, width), n in sizes:
             if (height, width) != given:
-                says = f"height and width {given[0]} x {given[1]} where the model takes multiples of {n}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
-                yield Mend("shape-mismatch", "size", says, resize)
-        for side in want.sides:
-            if (side, side) != given:
-                known = "where the model takes" if side in want.declared else "which the model refuses; it runs with"
-                says = f"height and width {x.shape[2]} x {x.shape[3]} {known} {side} x {side}"
-                resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}){how})"
-                yield Mend("shape-mismatch", "size", says, resize)
+                says = f"height and width {given[0]} x {given[1]} {known} {height} x {width}"
+                yield Mend("shape-mismatch", "size", says, resized(height, width, how), n)
     yield from of_length(x, want)
+
+
+def resized(height: int, width: int, how: str) -> str:
+    return f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
 
 
 def of_length(x: Any, want: Wants) -> Iterator[Mend]:
@@ -322,6 +341,21 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
 
 
+def of_masks(x: Any) -> Iterator[Mend]:
+    """Masks stored like images of one channel, [B, 1, H, W], as the class numbers [B, H, W] that cross-entropy takes."""
+    if x.ndim != 4 or x.shape[1] != 1 or not x.numel() or is_fake(x) or not _is_whole(x):
+        return
+    white = black_and_white(x)
+    says = f"masks of shape [B, 1, H, W] and dtype {str(x.dtype).removeprefix('torch.')}{', of 0 and 255,' if white else ''}"
+    scaled = "({x}.squeeze(1) // 255).long()" if white else "{x}.squeeze(1).long()"
+    yield Mend("shape-mismatch", "label", f"{says} where the loss takes int64 class numbers [B, H, W]", scaled)
+
+
+def black_and_white(x: Any) -> bool:
+    """Whether values are 0 and 255, as images of one object are stored: 255 is then no mark of what has no class."""
+    return bool(x.unique().tolist() == [0, 255])
+
+
 def of_classes(x: Any) -> Iterator[Mend]:
     """Class numbers that begin at 1, or of which one stands for no class by custom: -100 is what cross-entropy leaves out."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
@@ -329,6 +363,9 @@ def of_classes(x: Any) -> Iterator[Mend]:
     values = x.unique()
     least, most = int(values[0]), int(values[-1])
     labels = f"labels from {least} to {most}"
+    if black_and_white(x):
+        yield Mend("label-out-of-range", "label", "labels of 0 and 255, where the loss takes 0 and 1", "{x} // 255")
+        return
     if least == 1:
         yield Mend("label-out-of-range", "label", f"{labels}, where the loss takes 0 to {most - 1}", "{x} - 1")
     if most in IGNORED:

@@ -35,10 +35,14 @@ from dataloader_expert.probes.model.mends import (
     wants,
 )
 from dataloader_expert.probes.model.padding import unmasked
+from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import of_loss, suits
+from dataloader_expert.probes.model.texts import untokenised
+from dataloader_expert.probes.model.unstacked import unstacked
 from dataloader_expert.probes.model.ways import (
     BY_KEYWORD,
     COLUMNS,
+    DENSE,
     DERIVED,
     TARGET,
     TARGETS,
@@ -53,6 +57,13 @@ from dataloader_expert.probes.serving import flat, samples_in
 
 CUT = re.compile(r"\{x\}\[:, :\d+\]")
 """A mend that leaves out what is beyond a length."""
+OF_SIZE = re.compile(r"size=\((\d+), (\d+)\)")
+OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
+"""What torch says to lengths that do not descend."""
+UNSORTED = (
+    "lengths in no order, where the model packs sequences in descending order; pass enforce_sorted=False to "
+    "pack_padded_sequence in the model, or sort each batch"
+)
 SCALE = "value-range-mismatch"
 DEPTH = 3
 TIMES = 4
@@ -79,6 +90,8 @@ class Verdict:
     """How many were run at once; 0: unknown."""
     only: int | None = None
     """The one size of batches that the model takes."""
+    unseen: tuple[str, ...] = ()
+    """What could not be looked at though the model runs, and why."""
 
     @property
     def accepted(self) -> bool:
@@ -130,7 +143,14 @@ class _Trial:
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
+        self.odd: Way | None = None
+        """The first way that runs as it is, with an output of one size for any number of samples."""
+        self.grown: dict[str, bool] = {}
+        """By code of a way, whether its output grows with the samples."""
+        self.alone = len(flat(batch)) == 1
+        """Whether one tensor is all of the batch, which may be one sample; what stands beside others of its length has samples."""
         self.limited = False
+        self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}
         """The last call with few samples (False) and with the whole batch (True)."""
         if hasattr(model, "eval"):
@@ -182,7 +202,9 @@ class _Trial:
     def verdict(self) -> Verdict:
         first: Exception | None = None
         if not self.ways:
-            return self.lacking()
+            verdict = self.lacking()
+            made = (way for way in unstacked(self.model, self.few) if self.fails(way) is None)
+            return next((replace(self.further(way), error=verdict.error) for way in made), verdict)
         without: Way | None = None
         for at, way in enumerate(self.ways):
             error = self.fails(way) or self.beyond_the_few(way)
@@ -202,7 +224,8 @@ class _Trial:
             if of_size and self.fails(way, whole=True) is None:  # it takes batches of one size
                 self.widen()
                 return replace(self.further(way), only=self.all)
-        for other in self.exchanged():
+        apart = (way for way in unstacked(self.model, self.few) if self.fails(way) is None)
+        for other in itertools.chain(self.exchanged(), self.by_length(), apart):
             return replace(self.further(other), error=in_short(first))
         unsuited: Verdict | None = None
         for depth in range(1, DEPTH + 1):
@@ -226,9 +249,9 @@ class _Trial:
         return self.not_mended(without, first)
 
     def beyond_the_few(self, way: Way) -> Exception | None:
-        """What a call with the whole batch raises of ids or labels that the few have not; these are then among the few."""
+        """What a call with the whole batch raises of ids, labels or an order that the few have not; these are then among the few."""
         raised = self.fails(way, whole=True)
-        if raised is None or not _of_range(str(raised)):
+        if raised is None or not (_of_range(str(raised)) or OF_ORDER.search(str(raised))):
             return None
         self.widen()
         return raised
@@ -240,9 +263,11 @@ class _Trial:
             self.done.clear()
 
     def not_mended(self, without: Way | None, error: Exception | None) -> Verdict:
-        """Where no mend was found: the way that leaves labels out, if it runs."""
+        """Where no mend was found: the way that leaves labels out, if it runs, or one whose output has no samples, as prototypes."""
         if without is not None:
             return replace(self.further(without), error=in_short(error))
+        if self.odd is not None:
+            return self.further(self.odd)
         return Verdict(None, self.unsaid(error), in_short(error))
 
     def refused(self, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
@@ -263,6 +288,8 @@ class _Trial:
             return self.beyond_classes(text)
         if elsewhere := self.elsewhere():
             return (elsewhere,)
+        if texts := untokenised(self.model, self.few):
+            return (texts,)
         if columns := self.other_columns():
             return (columns,)
         if layer := self.refusing_layer():
@@ -360,6 +387,8 @@ class _Trial:
 
     def lacking(self) -> Verdict:
         """Of a model that needs what the batch has under no name."""
+        if texts := untokenised(self.model, self.few):
+            return Verdict(None, (texts,), texts.says)
         there = list(self.few) if isinstance(self.few, Mapping) else []
         missing = [p for p in parameters(self.model)[0] if p not in there]
         text = f"the model needs {' and '.join(missing) or 'other fields'}; the batch has {', '.join(map(str, there)) or 'no names'}"
@@ -381,13 +410,28 @@ class _Trial:
         if done.error is not None:
             self.said_to[way.code()] = str(done.error)
             return done.error
-        alone = any(".unsqueeze(0)" in mend for mends_ in way.mends.values() for mend in mends_)
-        if not whole and self.n and not alone and not keeps(done.out, self.n):
+        alone = self.alone and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
+        if not whole and self.n and not alone and not keeps(done.out, self.n, bool(way.mends)) and not self.grows(way):
             shapes = [list(v.shape) for _, v in flat(done.out) if hasattr(v, "shape")]
+            if not way.mends:
+                self.odd = self.odd or way
             return ValueError(
                 f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's"
             )
         return None
+
+    def grows(self, way: Way) -> bool:
+        """Whether the output of a call without mends has other sizes for other numbers of samples, such as those of pairs or of views."""
+        if way.mends or way.code() in self.grown:
+            return self.grown.get(way.code(), False)
+        other = max(2, self.n - 1)
+        few = cut(self.few, rows_of(self.few, self.n, other), self.n)
+        shapes = [
+            [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+            for out in (self.run(way).out, ran(self.model, way, few).out)
+        ]
+        self.grown[way.code()] = bool(shapes[1]) and shapes[0] != shapes[1] and other < self.n
+        return self.grown[way.code()]
 
     def mended(self, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
         """The way with so many mends, each of another step of its field."""
@@ -397,11 +441,11 @@ class _Trial:
         for inner, used in self.mended(way, depth - 1):
             said = self.said_to.get(inner.code(), "")
             fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
-            if "target" in said:  # it is a loss within the model that complains
-                fields.sort(key=lambda field: field[1] not in TARGETS)
+            if "target" in said.lower():  # it is a loss within the model that complains
+                fields.sort(key=lambda field: field[1] not in (*TARGETS, *DENSE))
             for expression, name in fields:
                 # which classes and ids there are, few samples do not tell
-                batch = self.batch if OF_TARGET.search(said) or _of_range(said) else self.few
+                batch = self.batch if "target" in said.lower() or _of_range(said) else self.few
                 mended = wrapped(expression, inner.mends.get(name, ()))
                 try:
                     x = evaluated(mended, batch)
@@ -414,7 +458,8 @@ class _Trial:
                     taken.add("shape")  # no column of a table is the input alone
                 table = self.refused_ids(inner, mended) if "out of range" in said else None
                 for mend in mends(x, self.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
-                    if mend.step not in taken:
+                    sample = mend.expression.endswith(".unsqueeze(0)") and not self.alone
+                    if mend.step not in taken and not sample:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
 
     def mended_alike(self, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
@@ -451,6 +496,26 @@ class _Trial:
                 other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
                 if self.fails(other) is None and self.fails(other, whole=True) is None:
                     yield other
+
+    def by_length(self) -> Iterator[Way]:
+        """Samples sorted by their lengths, where a recurrent layer packs them as if they were."""
+        for way in self.ways:
+            if not OF_ORDER.search(self.said_to.get(way.code(), "")):
+                continue
+            fields = {n: (e, evaluated(e, self.few)) for (_, e), n in zip(way.arguments, way.names, strict=True)}
+            if not all(hasattr(x, "ndim") and x.ndim and len(x) == self.n for _, x in fields.values()):
+                continue
+            for name, (expression, x) in fields.items():
+                if x.ndim > 1 or x.is_floating_point():
+                    continue
+                made = way
+                order = f"{{x}}[{expression}.argsort(descending=True)]"
+                own = any(e == way.target for e, _ in fields.values())
+                for field in (*fields, *([] if own or way.target is None else [TARGET])):
+                    made = made.mended(field, order)
+                made = replace(made, told=(*way.told, ("layout-mismatch", name, UNSORTED)))
+                if self.fails(made) is None and self.fails(made, whole=True) is None:
+                    yield made
 
     def reordered(self, way: Way) -> Iterator[Way]:
         """Inputs of unlike shapes or dtypes in an order that the model takes."""
@@ -509,8 +574,9 @@ class _Trial:
     def further(self, way: Way, used: tuple[tuple[str, Mend], ...] = ()) -> Verdict:
         """What a call that runs still leaves wrong: ids of other samples, order of time, values, the target."""
         misfits = [Misfit(*told) for told in way.told]
-        misfits += [Misfit(m.code, n, m.says) for n, m in used]
+        misfits += [Misfit(m.code, n, m.says + self.of_multiples(way, n, m)) for n, m in used]
         way, error = self.target_cut(way, used), None
+        failed: list[str] = []
         for look in (
             self.all_ids,
             self.time_first,
@@ -519,12 +585,28 @@ class _Trial:
             self.broadcast,
             self.target,
             self.padding,
+            self.silent,
         ):
-            way, more, said = look(way)
+            try:
+                way, more, said = look(way)
+            except Exception as e:  # it calls the user's model in other ways; that one runs is known
+                failed.append(f"{look.__name__}: {in_short(e)}")
+                continue
             misfits += more
             error = error or said
         told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE and not m.runs), None)
-        return Verdict(way, tuple(misfits), error or told, samples=self.all)
+        return Verdict(way, tuple(misfits), error or told, self.whole_refused, self.all, unseen=tuple(failed))
+
+    def of_multiples(self, way: Way, name: str, mend: Mend) -> str:
+        """Whether a size that runs is one of multiples: the model takes the next smaller too, and it is not that the picture was small."""
+        sides = OF_SIZE.search(mend.expression)
+        if not mend.multiple or sides is None:
+            return ""
+        height, width = (int(side) - mend.multiple for side in sides.groups())
+        smaller = mend.expression.replace(sides[0], f"size=({height}, {width})")
+        of = tuple(smaller if m == mend.expression else m for m in way.mends[name])
+        runs = min(height, width) > 0 and self.fails(replace(way, mends={**way.mends, name: of})) is None
+        return f": it takes multiples of {mend.multiple}" if runs else ""
 
     def target_cut(self, way: Way, used: tuple[tuple[str, Mend], ...]) -> Way:
         """The way, with a target that is as long as an input cut as that is."""
@@ -562,9 +644,22 @@ class _Trial:
         found = unmasked(self.model, way, self.batch)
         return (way, [], None) if found is None else (found[0], [found[1]], None)
 
+    def silent(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """What no call complains of: a mask the wrong way round, padding that counts as a token, a loss that is no number."""
+        done = self.run(way, whole=True)
+        if done.error is not None or not self.n:
+            return way, [], None
+        found = []
+        for look in (inverted, another_padding) if time.monotonic() + TIMES * done.seconds < self.until else ():
+            way, misfit = look(self.model, way, self.batch)
+            found += [misfit] if misfit is not None else []
+        loss = many_losses(self.model, way, self.batch, done.out, self.all)
+        return way, [*found, *([loss] if loss is not None else [])], None
+
     def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
-        """Runs the whole batch: the ids of some samples may lie beyond the table."""
+        """Runs the whole batch: what some samples hold may be refused though the few are not."""
         raised = self.fails(way, whole=True)
+        self.whole_refused = raised is not None
         return way, [], None if raised is None else in_short(raised)
 
     def time_first(self, way: Way) -> tuple[Way, list[Misfit], str | None]:

@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.errors import escaped
 from dataloader_expert.probes.model.calling import cut, is_finite, ran
 from dataloader_expert.probes.model.mends import Misfit, is_fake
-from dataloader_expert.probes.model.ways import Way, accessors, parameters
+from dataloader_expert.probes.model.ways import Way, parameters
 from dataloader_expert.probes.serving import flat
 
 OF_PADDING = re.compile(r"(?:^|_)pad(?:ding)?(?:_|$)")
@@ -39,6 +39,8 @@ class Padded:
     lengths: Any
     source: str
     share: float
+    length: int = 0
+    """To which all are padded, if that is more than the longest."""
 
 
 def padded(way: Way, batch: Any) -> Padded | None:
@@ -65,7 +67,7 @@ def unmasked(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit] | None:
     given = {p for p, _ in way.arguments}
     lacks = [p for p in parameters(model)[1] if p not in given and p not in batch and _expressions(p, found)]
     rows = found.lengths.argsort()[:TRIED].tolist() if lacks else []
-    before = _difference(model, way, batch, found, rows)
+    before = difference(model, way, batch, found, rows)
     if before is None or before <= DIFFERS:
         return None
     for name in lacks:
@@ -73,7 +75,7 @@ def unmasked(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit] | None:
             other = replace(
                 way, arguments=(*way.arguments, (name, expression)), names=(*way.names, f"{found.field}_lengths")
             )
-            after = _difference(model, way, batch, found, rows, other)
+            after = difference(model, way, batch, found, rows, other)
             if after is None or (after > HEALS * before if not known else after == before):
                 continue
             field = escaped(found.field)
@@ -100,7 +102,7 @@ def _expressions(name: str, found: Padded) -> Iterator[tuple[str, bool]]:
         yield from ((made, False) for made in (real, f"{real}.long()", f"~{real}"))
 
 
-def _difference(
+def difference(
     model: Any, way: Way, batch: Any, found: Padded, rows: list[int], masked: Way | None = None
 ) -> float | None:
     """The largest difference between these samples alone, called as ``way``, and in the batch, called as ``masked``, as a share
@@ -110,13 +112,15 @@ def _difference(
     most = None
     for row in rows:
         n = int(found.lengths[row])
-        if n == int(found.lengths.max()):
+        if n == (found.length or int(found.lengths.max())):
             continue
-        one = ran(model, way, _alone(batch, row, n, size, int(found.lengths.max())))
+        one = ran(model, way, _alone(batch, row, n, size, found.length or int(found.lengths.max())))
         if whole.error is not None or one.error is not None:
             return None
         for (_, alone), (_, all_) in zip(flat(one.out), flat(whole.out), strict=False):
-            if not hasattr(alone, "shape") or not alone.is_floating_point() or len(all_) != size or len(alone) != 1:
+            if not all(hasattr(v, "shape") and v.ndim for v in (alone, all_)) or not alone.is_floating_point():
+                continue  # a loss is one of all samples
+            if len(all_) != size or len(alone) != 1:
                 continue
             a, b = alone[0], all_[row]
             if a.ndim and b.ndim and a.shape[0] == n and b.shape[0] > n:
@@ -127,13 +131,15 @@ def _difference(
     return most
 
 
-def _alone(batch: Mapping[str, Any], row: int, n: int, size: int, length: int) -> Any:
+def _alone(batch: Any, row: int, n: int, size: int, length: int) -> Any:
     """The sample alone, and what is as long as the padded field cut to its own length."""
     import torch
 
-    one = cut(batch, torch.tensor([row]), size)
-    where = accessors(batch)
-    return {
-        k: v[:, :n] if k in where and hasattr(v, "ndim") and v.ndim > 1 and v.shape[1] == length else v
-        for k, v in one.items()
-    }
+    def shortened(value: Any) -> Any:
+        if hasattr(value, "ndim"):
+            return value[:, :n] if value.ndim > 1 and value.shape[1] == length else value
+        if isinstance(value, Mapping):
+            return {k: shortened(v) for k, v in value.items()}
+        return type(value)(map(shortened, value)) if type(value) in (list, tuple) else value
+
+    return shortened(cut(batch, torch.tensor([row]), size))

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from dataloader_expert.probes.model.calling import evaluated
-from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_target
+from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_masks, of_target
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
 
@@ -22,6 +22,9 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
     main = main_output(out, way.aim)
     if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
         return way, [], None
+    if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 4 and y.shape[1] == 1 and y.shape[2:] == main.shape[2:]:
+        for mend in of_masks(y):
+            return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, mend.says)], None
     if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
         return _dense_target(way, main, y, batch)
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():

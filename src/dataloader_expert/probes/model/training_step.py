@@ -57,7 +57,7 @@ def loss_of(out: Any, target: Any) -> tuple[Any, str]:
 
     own = out.get("loss") if isinstance(out, dict) else getattr(out, "loss", None)
     if isinstance(own, torch.Tensor):
-        return own, "the model's own loss"
+        return (own, "the model's own loss") if own.ndim == 0 else (own.mean(), "the mean of the model's own losses")
     leaves = [t for _, t in flat(dict(out) if isinstance(out, dict) else out) if isinstance(t, torch.Tensor)]
     leaves = [t for t in leaves if t.is_floating_point()]
     if len(leaves) == 1 and leaves[0].ndim == 0:

@@ -117,13 +117,16 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         aim = next(
             (n for n in DENSE if n in tensors and n not in asked and len(tensors) > 1 and tensors[n].ndim > 2), None
         )
-    if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > 1:
+    said = any(of_texts(v) for _, v in flat(batch))
+    if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > (not said):
         aim = list(tensors)[-1]
-    if len(tensors) == 1:
+    if len(tensors) == 1 and not said:
         aim = None
-    inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
-    target = None if aim is None else where[aim]
     needed, optional, anything = parameters(model)
+    inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
+    if said and (len(needed) == 1 or hasattr(model, "main_input_name")) and takes_ids(model):
+        inputs = [n for n in inputs if n != aim and tensors[n].ndim > 1]  # no text is one number
+    target = None if aim is None else where[aim]
     if isinstance(batch, Mapping):
         main = main_input(model, optional, batch)
         needed, optional = [*main, *needed], [p for p in optional if p not in main]
@@ -147,7 +150,10 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
             [aim] if aim is not None and any(p in TARGETS and p not in tensors for p in needed) else []
         )  # it makes the loss
         for wanted in (needed, *([every] if every != needed else [])):
-            found += renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
+            made = renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
+            made = [way for way in made if not own or not misplaced(way, own[0])]
+            fuller = (beside(way, optional, tensors, where, aim) for way in made if not own)
+            found += [*filter(None, fuller), *made]
     if not by_name and inputs:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
@@ -169,6 +175,25 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
     return found
+
+
+def misplaced(way: Way, aim: str) -> bool:
+    """Whether the label stands in an input's place."""
+    return any(name == aim and p not in TARGETS for (p, _), name in zip(way.arguments, way.names, strict=True))
+
+
+def takes_ids(model: Any) -> bool:
+    """Whether the first layer is a table in which ids are looked up."""
+    from torch import nn
+
+    kinds = (nn.Embedding, nn.EmbeddingBag, nn.Linear, nn.Conv1d, nn.Conv2d)
+    first = next((m for m in model.modules() if isinstance(m, kinds)), None) if hasattr(model, "modules") else None
+    return isinstance(first, nn.Embedding | nn.EmbeddingBag)
+
+
+def of_texts(value: Any) -> bool:
+    """Whether it is a list of strings, one a sample."""
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(v, str) for v in value)
 
 
 def stacked(inputs: list[str], where: Mapping[str, str], target: str | None, chosen: bool) -> Way:
@@ -276,6 +301,48 @@ def renamed(
         for derived in subsets  # fields that are there come before what is made up
         for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
     ]
+
+
+def beside(
+    way: Way, optional: list[str], tensors: Mapping[str, Any], where: Mapping[str, str], aim: str | None
+) -> Way | None:
+    """The way with the mask and the labels too, which the batch has under other names than the model, as the ids; None: it has neither."""
+    given = {p for p, _ in way.arguments}
+    wanted = [p for p in ("attention_mask", "labels") if p in optional and p not in given and p not in tensors]
+    added: list[tuple[str, str, str]] = []
+    x = next((tensors[n] for n in way.names if n in tensors and tensors[n].ndim == 2), None)
+    for name, m in tensors.items() if "attention_mask" in wanted else ():
+        if name in way.names or x is None or m.shape != x.shape or not re.search(r"(?:^|_)masks?$", name):
+            continue
+        hides = hidden(x, m)
+        if hides is not None:
+            as_made = where[name] if not hides else f"(~{where[name]}.bool())"
+            added.append(
+                ("attention_mask", name, f"{as_made}.long()" if str(m.dtype) != "torch.int64" or hides else as_made)
+            )
+            break
+    if "labels" in wanted and aim is not None:
+        added.append(("labels", aim, where[aim]))
+    if not added:
+        return None
+    return replace(
+        way,
+        arguments=(*way.arguments, *((p, made) for p, _, made in added)),
+        names=(*way.names, *(n for _, n, _ in added)),
+        told=(*way.told, *(("key-missing", n, f"the model takes {p}; the batch has {n}") for p, n, _ in added)),
+    )
+
+
+def hidden(x: Any, mask: Any) -> bool | None:
+    """Whether the mask is true (or 1) where tokens are padding, and not where they are real: what is padded has one value. None: it does
+    not tell."""
+    if type(x).__name__ == "FakeTensor" or mask.is_complex() or not bool(((mask == 0) | (mask == 1)).all()):
+        return None
+    at = mask.bool()
+    kinds = [len(x[where].unique(dim=0)) for where in (at, ~at)]
+    if min(kinds) > 1 or max(kinds) < 2:
+        return None
+    return kinds[0] <= 1
 
 
 MOST_SPARE = 5

@@ -14,8 +14,7 @@ from dataloader_expert.sources.annotations.tables import (
     rows_of_list,
 )
 from dataloader_expert.sources.files import Listing, is_about
-from dataloader_expert.sources.layout import split_in_name, split_of_folder
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.layout import is_form, split_in_name, split_of_folder
 
 FEWEST = 10
 """The fewest folders: a few are as likely classes, which a table may describe."""
@@ -35,7 +34,7 @@ def join_of_folders(found: Annotations, listing: Listing, paths: list[str]) -> N
     divided: dict[str, list[str]] = {}
     for entry in listing.entries:
         read, name = READERS.get(entry.kind or ""), entry.path.rpartition("/")[2]
-        aside = is_about(entry.path) or "submission" in words(name) or entry.path in found.tables
+        aside = is_about(entry.path) or is_form(name) or entry.path in found.tables
         if read is None or aside or not 0 < entry.size <= MOST_BYTES:
             continue
         split = split_in_name(name)

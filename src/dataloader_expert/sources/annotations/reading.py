@@ -7,7 +7,9 @@ from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.beside import join_beside
+from dataloader_expert.sources.annotations.brat import join_brat
 from dataloader_expert.sources.annotations.cvat import join_cvat
+from dataloader_expert.sources.annotations.divided import join_divided
 from dataloader_expert.sources.annotations.keyed import join_keyed
 from dataloader_expert.sources.annotations.labelme import join_labelme
 from dataloader_expert.sources.annotations.lines import join_lines
@@ -41,12 +43,14 @@ def annotations_of(listing: Listing, samples: Sequence[Entry], keep: bool = Fals
 def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
     found = Annotations(images=images)
     for join in (
+        join_brat,
         join_yolo,
         join_voc,
         join_cvat,
         join_labelme,
         join_supervisely,
         join_lists,
+        join_divided,
         join_lines,
         join_wider,
         join_tables,

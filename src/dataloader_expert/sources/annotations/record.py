@@ -113,6 +113,8 @@ class Annotations:
     problems: list[Unreadable] = field(default_factory=list)
     negatives: bool = False
     """Whether a sample that is not annotated shows nothing."""
+    may_be_empty: set[str] = field(default_factory=set)
+    """Files of which one without a byte says that there is nothing."""
     objects: Objects | None = None
     """The field with the classes of the objects in each image."""
     key_points: int = 0

@@ -40,6 +40,7 @@ from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.layout import (
     AROUND,
+    is_form,
     label_by_name,
     read_folders,
     split_in_name,
@@ -116,8 +117,8 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         most = min(MOST_JSON, listing.most_bytes // 8) if entry.kind == "json" else MOST_BYTES
         if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES - MAY_NAME:
             continue
-        if "submission" in words(name):
-            continue  # a form to fill in
+        if is_form(name):
+            continue
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
             made = read_table(listing, entry, read, named, split, alone.get(entry.path))

@@ -43,7 +43,15 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
     elif "text" in kinds or "tokens" in kinds:
         augmentation = "none: texts are rarely augmented"
     measured = ("number", "array", "embedding", "sequence")
-    scaled = {f["name"] for f in inputs_of(facts) if f["kind"] in measured and not of_classes(f["name"], facts)}
+    codes = facts.value(MODEL, {"codes": []})["codes"]
+    scaled = {
+        f["name"]
+        for f in inputs_of(facts)
+        if f["kind"] in measured
+        and f["name"] not in codes
+        and not of_classes(f["name"], facts)
+        and not (f["stored"] == "uint8" and len(f["shape"]) > 3)
+    }
     far = (f for f in facts.all(STATISTICS) if f.at["field"] in scaled)
     outliers = [f for f in far if (f.value["outliers"] or {}).get("count")]
     what = "none beyond 3 x IQR"

@@ -56,7 +56,7 @@ from dataloader_expert.tools.characterize_dataset import (
     Task,
 )
 from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
-from dataloader_expert.tools.recipes.tasks import unlabelled
+from dataloader_expert.tools.recipes.tasks import of_label, unlabelled
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -161,10 +161,10 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         return Task(name="unknown", how="no sample could be read")
     label = facts.value(LABEL, {"name": None, "how": ""})
     if modality == "detection" and (facts.find(CLASS_COUNTS) is None or _of_scenes(facts, label["how"])):
-        told = facts.find(CLASS_COUNTS) is None and classes is not None
+        of_objects = facts.find(CLASS_COUNTS) is None and classes is not None
         return Task(
             name="object detection",
-            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if told and classes else ""),
+            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if of_objects and classes else ""),
         )
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
@@ -177,7 +177,8 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             how=f"{classes.count} labels in {place}, {each.value['mean']:.1f} a sample on average",
         )
     if classes is not None:
-        return Task(
+        told = of_label(facts.value(FIELDS, []), label["name"]) if label["name"] is not None else None
+        return told or Task(
             name=f"{kind}classification",
             how=f"{number(classes.count, 'class')}; label field '{label['name']}', {label['how']}",
         )

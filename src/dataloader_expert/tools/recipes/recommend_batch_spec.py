@@ -16,7 +16,7 @@ from dataloader_expert.advice.batch_size import (
 )
 from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.causes import in_a_sentence
-from dataloader_expert.advice.models import refusing, too_large
+from dataloader_expert.advice.models import WARNED, refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
@@ -26,7 +26,7 @@ from dataloader_expert.probes.data.layout import STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
-from dataloader_expert.probes.model.check import MODEL, ModelCheck
+from dataloader_expert.probes.model.check import MODEL, OWN_CALL, ModelCheck
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.host_memory import HostMemory
 from dataloader_expert.probes.model.memory import (
@@ -53,6 +53,7 @@ from dataloader_expert.tools.batch_parts import (
     Collate,
     Limit,
     Memory,
+    MisfitLine,
     ModelCheckLine,
     Settings,
 )
@@ -133,7 +134,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if request.model is None:
         unknowns.append(Unknown("model_check", NO_MODEL))
     elif facts.find(MODEL) is None:
-        unknowns.append(Unknown("model_check", "the model could not be tried; see the other unknowns"))
+        unknowns.append(Unknown("model_check", f"{not_tried(measured)}; {OWN_CALL}"))
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 always works"))
     memory = batch_bytes(facts, size)
@@ -191,7 +192,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     )
     return Conclusion(
         fields,
-        summary(facts, size, why, memory, bound),
+        " ".join(filter(None, (unanswered(request, measured), summary(facts, size, why, memory, bound)))),
         advice,
         steps,
         unknowns,
@@ -202,7 +203,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 def model_line(facts: Facts) -> ModelCheckLine:
     value = facts.value(MODEL)
     cure = None if value["cure"] is None else "\n".join(value["cure"])
-    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields if k != "cure"}, cure=cure)
+    kept = MisfitLine.model_fields  # findings tell the rest
+    misfits = [MisfitLine(**{k: v for k, v in m.items() if k in kept}) for m in value["misfits"]]
+    given = {k: value[k] for k in ModelCheckLine.model_fields if k not in ("cure", "misfits")}
+    return ModelCheckLine(**given, cure=cure, misfits=misfits)
 
 
 def _renamed(check: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -294,12 +298,33 @@ def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[s
     return " ".join(filter(None, (refusal(facts), none_fits or spec)))
 
 
+def unanswered(request: Request, measured: Measured) -> str:
+    """What was asked and has no answer, and why: silence would read as consent."""
+    said = []
+    if request.input is None and measured.facts.find(BATCH) is None:
+        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'it was not reached')}.")
+    if request.model is not None and measured.facts.find(MODEL) is None:
+        said.append(f"The model was not checked: {not_tried(measured)}; {OWN_CALL}.")
+    return " ".join(said)
+
+
+def not_tried(measured: Measured) -> str:
+    return why_not(measured, ModelCheck.name, "it was not reached; see the other unknowns, or raise budget_s")
+
+
+def why_not(measured: Measured, probe: str, otherwise: str) -> str:
+    """What a probe raised, else ``otherwise``."""
+    return next((u.why.rstrip(".") for u in measured.unknowns if u.what == probe), otherwise)
+
+
 def refusal(facts: Facts) -> str:
     """What the model or its loss refuses, and whether a cure ran, for the first sentence; empty where they take the batch."""
     value = facts.value(MODEL, None)
-    errors = [f for f in refusing(facts) if f.severity == "error"]
+    found = list(refusing(facts))
+    errors = [f for f in found if f.severity == "error"]
     if value is None or not errors:
-        return ""
+        silent = [f for f in found if f.code in WARNED or "backward()" in f.message]
+        return f"The model runs, and not as it should: {silent[0].message}; {silent[0].fix}." if silent else ""
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.sampling import sampler_advice
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES, SPLITS
 from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
 from dataloader_expert.checks.labels import LENGTHS
 from dataloader_expert.conclusions import Finding, number
@@ -14,16 +14,18 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
-from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.experiments.sampler_simulation import (
     DRAWN,
     EPOCHS,
+    KEPT_LABELS,
     SAMPLER,
     SPEED,
     STRATEGY,
     Draws,
 )
 from dataloader_expert.probes.model.batch import BATCH, BatchLook
+from dataloader_expert.probes.sharding import SHARDING, StreamSharding
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Next
 from dataloader_expert.report import figure as figure_of
@@ -31,6 +33,7 @@ from dataloader_expert.sources.base import FILE_NAME, FOLDER
 from dataloader_expert.tools.base import Conclusion, Measured
 from dataloader_expert.tools.recipes.code import loader_code
 from dataloader_expert.tools.recipes.results import class_counts
+from dataloader_expert.tools.recipes.streams import stream_lines
 from dataloader_expert.tools.suggest_sampler import Alternative, ClassChange, Request, Sampler, Simulation
 
 WHEN = {
@@ -39,6 +42,7 @@ WHEN = {
     "class-balanced-batch": "if each batch must hold several samples of each class",
     "stratified": "if each batch must keep the class proportions of the data",
     "length-bucketed": "if lengths vary and padding wastes compute",
+    "token-budget": "if lengths vary far, and each batch may hold about as many tokens instead of as many samples",
     "grouped": "if samples of one group belong in one batch",
     "curriculum": "if training should begin with easy samples, given a field that says how hard each is",
     "present": "the sampler of the given DataLoader",
@@ -51,6 +55,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Layout(),
         Scan(0.8, near=False, group=request.group_by, length=request.length, difficulty=request.difficulty),
         BatchLook(request.batch_size),
+        StreamSharding(request.batch_size),
         Draws(
             request.batch_size,
             request.objective,
@@ -70,7 +75,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     strategy = chosen["strategy"]
     request = request.model_copy(update={"batch_size": size_of(request, facts)})
     several = class_counts(facts) is None and facts.find(LABEL_SETS) is not None
+    kept = facts.find(KEPT_LABELS)
     counts = facts.value(LABEL_SETS, split=None) if several else class_counts(facts)
+    counts = dict(kept.value["counts"]) if kept is not None else counts
     drawn = facts.value(DRAWN, None, strategy=strategy)
     drawing = facts.value(SAMPLER, None, strategy=strategy)
     unknowns = []
@@ -101,9 +108,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     first = cause(f for f in measured.findings if f.code in OF_PRESENT and f.severity != "info" and of_present(f))
     said = "" if first is None else f"{in_a_sentence(first)} "
     said += f"Suggested sampler: {strategy}; {chosen['why']}."
+    said += timed(facts) + partly(facts)
     if isinstance(simulated, Simulation):
         said += f" {covered(simulated, strategy, request.world_size)}."
-        if simulated.padding_before is not None and strategy == "length-bucketed":
+        if simulated.padding_before is not None and strategy in ("length-bucketed", "token-budget"):
             said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
     steps = [
         Next(
@@ -113,6 +121,33 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         )
     ]
     return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
+
+
+def timed(facts: Facts) -> str:
+    """What an order in time asks for, where no splits are there that follow it."""
+    role = next((r for r in facts.value(ROLES, []) if r["role"] == "time"), None)
+    if role is None or len(facts.value(SPLITS) or {}) > 1:
+        return ""
+    return (
+        f" The samples are of times ({escaped(role['field'])}): shuffle within the training split only, and take the latest for validation "
+        "and test, not samples at random; for a model of sequences, shuffle windows of consecutive samples."
+    )
+
+
+def partly(facts: Facts) -> str:
+    """That only some of the samples were read, which classes and the drawn epoch are then of."""
+    seen = facts.value(SCANNED, {"read": 0, "failed": 0, "total": None})
+    total = seen["total"]
+    if total is None or seen["read"] + seen["failed"] >= total:
+        return ""
+    known = facts.find(KEPT_LABELS)
+    of = "the lengths" if known is not None else "class counts and the drawn epoch"
+    labels = "" if known is None else f"; labels are those of all, from its attribute {known.value['attribute']}"
+    if known is not None and facts.find(LENGTHS) is None:
+        return f" Only {seen['read']:,} of {total:,} samples were read{labels}."
+    return (
+        f" Only {seen['read']:,} of {total:,} samples were read: {of} are of these{labels}; raise budget_s to read all."
+    )
 
 
 def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
@@ -184,7 +219,10 @@ def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> li
     group = next(
         (r for r in facts.value(ROLES, []) if r["role"] == "group" and r["field"] not in (FILE_NAME, FOLDER)), None
     )
-    by_length = ["length-bucketed"] if facts.find(LENGTHS) is not None else []
+    drawn = facts.find(DRAWN, strategy="token-budget")
+    by_length = (
+        ["length-bucketed", *(["token-budget"] if drawn is not None else [])] if facts.find(LENGTHS) is not None else []
+    )
     names = ["random", *by_class, *by_length, *(["grouped"] if group is not None else []), "curriculum"]
     if facts.find(DRAWN, strategy="present") is not None:
         names.insert(0, "present")
@@ -221,6 +259,10 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
 
 def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> str:
     """The loader with the sampler that was drawn, built from the data set's own fields."""
+    if drawing is None and facts.value(STREAM):
+        shares = facts.find(SHARDING)
+        setup = stream_lines(shares is not None and bool(shares.value["copied"]))
+        return loader_code(request, facts, {"batch_size": request.batch_size}, setup)
     if drawing is None:
         return loader_code(request, facts, {"batch_size": request.batch_size})
     reads, sampler, given = drawing["reads"], drawing["sampler"], dict(drawing["arguments"])
@@ -229,6 +271,8 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
         reading = [f"lengths = [{length_of(drawing['field'], facts)} for i in range(len(dataset))]"]
     elif reads == "weights" and facts.find(LABELS_EACH, field=drawing["field"]) is not None:
         reading = rarest_labels(drawing["field"], facts)
+    elif reads in ("weights", "labels") and (kept := facts.find(KEPT_LABELS)) is not None:
+        reading = [f"labels = numpy.asarray(dataset.{kept.value['attribute']})"]
     elif reads != "data":
         name = "labels" if reads == "weights" else reads
         value = value_of(drawing["field"], facts)

@@ -8,14 +8,17 @@ from typing import Any
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
-from dataloader_expert.sources.text_pairs import named_so, pair_of
+from dataloader_expert.sources.tables import BARE
+from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
 SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sentence", "utterance", "normalized"}
 """Words in the names of what a recording or an image says."""
 SHOWN = {"caption", "captions", "description", "descriptions", "alt", "comment", "comments"}
 """Words in the names of what an image shows."""
-TAGS = {"tags", "tag", "ner", "pos", "chunk", "bio", "iob"}
+TAGS = {"tags", "tag", "ner", "pos", "upos", "xpos", "chunk", "bio", "iob"}
+BEGIN, END = {"start", "starts", "begin", "begins"}, {"end", "ends"}
+"""Words of lists of where spans of a text begin and end."""
 TOLD = {
     "preference tuning": "{} are answers of which one is preferred",
     "contrastive learning": "by the names of {}",
@@ -63,6 +66,9 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
         return Task(name="visual instruction tuning", how=f"each image has a conversation in {_quoted(talks)}")
     if "image" in kinds and (said := named_so(texts, SAID)):
         return Task(name="image to text", how=f"each image has a text in {_quoted(said)}")
+    edges = {f["name"]: set(words(f["name"])) for f in fields if f["kind"] in ("other", "sequence", "tokens")}
+    if modality == "text" and (begin := named_so(edges, BEGIN)) and (end := named_so(edges, END)):
+        return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
     if modality in ("text", "tokens"):
         return _of_texts(texts, others)
     return Task(name=f"{modality} data without labels", how="no label field was found")
@@ -81,6 +87,8 @@ def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
     if known is not None and known[0] in TOLD:
         task, fields = known
         return Task(name=task, how=TOLD[task].format(_quoted(*fields)))
+    if spans := named_so(others, SPANS):
+        return Task(name="token classification", how=f"each text has spans in {_quoted(spans)}")
     if tags := named_so(others, TAGS):
         return Task(name="token classification", how=f"each token has a tag in {_quoted(tags)}")
     if talks := named_so(others, TALKS):
@@ -88,7 +96,26 @@ def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
     if known is not None:
         task, fields = known
         return Task(name=task, how=f"by the names of {_quoted(*fields)}")
+    if len(texts) > 1 and all(map(BARE.fullmatch, texts)):
+        return Task(name="text pairs", how=f"each sample has texts in {_quoted(*[*texts][:2])}, and no name says more")
     return Task(name="language modelling", how="texts without a label")
+
+
+def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:
+    """The task that the names of fields tell beside a label with classes; None where it is classification."""
+    names = {f["name"]: set(words(f["name"])) for f in fields}
+    chosen = choices_of(names)
+    if chosen is not None and chosen[1] == label:
+        return Task(name="multiple choice", how=f"{_quoted(label)} says which of {_quoted(chosen[0])} is right")
+    others = {name: of for name, of in names.items() if name != label}
+    asked, answered = named_so(others, {"prompt"}), named_so(others, WANTED)
+    flag = any(f["name"] == label and f["dtype"] in ("bool", "uint8") for f in fields)
+    if asked and answered and flag:
+        return Task(
+            name="preference tuning",
+            how=f"{_quoted(label)} says of each answer in {_quoted(answered)} whether it is wanted",
+        )
+    return None
 
 
 def _quoted(*names: str) -> str:

@@ -1,0 +1,94 @@
+"""Batches of what does not stack: graphs, which a model takes as one of all, and images with boxes, which it takes in lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dataloader_expert.probes.model.mends import is_fake
+from dataloader_expert.probes.model.ways import TARGETS, Way, parameters
+
+CLASSES = ("labels", "label", "categories", "category", "classes", "class_ids", "category_id", "category_ids")
+"""Names of the classes of boxes."""
+
+
+def unstacked(model: Any, batch: Any) -> Iterator[Way]:
+    """The ways to call a model with a padded batch of graphs or of images with boxes, if it looks like one."""
+    if isinstance(batch, Mapping):
+        yield from of_graphs(model, batch)
+        yield from of_boxes(model, batch)
+
+
+def of_graphs(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
+    """One graph of all: nodes one after another, the numbers in edges counted on, and ``batch``: whose each node is."""
+    needed, optional, _ = parameters(model)
+    edges = next((name for name, value in batch.items() if are_edges(value)), None)
+    nodes = [
+        n for n, x in batch.items() if n != edges and hasattr(x, "ndim") and x.ndim > 2 and f"{n}_lengths" in batch
+    ]
+    if edges is None or edges not in needed or not nodes:
+        return
+    # nodes are those that edges number; others, as of edges, have other lengths
+    sizes = [tuple(batch[f"{n}_lengths"].tolist()) for n in nodes]
+    most = [int(e.max()) for e in batch[edges] if e.numel()]
+    first = next((n for n, size in zip(nodes, sizes, strict=True) if max(size, default=0) > max(most, default=0)), None)
+    if first is None:
+        return
+    lengths = f"batch[{f'{first}_lengths'!r}]"
+    made = {
+        edges: f"torch.cat([e + n for e, n in zip(batch[{edges!r}], ({lengths}.cumsum(0) - {lengths}).tolist())], 1)"
+    }
+    for name, value in batch.items():
+        own = f"batch[{f'{name}_lengths'!r}]"
+        if name != edges and f"{name}_lengths" in batch and hasattr(value, "ndim"):
+            made[name] = f"torch.cat([x[:n] for x, n in zip(batch[{name!r}], {own}.tolist())])"
+        elif name != edges and hasattr(value, "ndim"):
+            made[name] = f"batch[{name!r}]"
+    whose = f"torch.repeat_interleave(torch.arange(len({lengths})), {lengths})"
+    made.setdefault("batch", whose)
+    taken = [p for p in (*needed, *optional) if p in made]
+    if any(p not in made for p in needed):
+        return
+    target = next((made[n] for n in TARGETS if n in made), None)
+    says = (
+        "graphs of several sizes, where the model takes one of all: in collate_fn concatenate nodes, add to each graph's edges the "
+        "number of nodes before it, and say in batch whose each node is, as torch_geometric.loader.DataLoader does"
+    )
+    told = (("shape-mismatch", edges, says),)
+    yield Way(tuple((p, made[p]) for p in taken), tuple(p if p in batch else first for p in taken), target, told=told)
+
+
+def are_edges(value: Any) -> bool:
+    """Whether it has for each sample pairs of whole numbers, [2, edges]."""
+    parts = value if isinstance(value, list | tuple) else [value[0]] if getattr(value, "ndim", 0) == 3 else []
+    shaped = [p for p in parts if hasattr(p, "is_floating_point") and not is_fake(p)]
+    return bool(parts) and len(shaped) == len(parts) and all(
+        p.ndim == 2 and p.shape[0] == 2 and not p.is_floating_point() for p in shaped
+    )  # fmt: skip
+
+
+def of_boxes(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
+    """Lists of images, and of what is in each, as torchvision's detectors take them."""
+    needed, optional, _ = parameters(model)
+    image = next((n for n, x in batch.items() if getattr(x, "ndim", 0) == 4 and x.shape[1] in (1, 3, 4)), None)
+    boxes = next((n for n, x in batch.items() if getattr(x, "ndim", 0) == 3 and x.shape[2] == 4), None)
+    both = [*needed, *optional][:2]
+    if image is None or boxes is None or not both or is_fake(batch[image]) or len(needed) > 2:
+        return
+    floats = "" if batch[image].is_floating_point() else ".float() / 255"
+    images = f"[x{floats} for x in batch[{image!r}]]"
+    shape = tuple(batch[boxes].shape[:2])
+    there = [n for n in CLASSES if tuple(getattr(batch.get(n), "shape", ())) == shape]
+    lengths = f"batch[{f'{boxes}_lengths'!r}].tolist()" if f"{boxes}_lengths" in batch else f"[{shape[1]}] * {shape[0]}"
+    fields = [("boxes", boxes, "[:n].float()"), *(("labels", n, "[:n].long()") for n in there[:1])]
+    entry = ", ".join(f"{key!r}: batch[{name!r}][i]{cut}" for key, name, cut in fields)
+    targets = f"[{{{entry}}} for i, n in enumerate({lengths})]"
+    says = "one tensor where the model takes a list of images [C, H, W]"
+    with_boxes = (
+        f"{says}, and a list with the boxes and labels of each: return both from collate_fn, unpadded and unresized"
+    )
+    if len(both) > 1:
+        pairs, names = ((both[0], images), (both[1], targets)), (image, boxes)
+        yield Way(pairs, names, told=(("shape-mismatch", image, with_boxes),))
+    if len(needed) < 2:
+        yield Way(((both[0], images),), (image,), told=(("shape-mismatch", image, says),))

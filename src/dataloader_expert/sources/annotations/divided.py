@@ -1,0 +1,53 @@
+"""Lists of splits in one JSON file: ``{"train": ["0007", "0012"], "test": ["0003"]}``, beside the files that they name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.layout import split_in_name
+
+MOST_BYTES, HEAD = 1 << 26, 512
+_BEGINS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"[^"]*"\s*:\s*\[\s*"')
+
+
+def join_divided(found: Annotations, listing: Listing, paths: list[str]) -> None:
+    entries = [e for e in listing.entries if e.kind == "json" and e.size <= MOST_BYTES]
+    files: Names | None = None
+    for entry in entries if not found.lists else ():
+        lists = _lists(listing, entry)
+        if not lists:
+            continue
+        files = files or Names(paths)
+        named = {
+            split: [(name, files.meant(name, folder_of(entry.path))) for name in of] for split, of in lists.items()
+        }
+        there = [path for of in named.values() for _, path in of if path is not None]
+        if len(there) < NEARLY_ALL * sum(map(len, named.values())):
+            continue
+        for split, of in named.items():
+            found.divide(split, [path for _, path in of if path is not None])
+        lost = Counter(name for of in named.values() for name, path in of if path is None)
+        for name in [*lost][:MOST_TOLD]:
+            text = f"names {escaped(name, 80)}, which is not there"
+            found.problems.append(Unreadable("dangling-reference", text, file=entry.path))
+        found.lists.append(entry.path)
+        found.tables.append(entry.path)
+        return
+
+
+def _lists(listing: Listing, entry: Entry) -> dict[str, list[str]]:
+    """The names of each split; empty of other files."""
+    try:
+        held = json.loads(listing.read(entry.path)) if _BEGINS.match(listing.head(entry.path, HEAD)) else None
+    except ODD:
+        return {}
+    if not isinstance(held, dict) or not all(isinstance(v, str) for of in held.values() for v in of or ()):
+        return {}
+    splits = {key: split_in_name(key) for key in held}
+    divided = len(held) > 1 and None not in splits.values() and len({*splits.values()}) == len(held)
+    return {str(splits[key]): of for key, of in held.items()} if divided else {}

@@ -1,0 +1,100 @@
+"""What suggest_sampler advises is what its code does, and what it says of classes is of all samples or said not to be."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.test_sampler_code import made
+from tests.making.asking import Asker
+
+STREAM = """
+from torch.utils.data import IterableDataset, get_worker_info
+
+
+class Stream(IterableDataset):
+    def __init__(self, shares=False):
+        self.shares = shares
+
+    def __iter__(self):
+        info = get_worker_info() if self.shares else None
+        for i in range(0 if info is None else info.id, 400, 1 if info is None else info.num_workers):
+            yield i, i % 2
+"""
+KEPT = """
+import time
+
+from torch.utils.data import Dataset
+
+
+class Kept(Dataset):
+    def __init__(self, wrong=False):
+        self.targets = [0] * 300 + [1] * 90 + [2] * 10
+        self.own = self.targets[::-1] if wrong else self.targets
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, i):
+        time.sleep(0.05)
+        return {"x": float(i), "label": self.own[i]}
+"""
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["copied", "shared"])
+def test_a_stream_is_shuffled_and_each_sample_comes_once(shares: bool, quickly: Asker, tmp_path: Path) -> None:
+    """Seen: a buffer and shards were advised, and the code had neither."""
+    (tmp_path / "mine.py").write_text(STREAM, encoding="utf-8")
+    source = f"{tmp_path / 'mine.py'}:Stream"
+    report: Any = quickly.ask(
+        "suggest_sampler", source, str(tmp_path), source_args={"shares": shares}, budget_s=20, detail="full"
+    )
+    assert ("islice" in report.code) is not shares
+    names = made(report.code)
+    loader = type(names["loader"])(names["dataset"], batch_size=8, num_workers=2)
+    drawn = [int(i) for batch, _ in loader for i in batch]
+    assert sorted(drawn) == list(range(400))
+    assert drawn[:8] != sorted(drawn[:8])
+
+
+def test_lengths_with_a_long_tail_get_a_budget(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: batches of 32 that hold 192 to 11,200 places each."""
+    rng = random.Random(2)
+    lengths = [min(400, max(4, int(rng.lognormvariate(3.3, 1.0)))) for _ in range(600)]
+    rows = (f"{' '.join(['word'] * n)},{i % 2}" for i, n in enumerate(lengths))
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    asks = {"objective": "throughput", "batch_size": 16, "budget_s": 20, "detail": "full"}
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), **asks)
+    assert report.strategy == "token-budget"
+    names = made(report.code)
+    held = [len(b) * max(names["lengths"][i] for i in b) for b in names["sampler"]]
+    assert max(held) <= report.sampler.arguments["max_tokens"]
+    assert len(held) < 2 * 600 / 16
+    assert report.simulation.padding_after < 0.2 < report.simulation.padding_before
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["those of the samples", "others"])
+def test_labels_that_the_data_set_keeps_are_those_of_all(wrong: bool, quickly: Asker, tmp_path: Path) -> None:
+    """Seen: 421 of 990 slow samples were read for their labels, which ``targets`` has; and that they were not all was not said."""
+    (tmp_path / "mine.py").write_text(KEPT, encoding="utf-8")
+    source = f"{tmp_path / 'mine.py'}:Kept"
+    asks = {"source_args": {"wrong": wrong}, "label": "label", "objective": "balanced", "batch_size": 8, "budget_s": 8}
+    report: Any = quickly.ask("suggest_sampler", source, str(tmp_path), detail="full", **asks)
+    assert "of 400 samples were read" in report.summary
+    assert ("dataset.targets" in report.code) is not wrong
+    assert (report.classes.before == {"0": 300, "1": 90, "2": 10}) is not wrong
+
+
+def test_an_order_in_time_is_spoken_of(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: hours of a year, to be shuffled, without a word of how they are split."""
+    rows = (
+        f"2023-{1 + i // 672:02}-{1 + i // 24 % 28:02}T{i % 24:02}:00:00,{i % 7},{i * 0.37 % 5}" for i in range(600)
+    )
+    (tmp_path / "rows.csv").write_text("\n".join(["timestamp,wind,load", *rows]), encoding="utf-8")
+    report: Any = quickly.ask(
+        "suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="load", budget_s=20, detail="full"
+    )
+    assert "take the latest for validation" in report.summary
