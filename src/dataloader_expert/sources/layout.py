@@ -385,7 +385,6 @@ VERDICTS: tuple[set[str], ...] = (
         {"genuine", "forged"},
         {"real", "fake"},
         {"spam", "ham"},
-        {"accept", "reject"},
     ),
 )
 """Pairs of values that say how a row, or what it is about, was judged."""
