@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageOps
 
+from dataloader_expert.checks.pictures import filled_up
 from tests.checks.looking import Data, judged
 
 INK = {
@@ -116,3 +117,13 @@ def test_images_that_all_resemble_one_another_are_no_copies(own: float) -> None:
         for _ in range(50)
     ]  # fmt: skip
     assert found([i.convert("RGB") for i in images], ["a"] * 50) == {}
+
+
+def test_a_mask_with_a_grey_lower_part_is_no_truncated_file() -> None:
+    """Seen: colour masks of streets under a grey sky were called truncated. A photograph whose lower part is grey still is."""
+    rng = np.random.default_rng(5)
+    photograph = rng.integers(0, 256, (32, 32)).astype(np.float64)
+    mask = np.where(np.arange(32)[:, None] < 10, 40.0, 90.0) + np.where(np.arange(32)[None] < 16, 0.0, 80.0)
+    small = np.stack([photograph, mask])
+    small[:, 18:] = 128.0
+    assert filled_up(small).tolist() == [True, False]

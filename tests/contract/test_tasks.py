@@ -13,6 +13,7 @@ AUDIO = ("audio", "audio", "int16", [None, 1])
 CASES: dict[str, tuple[str, list[Any]]] = {
     "image segmentation": ("image", [IMAGE, ("mask", "mask", "uint8", [None, None])]),
     "depth estimation": ("image", [IMAGE, ("depth", "mask", "uint16", [None, None])]),
+    "pose estimation": ("image", [IMAGE, ("joints", "array", "float64", [16, 2]), ("scale", "number", "float64", [])]),
     "speech recognition": ("audio", [AUDIO, ("normalized_text", "text", "str", [])]),
     "image captioning": ("multimodal", [IMAGE, ("caption", "category", "str", [])]),
     "image to text": ("multimodal", [IMAGE, ("text", "text", "str", [])]),
@@ -52,3 +53,20 @@ def test_a_task_is_told_by_its_fields(task: str) -> None:
     found = unlabelled(modality, [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields])
     assert found.name.removeprefix("image ") == task.removeprefix("image ")
     assert found.how
+
+
+def task_of(*fields: Any) -> str:
+    return unlabelled("image", [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields]).name
+
+
+def test_targets_are_known_by_their_names() -> None:
+    """Seen: masks as runs of pixels and a text that is to follow another were called data without labels."""
+    assert task_of(IMAGE, ("EncodedPixels", "other", "list", [])) == "image segmentation"
+    assert task_of(IMAGE, ("prefix", "category", "str", []), ("suffix", "text", "str", [])) == "image to text"
+
+
+def test_of_several_masks_the_traced_one_is_the_target() -> None:
+    """Seen: of DRIVE's eyes the mask was named that only says what of each is to be seen."""
+    fields = [IMAGE, ("manual", "mask", "uint8", [56, 56]), ("mask", "mask", "uint8", [56, 56])]
+    found = unlabelled("image", [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields])
+    assert found.how == "each image has a manual file, and one in field 'mask'"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed
+from PIL import Image
 from torch.utils.data import (
     ConcatDataset,
     DataLoader,
@@ -378,3 +379,29 @@ def test_no_accelerator_is_no_warning(folder: Path, caplog: pytest.LogCaptureFix
         list(create_loader(folder, "val", 8))
     if not torch.accelerator.is_available():
         assert "batches are not pinned" in caplog.text
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+def test_labels_of_training_are_whole_where_a_contest_withholds_those_of_its_test_split(
+    tmp_path: Path, by_column: bool
+) -> None:
+    """Seen: labels of training came as float64, which a cross entropy refuses, as the samples of another split have none."""
+    rows = [
+        (f"{split}_{i}", split, str(i % 3) if split == "train" else "")
+        for split in ("train", "test")
+        for i in range(20)
+    ]
+    for name, split, _ in rows:
+        path = tmp_path / ("all" if by_column else split) / f"{name}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.random.default_rng().integers(0, 256, (8, 8, 3), np.uint8)).save(path)
+    if by_column:
+        text = "id,split,label\n" + "".join(f"{name},{split},{label}\n" for name, split, label in rows)
+        (tmp_path / "all.csv").write_text(text)
+    else:
+        for split in ("train", "test"):
+            text = "id,label\n" if split == "train" else "id\n"
+            text += "".join(f"{n},{label}\n" if label else f"{n}\n" for n, s, label in rows if s == split)
+            (tmp_path / f"{split}.csv").write_text(text)
+    batch = next(iter(create_loader(str(tmp_path), split="train", batch_size=4)))
+    assert batch["label"].dtype == torch.int64

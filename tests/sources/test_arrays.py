@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
@@ -61,6 +62,17 @@ def test_arrays_that_lost_rows_are_told(
     assert f"y has {labels} rows" in told.message
     source = opened(tmp_path)
     assert ({f.name for f in source.fields}, source.samples) == ({"x", "y"}, min(rows, labels))
+
+
+@pytest.mark.parametrize("others", [(22, 64), (64, 64), (21, 21, 64, 64)])
+def test_coordinates_of_axes_are_no_samples(tmp_path: Path, others: tuple[int, ...]) -> None:
+    """Seen: of solutions over time and place, [60, 21, 64], the 22 points in time were the samples, and nothing was said of the rest."""
+    coordinates = {f"at_{i}": np.linspace(0, 1, n) for i, n in enumerate(others)}
+    npz(tmp_path, {**coordinates, "tensor": RNG.normal(size=(60, 21, 64)).astype("f4")})
+    unknowns: list[Unknown] = []
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path.parent),)), unknowns)
+    assert ([f.name for f in source.fields], source.samples) == (["tensor"], 60)
+    assert {u.what for u in unknowns} == {f"field {name}" for name in coordinates}
 
 
 @pytest.mark.parametrize(

@@ -145,3 +145,15 @@ def test_texts_of_numbers_alone_are_told(tmp_path: Path) -> None:
             written(tmp_path / "texts" / c / f"{c}_{i:04}.txt", f"in 1990 one of {i} cost 12.5")
     assert "numbers" in getattr(opened(tmp_path / "points"), "unread", {})
     assert "numbers" not in getattr(opened(tmp_path / "texts"), "unread", {})
+
+
+def test_few_shot_folders_are_splits_together() -> None:
+    """Seen: the alphabets to learn from and those to test with were one set. Neither word alone is a split."""
+    images = [
+        f"images_{part}/{script}/character0{c}/{c}_{i}.png"
+        for part, script in (("background", "Greek"), ("evaluation", "Thai"))
+        for c in (1, 2)
+        for i in (1, 2)
+    ]
+    assert {*folders_of(images).splits} == {"train", "eval"}
+    assert {*folders_of([path.replace("evaluation", "foreground") for path in images]).splits} == {None}

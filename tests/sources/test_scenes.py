@@ -64,6 +64,10 @@ def test_several_masks_of_each_image_are_no_samples(tmp_path: Path) -> None:
 
 
 PAIRS: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {
+    "as CamVid": (
+        {"701_StillsRaw_full/{n}.png": "image", "LabeledApproved_full/{n}_L.png": "mask"},
+        [("mask", "mask")],
+    ),
     "restored": ({"low/{n}.png": "darker", "high/{n}.png": "image"}, [("high", "image")]),
     "called after their folder": (
         {"rainy/rain-{n:03}.png": "image", "norain/norain-{n:03}.png": "image"},
@@ -105,6 +109,26 @@ def test_images_of_one_scene_are_one_sample(name: str, tmp_path: Path) -> None:
     assert not source.problems
     block = source.decode(source.units[0], source.read(source.units[0]))
     assert {*block.columns} == {"image", *(field for field, _ in fields)}
+
+
+SCATTERED = [7, 19, 105, 240, 388, 512, 777, 901, 1204, 1555, 1810, 2049]
+
+
+def test_plain_colours_of_the_same_names_are_masks_whatever_their_folder_is_called(tmp_path: Path) -> None:
+    """Seen: photographs and their masks were two classes where no word of the folders was known."""
+    laid(tmp_path, {"frames_cam1/{n:06}.png": "image", "painted/{n:06}_p.png": "mask"}, SCATTERED)
+    source = opened(tmp_path)
+    assert [(f.name, f.kind) for f in source.fields] == [("image", "image"), ("mask", "mask")]
+    assert source.samples == len(SCATTERED)
+
+
+@pytest.mark.parametrize("numbers", [range(1, 13), SCATTERED])
+def test_drawings_that_are_numbered_like_photographs_stay_a_class(numbers: Any, tmp_path: Path) -> None:
+    """Our promise: classes are told apart by what they show, also where one holds plain colours: files that are counted, and those of
+    which the other folder holds few, are no pairs."""
+    laid(tmp_path, {"photo/{n}.png": "image"}, numbers)
+    laid(tmp_path, {"drawing/{n}.png": "mask"}, numbers if numbers is not SCATTERED else [n + 3 for n in SCATTERED])
+    assert opened(tmp_path).classes == ("drawing", "photo")
 
 
 def test_roles_below_a_folder_for_each_scene(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dataloader_expert.errors import RequestError
@@ -119,3 +120,29 @@ def test_a_table_in_utf_16_is_told_and_a_text_is_read(tmp_path: Path) -> None:
         opened(tmp_path)
     (tmp_path / "export.txt").write_bytes("A tale of two cities.\nIt was the best of times.\n".encode("utf-16"))
     assert opened(tmp_path).format == "text"
+
+
+def test_notes_beside_data_that_are_not_read_are_not_taken_for_the_data(tmp_path: Path) -> None:
+    """Seen: where a small file stood beside volumes, clouds of points or signals, it was advised to pass format=, which no format helps."""
+    for i in range(6):
+        (tmp_path / f"{i:06}.bin").write_bytes(np.random.default_rng(i).normal(size=400).astype("f4").tobytes())
+    (tmp_path / "calib.txt").write_text("P0: 7.1 0.0 6.0\n")
+    with pytest.raises(
+        RequestError, match=r"unknown kind \(.bin\) hold most of it, and are not supported: name a Dataset"
+    ):
+        opened(tmp_path)
+
+
+def test_stores_of_several_files_are_told_by_name(tmp_path: Path) -> None:
+    """Seen: a Zarr store was four files of unknown kind, and the table beside signals was the only thing named."""
+    (tmp_path / "weather" / "t2m").mkdir(parents=True)
+    (tmp_path / "weather" / ".zgroup").write_text("{}")
+    (tmp_path / "weather" / "t2m" / "0.0").write_bytes(bytes(range(256)))
+    with pytest.raises(RequestError, match="Zarr"):
+        opened(tmp_path / "weather")
+    (tmp_path / "signals").mkdir()
+    (tmp_path / "signals" / "7_lr.hea").write_text("7_lr 2 100 1000\n")
+    (tmp_path / "signals" / "7_lr.dat").write_bytes(bytes(range(256)) * 9)
+    (tmp_path / "signals" / "database.csv").write_text("id,age\n7,41\n")
+    with pytest.raises(RequestError, match=r"WFDB.* or pass database\.csv"):
+        opened(tmp_path / "signals")

@@ -110,6 +110,8 @@ class Context:
     """The fields that the training split has and the others lack, unless these have the label."""
     lacking: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By split, fields that its samples are without on purpose."""
+    of_few: frozenset[str] = frozenset()
+    """Fields that a table of a few of the samples gives."""
     label_columns: LabelColumns | None = None
     """Those of samples that have no other label."""
     media: str | None = None
@@ -153,6 +155,7 @@ class Context:
             corners=source.corners,
             withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
             lacking=source.lacking,
+            of_few=source.of_few,
             label_columns=source.label_columns if source.label is None else None,
             media=source.media,
             phrase=source.phrase,

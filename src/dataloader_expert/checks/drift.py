@@ -206,11 +206,12 @@ def _labels(facts: Facts) -> Iterable[Finding]:
     if sound_only(facts) is not None:
         return  # which is told where classes are
     counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
-    for one, two in _pairs(counts):
-        if not one.value or not two.value:
-            continue  # a split without labels
-        if len(counts) == 2 and not {*one.value} & {*two.value} and one.evidence.how == two.evidence.how == "counted":
-            continue  # which is told where classes are
+    told = [f for f in counts if f.value]
+    if len(told) > 1 and sum(len(f.value) for f in told) == len({k for f in told for k in f.value}):
+        told = [
+            f for f in told if f.evidence.how != "counted"
+        ]  # no class is in two splits, which is told where classes are
+    for one, two in _pairs(told):
         effects = _effects(facts, one, two)
         distance, sure = compared(one.value, two.value, SURE_LABELS, effects)
         most = max(sorted(effects), key=lambda k: _apart(one, two, k, effects))

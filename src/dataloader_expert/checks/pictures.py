@@ -250,6 +250,10 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
 }
 
 
+PLAIN = 0.5
+"""The share of neighbouring pixels that are equal, from which a picture is made of plain areas."""
+
+
 def filled_up(small: Any) -> Any:
     """Whether the bottom three tenths or more are mid-grey, as JPEG decoders fill missing parts, and the rest is not; bool [n].
 
@@ -262,7 +266,9 @@ def filled_up(small: Any) -> Any:
     found = grey[:, -math.ceil(0.3 * grey.shape[1]) :].all(1) & ~grey.all(1)
     for i in found.nonzero()[0].tolist():
         rows = int(np.argmin(grey[i, ::-1]))
-        found[i] = float(small[i, : grey.shape[1] - rows].std()) > 4
+        rest = small[i, : grey.shape[1] - rows]
+        # in a photograph neighbours differ, in a mask or a drawing most do not
+        found[i] = float(rest.std()) > 4 and float((np.diff(rest, axis=1) == 0).mean()) < PLAIN
     return found
 
 

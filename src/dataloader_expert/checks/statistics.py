@@ -450,13 +450,17 @@ class Statistics(Check):
                 )
             else:
                 said = name in self.context.label_names  # of what is not mentioned nothing is lost
+                few = name in self.context.of_few and name != self.context.label
                 yield finding(
                     "missing-values",
-                    "info" if said else "warning",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
+                    "info" if said or few else "warning",
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
+                    + (", of which its table has no row" if few else ""),
                     fact,
                     "leave labels that are not told out of the loss, or count them as absent"
                     if said
+                    else f"leave {name} out, or take only the samples that have it"
+                    if few
                     else f"{_supplied(name, self.context)}, or drop those samples",
                     places,
                     fact.value,

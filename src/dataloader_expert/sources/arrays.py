@@ -133,15 +133,19 @@ def as_labels(name: str, dtype: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 def rows_of(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
     """The arrays of which each row is a sample, by ``names``; None if there are no rows.
 
-    Most have one length, which a label decides if there is one. Another array belongs to them as well if it is named like data,
+    Most have one length, which a label decides if there is one; coordinates of the axes of others have no say, and of as many arrays
+    of each length those with most axes and bytes decide. Another array belongs to them as well if it is named like data,
     if its length is nearly theirs, or if it is the largest and they are no more than labels: rows were lost, not another axis added.
     """
     lengths = {k: headers[k][1][0] for k in headers}
     counts = Counter(lengths.values())
+    of_rows = [k for k in headers if not _is_coordinate(k, headers)]
+    votes = Counter(lengths[k] for k in of_rows)
+    largest = {n: max((len(headers[k][1]), _bytes(headers[k])) for k in of_rows if lengths[k] == n) for n in votes}
     scalars = [k for k in headers if len(headers[k][1]) == 1]
     shared, _ = label_by_name([names[k] for k in scalars if counts[lengths[k]] > 1])  # not the names of a few classes
     label = shared or label_by_name([names[k] for k in scalars])[0]
-    n = next((lengths[k] for k in headers if names[k] == label), counts.most_common(1)[0][0])
+    n = next((lengths[k] for k in headers if names[k] == label), max(votes, key=lambda n: (votes[n], largest[n])))
     held = [k for k, length in lengths.items() if length == n]
     others = [k for k in headers if k not in held and _is_data(k, n, headers, names, held)]
     if not others and len(headers) > len(held) and all(names[k] == label for k in held):
@@ -154,6 +158,15 @@ def rows_of(split: str | None, headers: Mapping[str, Header], names: Mapping[str
         return None
     told = tuple((names[k], lengths[k]) for k in kept) if others else ()
     return Part(split, n, tuple((names[k], k) for k in kept), lengths=told)
+
+
+def _is_coordinate(key: str, headers: Mapping[str, Header]) -> bool:
+    """Whether an array has one value for each place, or each edge of one, along another axis than the first of a larger array."""
+    length, *further = headers[key][1]
+    if further:
+        return False
+    axes = [shape for _, shape in headers.values() if len(shape) > 1]
+    return any({length, length - 1} & {*shape[1:]} for shape in axes) and all(shape[0] != length for shape in axes)
 
 
 def _is_data(key: str, n: int, headers: Mapping[str, Header], names: Mapping[str, str], held: list[str]) -> bool:

@@ -362,6 +362,8 @@ class Source(ABC):
         """The fields that the training split has and the others lack, such as targets of a test split."""
         self.lacking: dict[str, frozenset[str]] = {}
         """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
+        self.of_few: frozenset[str] = frozenset()
+        """Fields that a table of a few of the samples gives: of the others it says nothing."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0
@@ -454,3 +456,8 @@ class Source(ABC):
     def keep_split(self, split: str) -> None:
         """Keeps only the units of ``split``; sample indices remain those of the whole data set."""
         self.units = [unit for unit in self.units if unit.split == split]
+        self.with_nulls = self.nulls_within(self.units)
+
+    def nulls_within(self, units: Sequence[Unit]) -> frozenset[str]:
+        """Those fields ``with_nulls`` that may lack a value in these units."""
+        return self.with_nulls

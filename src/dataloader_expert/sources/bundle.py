@@ -33,6 +33,11 @@ class Bundle(Source):
     only: frozenset[str] | None = None
     """The requested fields; None: all."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.unread: dict[str, str] = {}
+        """Arrays that are known and no field, and why."""
+
     def read_only(self, names: Sequence[str]) -> None:
         self.only = frozenset(names)
 
@@ -121,6 +126,11 @@ class Bundle(Source):
             self.problems += [problem for part in parts or () if (problem := part.unequal(path)) is not None]
         held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
         for path, parts in seen.items():
+            of = [part for part in parts or () if part.samples > 1]
+            used = {key for part in of for _, key in (*part.arrays, *part.ragged)} | {part.offsets for part in of}
+            for key, (_, shape) in known[path].items() if of else ():
+                if key not in used and shape:  # single values describe the file
+                    self.unread.setdefault(key, f"its shape is {[*shape]}, with no row for each sample; it is not read")
             for part in parts or () if len(seen) > 1 else ():
                 fields = {name for name, _ in (*part.arrays, *part.ragged)}
                 for name in sorted(known[path].keys() - fields - {part.offsets}):
@@ -241,7 +251,8 @@ def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]
 
 
 def declared_classes(listing: Listing) -> tuple[str, ...] | None:
-    """Class names by index from ``classes.json``, ``labels.json`` or ``classes.txt`` next to the data."""
+    """Class names by index from ``classes.json``, ``labels.json`` or ``classes.txt`` next to the data, or from ``_classes.csv`` with a
+    number and a name in each row, as Roboflow writes it beside the masks of each split."""
     for name in ("classes.json", "class_names.json", "labels.json", "classes.txt", "labels.txt", "class_names.txt"):
         if listing.find(name) is None and not (listing.single and (listing.base / name).is_file()):
             continue
@@ -259,4 +270,16 @@ def declared_classes(listing: Listing) -> tuple[str, ...] | None:
             names = [k for k, _ in sorted(names.items(), key=lambda kv: int(kv[1]))]
         if isinstance(names, list) and all(isinstance(n, str) for n in names):
             return tuple(names)
-    return None
+    numbered = next((e for e in listing.entries if e.path.rpartition("/")[2] == "_classes.csv"), None)
+    return None if numbered is None else _numbered(listing, numbered)
+
+
+def _numbered(listing: Listing, entry: Entry) -> tuple[str, ...] | None:
+    """The names in rows of a number, counted from 0, and a name; None of other rows."""
+    try:
+        lines = listing.read(entry.path, 1 << 20).decode("utf-8-sig").splitlines()
+    except (Unreadable, UnicodeDecodeError):
+        return None
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines[1:] if line.strip()]
+    counted = all(len(row) == 2 and row[0] == str(i) for i, row in enumerate(rows))
+    return tuple(name for _, name in rows) if rows and counted else None

@@ -18,14 +18,17 @@ from dataloader_expert.sources.packed import unpacked_name
 MARKERS = ("_SUCCESS", "_started_", "_committed_")
 """How empty files are called by which a writer such as Spark says that a folder is whole."""
 JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
-ABOUT = {"readme", "readme.md", "readme.txt", "license", "license.txt", "license.md", "licence", "licence.txt"}
-"""Files that describe a data set and are not part of it."""
+ABOUT = {"readme", "license", "licence", "attribution", "attributions", "citation", "copying", "copyright"}
+"""Stems of the names of files that describe a data set and are not part of it."""
+PROSE = {"", "txt", "md", "rst", "html"}
+"""Their suffixes."""
 
 SIDE_FILES = {
     "classes.txt",
     "labels.txt",
     "class_names.txt",
     "class_dict.csv",
+    "_classes.csv",
     "classes.json",
     "labels.json",
     "class_names.json",
@@ -237,7 +240,9 @@ def is_about(path: str) -> bool:
     name = path.rsplit("/", 1)[-1]
     listed = "/" not in path and name.endswith(".TXT") and name.isupper()  # such as the speakers of LibriSpeech
     name = name.lower()
-    return name in ABOUT or name.startswith("readme.") or name.endswith(".names") or listed
+    stem, _, suffix = name.rpartition(".") if "." in name else (name, "", "")
+    about = stem in ABOUT and suffix in PROSE
+    return about or name.startswith("readme.") or name.endswith(".names") or listed
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> None:

@@ -43,8 +43,6 @@ class Hdf5(Bundle):
         """Files in which each group is a sample."""
         self.depth = 0
         """How deep these groups are; 0: there are none."""
-        self.unread: dict[str, str] = {}
-        """Datasets of types that are not read, with the reason."""
         self.aligned: frozenset[str] = frozenset()
         """Files of which another one holds the first fields of the same rows."""
         self._held: tuple[int, dict[str, Any]] | None = None

@@ -30,6 +30,8 @@ AROUND = {
 """Words beside a split's in the name of its folder that change nothing."""
 RETRIEVED = {"query", "gallery"}
 """Folders beside those of splits: what is searched for, and where."""
+FEW_SHOT = {"background": "train", "evaluation": "eval"}
+"""Folders of learning from few examples, as of Omniglot: neither word alone names a split."""
 UNLABELLED = {"unsup", "unlabeled", "unlabelled", "unsupervised"}
 """Folders of samples without a class, beside those of the classes."""
 ABOUT_CLASSES = {"meta"}
@@ -254,6 +256,9 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
     """The split of each of these folders; none of them if two hold the same split and are not just called so, as ``test1`` and
     ``test2``, which may be classes or folds."""
     found = {name: split_of_folder(name) for name in {*folders} if name is not None}
+    few_shot = {name: FEW_SHOT.get(_said_beside_images(name)) for name in found}
+    if {*few_shot.values()} == {*FEW_SHOT.values()}:
+        found = few_shot
     if any(found.values()):
         found |= {name: name.lower() for name in found if name.lower() in RETRIEVED}
     if len(found) > 1 and not all(found.values()) and (apart := _told_apart(list(found))) is not None:
@@ -262,6 +267,10 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
     if len({found[name] for name in holding}) < len(holding) and any(name.lower() not in SPLITS for name in holding):
         found = {name: SPLITS.get(name.lower()) for name in found}
     return [None if name is None else found[name] for name in folders]
+
+
+def _said_beside_images(folder: str) -> str:
+    return "_".join(token for token in tokens(folder) if token not in AROUND)
 
 
 def _told_apart(names: list[str]) -> dict[str, str | None] | None:
@@ -365,6 +374,20 @@ STATES = {
     "active", "positive", "success", "successful", "returned", "accepted", "admitted", "fail", "win", "click", "abnormal",
 }  # fmt: skip
 """The same, if the column is the last one: beside others it may be a feature."""
+VERDICTS: tuple[set[str], ...] = (
+    *({"pass", end} for end in ("fail", "failed", "reject")),
+    *({"ok", end} for end in ("ng", "nok", "nio", "defect", "fail")),
+    *({"normal", end} for end in ("abnormal", "anomaly", "defect")),
+    *({"benign", end} for end in ("malignant", "attack", "malicious")),
+    *(
+        {"good", "bad"},
+        {"passed", "failed"},
+        {"genuine", "forged"},
+        {"real", "fake"},
+        {"spam", "ham"},
+    ),
+)
+"""Pairs of values that say how a row, or what it is about, was judged."""
 PARTS = {
     "fold",
     "folds",
@@ -379,8 +402,9 @@ PARTS = {
     "minute",
     "date",
     "time",
+    *("done", "terminated", "truncated", "terminal"),
 }
-"""Last words in the names of parts of a date, and of a cross-validation, which are no labels."""
+"""Last words in the names of parts of a date and of a cross-validation, and of the ends of episodes, which are no labels."""
 GOODS = {"sku", "product", "item", "article", "goods"}
 """Words in the names of columns that say which thing is sold."""
 PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand", "consumption", "yield"}
@@ -390,8 +414,9 @@ PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand",
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     """The label field that a name suggests, and how it was found."""
     lower = {n.lower(): n for n in reversed(names)}
-    if {"x", "y", "z"} <= lower.keys():
-        del lower["y"]  # beside z it is a coordinate
+    letters = {re.sub(r"[^a-z]", "", name) for name in lower}
+    if "y" in lower and ({"x", "z"} <= lower.keys() or {"w", "h"} <= letters or {"width", "height"} <= letters):
+        del lower["y"]  # beside z, or the size of a box, it is a coordinate
     outcome = any(known in lower for known in OUTCOMES)
     for known in STRONG_LABELS:
         if known in lower and not (outcome and known.startswith("category")):  # a category of goods beside a fraud

@@ -19,8 +19,10 @@ _TAKEN = re.compile(
 )
 """Folders that are called after what their samples were taken of: fewer words than of columns (``roles.GROUP_WORDS``), as a folder is
 a class far more often."""
-_PART = re.compile(r"(images?|imgs?|photos?|pictures|files|parts?|batch|chunk|shard|archive)[_\- ]?\d+", re.I)
-"""The parts of a download."""
+_PART = re.compile(
+    r"(image|img|photo|picture|file|part|batch|delivery|upload|chunk|shard|archive)s?(?:[_\- ]?\d+)+", re.I
+)
+"""The parts of a download, perhaps with the year and month of a delivery."""
 _MEASURED = re.compile(r"\d+(?:\.\d+)?(x|p|px|k|hz|khz|mm|um|nm|dpi|fps)", re.I)
 """A magnification, a resolution or a rate: how samples were taken."""
 _SYMBOL = re.compile(r"(character|char|glyph|letter|symbol)s?[_\- ]?\d+", re.I)

@@ -22,7 +22,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import called_after, kind_of_rows, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name
@@ -43,6 +43,10 @@ TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
 CLASS_OF_YOURS = (
     "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
 )
+HOLDING = ("MATLAB", "spreadsheet", "statistics package")
+"""Kinds that are not read, of which a few files beside samples rather say something of them than lie there by mistake."""
+DOCUMENTS = ("notebook", "spreadsheet")
+"""Kinds that are not read, and may be about the data however large they are."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
 CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
@@ -187,9 +191,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return _Chosen(known[ref.format], known[ref.format].kinds)
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return _Chosen(known["hf-disk"], frozenset({"arrow", "json"}))
-    whole = unread_format(listing.entries)
+    whole = unread_format(listing.entries, listing.base)
     if whole is not None:
-        text = f"{escaped(ref.name)} contains {whole}, which is not supported; {CLASS_OF_YOURS}"
+        table = _of_a_table(listing.entries)
+        text = f"{escaped(ref.name)} contains {whole}, a format that is not supported; {CLASS_OF_YOURS}{table}"
         raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
@@ -260,8 +265,29 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         packed = "unpack them, or " if "compressed archive" in counts else ""
         hint = f"{packed}{CLASS_OF_YOURS}"
         raise RequestError("format-unknown", f"{what}; {hint}")
+    unread = [e for e in own if e.kind not in (*readable, *DOCUMENTS)]
+    if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
+        raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
+    """What to do where the data are in a format that is not read, and what is readable only says something of them."""
+    kind, n = Counter(e.kind for e in unread).most_common(1)[0]
+    suffixes = sorted({_suffix(e.path) for e in unread if e.kind == kind} - {""})[:3]
+    which = f" ({', '.join(map(escaped, suffixes))})" if kind is None and suffixes else ""
+    verb = "hold" if n > 1 else "holds"
+    are = "are" if n > 1 else "is"
+    return (
+        f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {CLASS_OF_YOURS}{_of_a_table(data)}"
+    )
+
+
+def _of_a_table(data: list[Entry]) -> str:
+    """What may be done with a table that stands beside data that are not read."""
+    largest = max((e for e in data if e.kind in TABLES), key=lambda e: e.size, default=None)
+    return "" if largest is None else f", or pass {escaped(largest.path, 60)} for what it says alone"
 
 
 def _not_in_meta(data: list[Entry]) -> list[Entry]:
@@ -327,13 +353,24 @@ def _odd_names(listing: Listing) -> list[Unreadable]:
     """Files and folders whose names break scripts, terminals, archives or other file systems."""
     problems = []
     told: set[str] = set()
+    forms: set[str] = set()
     for entry in listing.entries:
         for path in (*_folders(entry.path), entry.path):
-            why = None if path in told else _odd(path.rsplit("/", 1)[-1])
+            name = path.rsplit("/", 1)[-1]
+            why = None if path in told else _odd(name)
+            if (
+                why is not None and name.startswith("-") and name[1:2].isdigit()
+            ):  # a number below 0, if others have such
+                forms = forms or {_with_any_number(one.path.rsplit("/", 1)[-1]) for one in listing.entries}
+                why = None if _with_any_number(name[1:]) in forms else why
             if why is not None:
                 told.add(path)
                 problems.append(Unreadable("odd-name", f"the name {why}", file=path))
     return problems
+
+
+def _with_any_number(name: str) -> str:
+    return re.sub(r"\d+", "0", name)
 
 
 _USUAL = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
@@ -407,6 +444,9 @@ def _foreign(
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
+        elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
+            text = f"{what}, a format that is not read: it may hold labels or other things of the samples"
+            problems.append(Aside("note", text, file=entry.path))
         else:
             problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
     return problems

@@ -13,23 +13,28 @@ from typing import Any, TypeVar
 from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
-from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described, folder_of
+from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Annotations, block_of, described, folder_of
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, is_part, label_by_name
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
+from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
 from dataloader_expert.sources.targets import (
     CALLED,
+    KINDS,
     beside_attributes,
+    covering,
     lacking,
     listed_labels,
+    one_to_one,
     same_class,
     the_only_one,
 )
@@ -70,8 +75,12 @@ class FileSamples(Source):
             raise RequestError(
                 "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
             )
-        further = {name: of - notes.rows.keys() for name, of in notes.further.items()}
+        further = {name: {*of.values()} - notes.rows.keys() for name, of in notes.further.items()}
         entries = [e for e in entries if not any(e.path in of for of in further.values())]
+        maps: set[str] = set()
+        if self.value == "image":
+            pairing, maps = with_maps(pairing, notes.further, listing, [e.path for e in entries])
+            further = {name: of for name, of in further.items() if name not in maps}
         strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
         entries = [e for e in entries if e.path not in strays]
         text = "lies beside the folders of all other samples: not read as one"
@@ -107,8 +116,8 @@ class FileSamples(Source):
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or spoken or together or self._are_groups(names, notes)):
-            # cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
+        if names and (scenes or maps or spoken or together or self._are_groups(names, notes)):
+            # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
@@ -186,6 +195,9 @@ class FileSamples(Source):
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
+        if self.label is None and not self.annotated and not self.partners:
+            codes = codes_in_names([unit.file for unit in self.units])
+            self.label_how = self.label_how if codes is None else f"{self.label_how}; {codes}"
         self._group_by_folder()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
@@ -239,18 +251,25 @@ class FileSamples(Source):
         self.roles = find_roles([block], self.annotated, None, named, len(self.units))
         if self.by_folder:
             self._label_by_column()
-            self._prefer_a_named_column()
+            self._prefer_a_named_column(any(table.kind == FOLDERS for table in found.joined))
             self._no_speakers(said)
             self._no_groups()
         if self.by_folder:
             self._drop_numbers_of_classes()
+            for table in found.joined:
+                if table.kind == FOLDERS:
+                    self.unread[table.path] = "says something of each class, and nothing of a sample"
+                    for name in table.fields:
+                        self._drop_column(name)
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = _with_texts(described(self.given), said)
-            block = block_of(self.given, len(self.units))
         if self.label is None:
-            self._label_from(block, found, named)
+            self._label_by_names_and_numbers()
+        if self.label is None:
+            self._label_from(block_of(self.given, len(self.units)), found, named)
         self._withhold()
+        self.of_few = _of_few(found, len(self.units))
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
@@ -275,22 +294,26 @@ class FileSamples(Source):
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
-        self.label, how = find_label([block], split)
+        usual = covering(self.given, [unit.split for unit in self.units]) or self.given
+        self.label, how = find_label([block_of(usual, len(self.units))], split)
         guessed = PLACED in how or how.startswith("guessed")
-        if self._several_labels([*self.given] if self.label is None or guessed else [self.label]):
+        if self._several_labels([*usual] if self.label is None or guessed else [self.label]):
             return
-        others = beside_attributes(self.given)
+        if (self.label is None or guessed) and len(usual) < len(self.given):  # few may be labelled
+            rare, why = find_label([block], split)
+            self.label, how = (self.label, how) if rare is None or PLACED in why else (rare, why)
+        others = beside_attributes(usual)
         if PLACED in how and self.label not in others:
-            self.label, how = find_label([Block(block.unit, {n: self.given[n] for n in others})], split)
+            self.label, how = find_label([block_of({n: usual[n] for n in others}, len(self.units))], split)
         nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
         if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
-            self.label, how = self._only_category()
+            self.label, how = self._only_category(usual)
         if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
             aside = {role["field"] for role in (self.roles or Roles()).listed()}
-            only = the_only_one(self.annotated, self.given, aside)
+            only = the_only_one([f for f in self.annotated if f.name in usual], usual, aside)
             self.label, how = (
                 (only, "guessed: the one column that says something of each file") if only else (None, how)
             )
@@ -355,11 +378,11 @@ class FileSamples(Source):
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 
-    def _only_category(self) -> tuple[str | None, str]:
-        """The one field of a table that may be a class."""
+    def _only_category(self, among: Collection[str]) -> tuple[str | None, str]:
+        """The one field of a table ``among`` these that may be a class."""
         assert self.roles is not None
         others = {role["field"] for role in self.roles.listed()}
-        able = beside_attributes(f.name for f in self.annotated)
+        able = beside_attributes(f.name for f in self.annotated if f.name in among)
         found = [
             f.name
             for f in self.annotated
@@ -371,6 +394,9 @@ class FileSamples(Source):
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
+        kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
+        if len(kinds) == 1:
+            return kinds[0], "guessed by its name"
         return None, "no field is named like a label; pass label="
 
     def _may_be_class(self, name: str) -> bool:
@@ -396,6 +422,18 @@ class FileSamples(Source):
             example = next(path for path, name in found.items() if name is not None)
             self.by_folder, self.label, self.classes = True, "label", tuple(names)
             self.label_how = f"guessed from the names of files: {found[example]} in {example.rpartition('/')[2]}"
+
+    def _label_by_names_and_numbers(self) -> None:
+        """Classes that the names of files tell, where a column without a name numbers them: two sources say the same."""
+        names = classes_in_names([unit.file for unit in self.units])
+        if self.value != "image" or None in names:
+            return
+        again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
+        if again:
+            self._label_by_name()
+            self.label_how = f"told by the names of files, and numbered by {listed(again)} of a table: {names[0]}"
+            for name in again:
+                self._drop_column(name)
 
     def _label_by_column(self) -> None:
         """Where one split has a folder for each class and another a table: the class that the table names."""
@@ -442,6 +480,10 @@ class FileSamples(Source):
             self.groups = {folder_of(unit.file): unit.label for unit in self.units}
         self.units = tuple(replace(unit, label=None) for unit in self.units)
         self.by_folder, self.label, self.classes = False, None, None
+        if "label_2" in self.given:  # which gave way to the folders
+            self.given = {"label" if n == "label_2" else n: column for n, column in self.given.items()}
+            self.annotated = tuple(replace(f, name="label") if f.name == "label_2" else f for f in self.annotated)
+            self.with_nulls = frozenset("label" if name == "label_2" else name for name in self.with_nulls)
 
     def _no_speakers(self, said: Collection[str]) -> None:
         """Folders of what is transcribed are speakers, books, chapters or pages, by their numbers: no classes. ``said``: the fields with
@@ -461,15 +503,19 @@ class FileSamples(Source):
         if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
             self._drop_folder_labels()
 
-    def _prefer_a_named_column(self) -> None:
+    def _prefer_a_named_column(self, groups: bool) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
-        download, folds, documents. Folders that are called parts say nothing."""
+        download, folds, documents. Folders that are called parts say nothing. ``groups``: a table says something of each folder, which
+        holds one thing each."""
         if all(map(is_part, self.classes or ())):
             self._drop_folder_labels()
             return
         scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
         name = label_by_name(scalar)[0]
         name = f"{name}_2" if name is not None and name not in self.given else name
+        if name is None and all(map(str.isdigit, self.classes or ())):  # shards, if a list says more of each file
+            nameless = [n for n in scalar if NAMELESS.fullmatch(n)]
+            name = nameless[0] if len(nameless) == 1 and self._may_be_class(nameless[0]) else None
         if name is None or name not in self.given:
             return
         values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
@@ -486,7 +532,7 @@ class FileSamples(Source):
             for path, folder, value in odd
         ]
         if both and not odd and (numbered or not len(both) == len(folders) == len(told)):
-            self._drop_folder_labels()
+            self._drop_folder_labels(groups)
 
     def _contradicted(self, values: list[str | None]) -> list[tuple[str, str, str]]:
         """Path, folder and value of the few samples whose folder and value do not belong together as those of nearly all do."""
@@ -560,6 +606,11 @@ class FileSamples(Source):
             return self.given[name].cut(slice(at, at + 1))
         return super().column(unit, name)
 
+    def nulls_within(self, units: Sequence[Unit]) -> frozenset[str]:
+        rows = [self.row_of[unit.file] for unit in units if unit.file in self.row_of]
+        absent = {name: self.given[name].nulls for name in self.with_nulls if name in self.given}
+        return frozenset(name for name, nulls in absent.items() if nulls is not None and nulls[rows].any())
+
     def __getstate__(self) -> dict[str, Any]:
         """Without what only the written code needs: workers get the rest."""
         return {**vars(self), "notes": Annotations()}
@@ -620,6 +671,15 @@ def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[s
     names = sorted(next(iter(held.values()), []))
     alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
     return names if alike and 1 < len(names) <= MOST_PARTS and all(map(_PART.fullmatch, names)) else []
+
+
+def _of_few(found: Annotations, samples: int) -> frozenset[str]:
+    """The fields that tables give of which no row names half of the samples."""
+    named: dict[str, set[str]] = {}
+    for table in found.joined:
+        for name in table.fields:
+            named.setdefault(name, set()).update(table.paths.values())
+    return frozenset(name for name, paths in named.items() if 2 * len(paths) < samples)
 
 
 def _says_something(column: Column) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -47,8 +47,22 @@ VIEWS = {
     "optical",
 }
 """Words that name one of several images of a scene."""
-TRACED = {"manual", "contour", "contours", "outline", "outlines", "matte", "mattes", "alpha"}
+TRACED = {
+    "manual",
+    "labeled",
+    "labelled",
+    "annotated",
+    "contour",
+    "contours",
+    "outline",
+    "outlines",
+    "matte",
+    "mattes",
+    "alpha",
+}
 """Words that name masks, among others."""
+TOLD = {"gt", "groundtruth", "labeled", "labelled", "annotated"}
+"""Words of masks that say no more than that they are such."""
 DISTANCES = {"disp", "disparities"}
 LETTERS = {"a", "b"}
 FIRST = {"left", "before", "pre", "a"}
@@ -58,6 +72,10 @@ MASKS = {word for word, name in PARTNERS.items() if name != "text"} | TRACED | D
 WORDS = GIVEN | WANTED | VIEWS | MASKS
 MOST_ROLES = 12
 """More names are those of classes, of takes or of parts of a download."""
+SURE = 0.9
+"""The least share of the files of either folder that are called as one of the other, where no word tells what they are."""
+MOST_DIGITS = 12
+"""More digits are a hash or a date with a time."""
 LACKING = 0.1
 """Where more samples lack a partner, it is on purpose."""
 _IN_NAME = re.compile(rf"(?:^|[_\-. ])(?:{'|'.join(sorted(WORDS))})[_\-. ]", re.IGNORECASE)
@@ -95,7 +113,36 @@ def with_scenes(pairing: Pairing, listing: Listing) -> Pairing:
         found = _at_level(pairing, _roles(pairing.samples, level), looks)
         if found is not None:
             return found
-    return pairing
+    return _by_looks(pairing, looks) or pairing
+
+
+def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
+    """The pairing where two folders, whatever they are called, hold files of the same names, which are no numbers that count, and those of
+    one alone are few plain colours: masks of the others."""
+    parts = [entry.path.split("/") for entry in pairing.samples]
+    for level in reversed(range(max(map(len, parts), default=1) - 1)):
+        names = {of[level] if len(of) > level + 1 else "" for of in parts}
+        if len(names) != 2 or "" in names or any(map(split_of_folder, names)):
+            continue
+        roles = {name: Role(name, "mask") for name in sorted(names)}
+        for entry, of in zip(pairing.samples, parts, strict=True):
+            roles[of[level]].files[(*of[:level], *of[level + 1 : -1], of[-1].rpartition(".")[0])] = entry
+        one, two = roles.values()
+        for own, other in ((one, two), (two, one)):
+            pairs = _matched(own, other)
+            if len(pairs) < SURE * max(len(own.files), len(other.files)) or _count(key[-1] for key in pairs):
+                continue
+            some = looks.of([*pairs.values()])
+            one_size = all((a.width, a.height) == (b.width, b.height) for a, b in some)
+            if len(some) >= FEWEST and one_size and all(b.few and not a.few for a, b in some):
+                return _joined(pairing, own, [other], {other.name: pairs}, {other.name: "mask"})
+    return None
+
+
+def _count(stems: Iterable[str]) -> bool:
+    """Whether names are little more than numbers that follow one another, as files of any two folders may have."""
+    numbers = {int(digits) for stem in stems if (digits := re.sub(r"\D", "", stem)[-MOST_DIGITS:])}
+    return not numbers or max(numbers) - min(numbers) < 2 * len(numbers)
 
 
 def _levels(paths: Sequence[str]) -> list[int | None]:
@@ -343,7 +390,7 @@ def _joined(pairing: Pairing, own: Role, others: list[Role], pairs: dict[str, Pa
 def _names(roles: Sequence[Role], kinds: Mapping[str, str], taken: set[str]) -> list[str]:
     """A field's name for each: of a mask the usual one, of an image the word for its role, or all of its folder's name where others have
     the same word."""
-    usual = {**PARTNERS, **dict.fromkeys(DISTANCES, "depth"), "gt": "mask", "groundtruth": "mask"}
+    usual = {**PARTNERS, **dict.fromkeys(DISTANCES, "depth"), **dict.fromkeys(TOLD, "mask")}
     words = [usual.get(role.word, role.word) if kinds[role.name] == "mask" else role.word for role in roles]
     counts = Counter([*words, *taken, "image", "label"])
     named: list[str] = []

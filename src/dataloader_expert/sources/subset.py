@@ -31,7 +31,6 @@ class Subset(Source):
             "bytes",
             "roles",
             "nullable",
-            "with_nulls",
         ):
             setattr(self, name, getattr(source, name))
         self.problems = source.problems
@@ -56,6 +55,7 @@ class Subset(Source):
                 made = replace(unit, id=len(units), start=start, samples=len(rows), split=split, at=(unit, rows))
                 units.append(made)
         self.units = tuple(units)
+        self.with_nulls = source.nulls_within([unit.at[0] for unit in units])
         self.roles = replace(roles, split=None, splits={})
 
     @classmethod

@@ -16,7 +16,17 @@ from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.label_columns import flags, said_of, say_all
-from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, SPLITS, STATES, WEAK_LABELS, label_by_name
+from dataloader_expert.sources.layout import (
+    BEFELL,
+    GOODS,
+    PARTS,
+    PREDICTED,
+    SPLITS,
+    STATES,
+    VERDICTS,
+    WEAK_LABELS,
+    label_by_name,
+)
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import as_arrays
@@ -570,6 +580,9 @@ def find_label(
     befell = _outcome(scalar, names, blocks) if strong is None else None
     if befell is not None:
         return befell, "chosen by its name; pass label= if it is another"
+    verdict = _verdict([n for n in scalar if found[n].dtype == "str"], blocks)
+    if verdict is not None:
+        return verdict, "chosen by its values; pass label= if it is another"
     texts = {n: {*words(n)} for n in names if found[n].dtype == "str"}
     others = {n: {*words(n)} for n in names if found[n].kind == "other"}
     chosen = choices_of({n: {*words(n)} for n in names})
@@ -652,6 +665,12 @@ def _outcome(scalar: list[str], names: list[str], blocks: list[Block]) -> str | 
         if of & BEFELL or (of & STATES and name == names[-1]):
             values = {v for v in _values(blocks, name) if v is not None and v == v}
             found += [name] if len(values) == 2 else []
+    return found[0] if len(found) == 1 else None
+
+
+def _verdict(texts: Iterable[str], blocks: list[Block]) -> str | None:
+    """The one column of texts whose two values are a verdict, such as pass and fail; None if there is none, or several."""
+    found = [n for n in texts if {str(v).strip().lower() for v in _values(blocks, n) if v is not None} in VERDICTS]
     return found[0] if len(found) == 1 else None
 
 

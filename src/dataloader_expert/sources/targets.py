@@ -25,6 +25,8 @@ SEVERAL = {
 """Last words of columns that list several labels."""
 CALLED = {"label", "class", "category", "target"}
 """Words of columns that may hold the number of a class."""
+KINDS = {"type", "kind", "class", "category"}
+"""Last words of columns that may say what a sample is: ``doc_type``."""
 MARKS = ("|", ";", ",", " ")
 """What separates them; other marks before blanks, which may be within a name."""
 MOST_LABELS = 1_000
@@ -86,6 +88,13 @@ def same_class(labels: Sequence[str | None], column: Column) -> bool:
     return by_name[0] in (0, 1) and by_name == list(range(by_name[0], by_name[0] + len(names)))
 
 
+def one_to_one(names: Sequence[str | None], column: Column) -> bool:
+    """Whether each of several names has a value of its own in the column, and each sample has one."""
+    values = plain_values(column)
+    both = {*zip(names, map(str, values), strict=True)}
+    return None not in values and 1 < len(both) == len({*names}) == len({value for _, value in both})
+
+
 def listed_labels(name: str, column: Column) -> tuple[list[str], Any] | None:
     """The labels that the cells of a column list, and of each sample a vector of 0 and 1, uint8 [labels]; None if they list none."""
     import numpy as np
@@ -128,6 +137,16 @@ def lacking(columns: Mapping[str, Column], splits: Sequence[str | None]) -> dict
     for split, own in rows.items():
         found[split] = frozenset(name for name, gone in absent.items() if gone[own].all() and not gone.all())
     return {split: names for split, names in found.items() if names}
+
+
+def covering(columns: Mapping[str, Column], splits: Sequence[str | None]) -> dict[str, Column]:
+    """The columns that most samples of some split have a value of: others say something of a few, such as the boxes of the images that
+    an expert looked at."""
+    import numpy as np
+
+    rows = [np.array([of == split for of in splits]) for split in {*splits}]
+    there = {name: ~_absent(column, len(splits)) for name, column in columns.items()}
+    return {name: columns[name] for name, of in there.items() if any(2 * of[own].sum() > own.sum() for own in rows)}
 
 
 def _absent(column: Column, n: int) -> Any:

@@ -66,5 +66,5 @@ def choices_of(names: Mapping[str, set[str]]) -> tuple[str, str] | None:
 
 
 def named_so(fields: Mapping[str, set[str]], names: set[str]) -> str:
-    """The first field with such a word in its name; empty where there is none."""
-    return next((name for name, of in fields.items() if of & names), "")
+    """The field with such a word in its name, of several the first with fewest others; empty where there is none."""
+    return min((name for name, of in fields.items() if of & names), key=lambda name: len(fields[name]), default="")

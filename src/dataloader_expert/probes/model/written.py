@@ -262,6 +262,8 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
     parts: list[Any] = []
     tables = beside = ""
     for kind, pairs in notes.each.items():
+        if kind not in ANNOTATIONS:
+            raise NotWritten("an object in a file beside each sample")
         rule = rule_of(list(pairs.items()))
         if rule is None:
             raise NotWritten("images whose annotations no one rule finds")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of
+from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, ODD, Names, Row, folder_of, scattered
 from dataloader_expert.sources.annotations.transcripts import is_prose
 from dataloader_expert.sources.files import Entry, Listing
 
@@ -123,7 +123,8 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
         some, there = [row for rows in cells for row in rows[first:]], sum(map(sum, told))
         if len(some) < FEWEST or there < NEARLY_ALL * len(some):
             continue
-        if by_stem and all(row[column].strip().isdigit() for row in some if len(row) > column):
+        names = [row[column].strip() for row in some if len(row) > column]
+        if by_stem and all(map(str.isdigit, names)) and not (there == len({*names}) == len(some) and scattered(names)):
             continue  # numbers may be anything
         width, most = Counter(map(len, some)).most_common(1)[0]
         if width < 2:
@@ -138,7 +139,10 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
             width = 2
         header = [] if not first else [cell.strip(" #") for cell in texts[0].lines[first - 1].split(mark)]
         header = ["", *header] if len(header) == width - 1 > 1 else header
-        called = header if len(header) == width and len({*header}) == width else [f"f{i}" for i in range(width)]
+        named = len(header) == len({*header}) == width and not any(
+            ":" in cell for cell in header
+        )  # else it is a remark
+        called = header if named else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
         made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
         _unquote([row for rows in made for row in rows])

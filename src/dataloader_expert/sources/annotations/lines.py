@@ -40,11 +40,14 @@ def join_lines(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 own = set(path.split("/"))
                 folders = tuple(part for part in entry.path.split("/")[:-1] if part not in own)
                 groups.setdefault(folders, {}).setdefault(path, entry)
-    for of in groups.values():
-        style = _style(listing, [entry for entry in of.values() if entry.size][:LOOKED_AT])
-        if style is not None:
-            _join(found, listing, of, style, alone)
-            return
+    styles = [_style(listing, [entry for entry in of.values() if entry.size][:LOOKED_AT]) for of in groups.values()]
+    style = next(filter(None, styles), None)
+    if style is not None:
+        read: dict[str, Entry] = {}
+        for of, one in zip(groups.values(), styles, strict=True):
+            if one is style and not read.keys() & of.keys():  # else they say the same again
+                read |= of
+        _join(found, listing, read, style, [entry for entry in alone if not files.several(entry.path)])
 
 
 def _join(

@@ -18,6 +18,8 @@ from dataloader_expert.sources.pairing import key_of
 MOST_BYTES = 1 << 26
 _LIST = re.compile(r"(?<=[a-z])lists?(?![a-z])", re.I)
 """The end of a word, as in ``trainlist01.txt``."""
+FLAGS = frozenset({"-1", "0", "1"})
+"""What stands behind the names in Pascal VOC's lists of each class."""
 BOTH = "trainval"
 """A list of what both train and validation consist of."""
 
@@ -49,7 +51,10 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     folders = {**loosely, **folders}  # the lists of each class stand beside those of all
     lists = {entry.path for of in folders.values() for entry in of.values()}
     files = Names([path for path in paths if path not in lists] if folders else ())
-    read = {folder: _read(listing, of, files, folder, of == loosely.get(folder)) for folder, of in folders.items()}
+    read = {
+        folder: _read(listing, of, files, folder, frozenset() if of == loosely.get(folder) else None)
+        for folder, of in folders.items()
+    }
     read = {folder: lists for folder, lists in read.items() if lists}
     if not read and folders:
         held: dict[str, list[str]] = {}
@@ -75,12 +80,14 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     if not {BOTH, "train"} & folders[best].keys():  # as of Speech Commands
         found.divide("train", [path for path in paths if path not in found.splits])
     found.lists += [one.path for one in read[best].values()]
+    taken = {one.path for of in read.values() for one in of.values()}
     own = {key_of(path)[0] for path in files.paths}
-    for entry in listing.entries:  # others beside them, such as those of each class
-        beside = entry.kind == "text" and folder_of(entry.path) in read and entry.path not in lists
+    for entry in listing.entries:  # others beside them, such as those of each class; what says more is read elsewhere
+        beside = entry.kind == "text" and folder_of(entry.path) in read and entry.path not in taken
         if beside and entry.path not in files.whole and key_of(entry.path)[0] not in own:
-            lists |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path)) else set()
-    found.tables += sorted(lists & {e.path for e in listing.entries if folder_of(e.path) in read})
+            least = 1 if entry.path in lists else 2
+            taken |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path), FLAGS, least) else set()
+    found.tables += sorted(taken)
 
 
 def _of_files(one: List, held: dict[str, list[str]]) -> List:
@@ -97,9 +104,15 @@ def _split_of(name: str) -> str | None:
 
 
 def _read(
-    listing: Listing, lists: dict[str, Entry], files: Names, folder: str, bare: bool = False, least: int = 2
+    listing: Listing,
+    lists: dict[str, Entry],
+    files: Names,
+    folder: str,
+    beside: frozenset[str] | None = None,
+    least: int = 2,
 ) -> dict[str, List]:
-    """What each list names; without those that name something else or fewer than ``least``, or if ``bare`` say more than names."""
+    """What each list names; without those that name something else or fewer than ``least``. ``beside``: the words that may stand
+    behind a name, None for any."""
     found = {}
     for split, entry in lists.items():
         try:
@@ -112,7 +125,9 @@ def _read(
             text = data.decode("latin-1")
         lines = [line.strip() for line in text.splitlines()]
         lines = [line for line in lines if line and not line.startswith("#")]
-        if bare and any(len(line.split()) > 1 for line in lines):
+        if beside is not None and any(
+            set(line.split()[1:]) - beside and files.meant(line, folder) is None for line in lines
+        ):
             continue
         named = [(line, _meant(line, files, folder)) for line in lines]
         there = [path for _, path in named if path is not None]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.beside import join_beside
 from dataloader_expert.sources.annotations.brat import join_brat
 from dataloader_expert.sources.annotations.cvat import join_cvat
 from dataloader_expert.sources.annotations.divided import join_divided
@@ -14,6 +15,7 @@ from dataloader_expert.sources.annotations.labelme import join_labelme
 from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
 from dataloader_expert.sources.annotations.objects import boxed
+from dataloader_expert.sources.annotations.of_folders import join_of_folders
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
 from dataloader_expert.sources.annotations.supervisely import join_supervisely
 from dataloader_expert.sources.annotations.tables import join_tables
@@ -53,6 +55,8 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_wider,
         join_tables,
         join_keyed,
+        join_of_folders,
+        join_beside,
     ):
         if images or join not in (join_cvat, join_lines, join_supervisely, join_wider):
             join(found, listing, paths)

@@ -13,6 +13,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
 from dataloader_expert.sources.dialects import Dialect
 from dataloader_expert.sources.files import MAX_DEPTH
+from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.pairing import key_of
 
 Row = dict[str, Any]
@@ -22,6 +23,8 @@ LOOKED_AT, NEARLY_ALL = 200, 0.9
 DIGITS = 19
 """Names with as many digits are no numbers of classes."""
 MOST_FIELDS = 1_000
+FEWEST = 3
+"""The fewest numbers that can lie apart."""
 LONGEST = 4096
 """The longest path (PATH_MAX of Linux)."""
 ODD = (
@@ -37,8 +40,13 @@ ODD = (
 """What a file that is damaged, or well-formed but no annotation, may raise."""
 
 
+FOLDERS = "folders"
+"""The kind of tables whose rows name the folders of samples."""
 NAMELESS = re.compile(r"f\d+")
 """Columns of tables without a header."""
+
+
+_ENDS = re.compile(rf"\d{{1,{DIGITS}}}\Z", re.ASCII)
 
 
 def around(xs: Sequence[float], ys: Sequence[float]) -> list[float]:
@@ -127,8 +135,8 @@ class Annotations:
     """The fields of tables without a header that hold what a file says or shows."""
     clips: frozenset[str] = frozenset()
     """The names of folders that the lists of splits name, in place of the files in them."""
-    further: dict[str, set[str]] = field(default_factory=dict)
-    """By column of a table the further files that its rows name, which are no samples of their own."""
+    further: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By column of a table the further file, which is no sample of its own, that the row of each sample names."""
     of_pairs: list[str] = field(default_factory=list)
     """The tables of which each row names several samples, which say nothing of one."""
     splits: dict[str, str] = field(default_factory=dict)
@@ -203,6 +211,15 @@ class Names:
                 return path
         return _the_one(self.named.get(parts[-1], ()), asked)
 
+    def numbered(self) -> dict[int, str]:
+        """The files by the number that their names end in, if no two end in the same: 42 is ``COCO_train2014_000000000042.jpg``."""
+        found: dict[int, str] = {}
+        for stem, paths in self.stems.items():
+            digits = _ENDS.search(stem)
+            if digits is not None and found.setdefault(int(digits[0]), paths[0]) != paths[0]:
+                return {}
+        return found
+
     def meant(self, value: str, folder: str = "") -> str | None:
         """The same for a path or a name of which it is unknown whether it has its suffix."""
         found = self.find(value, False, folder)
@@ -213,7 +230,8 @@ class Names:
         return _the_one(self.stems.get(name, ()), asked, bare=True)
 
     def beside(self, path: str) -> str | None:
-        """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name."""
+        """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name, else the
+        only one in folders of the same split."""
         folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         name = name if name in self.stems else name.removeprefix("gt_")
         found = self.stems.get(name, ())
@@ -229,7 +247,19 @@ class Names:
             return beside[0]
         parts = key_of(f"{folder}/{name}.x")[0].split("/")
         alike = [one for i in range(len(parts)) for one in self.keys.get("/".join(parts[i:]), ())]
+        alike = alike or [one for one in found if _split_around(one) == _split_around(path) is not None]
         return alike[0] if len(alike) == 1 else None
+
+    def several(self, path: str) -> bool:
+        """Whether several files are called like an annotation, so that it may be of any of them."""
+        name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        return len(self.stems.get(name, self.stems.get(name.removeprefix("gt_"), ()))) > 1
+
+
+def _split_around(path: str) -> str | None:
+    """The one split that words in the names of a file's folders tell, whatever else they say."""
+    found = {split for folder in path.split("/")[:-1] if (split := split_in_name(f"{folder}.")) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None:
@@ -237,6 +267,12 @@ def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None
     if len(found) > 1:
         found = [p for p in found if f"/{p.rpartition('.')[0] if bare else p}".endswith("/" + asked)]
     return found[0] if len(found) == 1 else None
+
+
+def scattered(numbers: Sequence[str]) -> bool:
+    """Whether numbers lie apart: at most every tenth of those between the least and the greatest is among them."""
+    known = {int(n) for n in numbers}
+    return len(known) >= FEWEST and 10 * len(known) <= max(known) - min(known)
 
 
 def column_of(values: list[Any]) -> Column:

@@ -32,12 +32,21 @@ from dataloader_expert.sources.annotations.record import (
     Names,
     Row,
     Table,
+    scattered,
 )
 from dataloader_expert.sources.annotations.transcripts import name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import is_form, label_by_name, read_folders, split_in_name, split_of_folder
+from dataloader_expert.sources.layout import (
+    AROUND,
+    is_form,
+    label_by_name,
+    read_folders,
+    split_in_name,
+    split_of_folder,
+    without_split,
+)
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import PARTITION, words
@@ -66,11 +75,13 @@ NAMING = {
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
 PERSONS = ("identity", "subject", "speaker", "patient")
 """Words in the name of a table of two columns that say what the other one is."""
+NUMBERED = "numbered"
+"""The kind of tables that name files by the numbers in which their names end."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
 """So many text files are always looked into, and more if there are many samples: they may name them."""
-MAY_NAME = {"labels.json", "labels.txt", "metadata.json"}
+MAY_NAME = {"labels.json", "labels.txt", "metadata.json", "_classes.csv"}
 """Files that may hold the names of classes or a word about the data, or else name the files."""
 MARKS = ",;\t|"
 """What may separate the values of a table."""
@@ -90,13 +101,14 @@ _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     texts = [e for e in listing.entries if e.kind == "text" and not is_about(e.path)]
-    named, keys = _Named(paths), {key_of(path)[0] for path in paths if texts}
+    named, keys = Sought(paths), {key_of(path)[0] for path in paths if texts}
     texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
     own = [e for e in texts if 0 < e.size <= MOST_BYTES and e.path.rsplit("/", 1)[-1] not in SIDE_FILES]
     alone = together(listing, own, lambda folder: named.below(folder, None))
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
+    things = _things(bare)
     by_split: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -109,7 +121,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             continue
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
-            made = _read(listing, entry, read, named, split, alone.get(entry.path))
+            made = read_table(listing, entry, read, named, split, alone.get(entry.path))
             if made is None:
                 continue
             table, rows, files = made
@@ -119,12 +131,12 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 continue
             further = _further(rows, table, files, folder)
             if further:
-                found.further |= {name: {*found.further.get(name, ()), *of} for name, of in further.items()}
+                found.further |= {name: {**found.further.get(name, {}), **of} for name, of in further.items()}
                 rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
             if table.kind == BARE:
                 widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
-                rows = _apart(found, rows, table, files, folder)
-            there = _join(found, table, rows, files, folder)
+                rows = _apart(found, rows, table, files, folder, things.get(table.path))
+            there = add_rows(found, table, rows, files, folder)
         except ODD:
             continue
         if isinstance(rows, Images):
@@ -173,8 +185,8 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
         found.problems.append(Unreadable("label-conflict", text, file=table.path, field="categories"))
 
 
-def _read(
-    listing: Listing, entry: Entry, read: Reader, named: _Named, split: str | None, known: Bare | None = None
+def read_table(
+    listing: Listing, entry: Entry, read: Reader, named: Sought, split: str | None, known: Bare | None = None
 ) -> tuple[Table, list[Row], Names] | None:
     """The table, its rows and the files that they may name; None if no column of it names files.
 
@@ -193,6 +205,11 @@ def _read(
     if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
         files = named.below(folder, None)
         naming = naming_of(few, files, folder)
+    if naming is None and few and (numbered := _numbering(few, files)) is not None:
+        rows = read(listing.read(entry.path), False) if large else few
+        paths = files.numbered()
+        rows = [{**row, numbered: paths.get(row[numbered], str(row[numbered]))} for row in rows if numbered in row]
+        return Table(entry.path, NUMBERED, numbered, by_stem=False), _flat(rows), files
     if separated and (naming is None or files.find(*naming, folder) is not None or is_row(naming[0], few)):
         bare = known or bare_table(listing, entry, files)
         if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
@@ -207,8 +224,38 @@ def _read(
     return Table(entry.path, str(entry.kind), *naming, dialect=dialect), typed(rows, naming[0]), files
 
 
-def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, folder: str) -> list[Row]:
-    """The rows; columns without a name are called after the table if another table has such with other values."""
+def _things(texts: Collection[str]) -> dict[str, str]:
+    """What each of several texts says of the files that it names, where one of each thing is there for each split:
+    ``images_variant_train.txt`` and ``images_variant_test.txt`` beside ``images_maker_train.txt`` and ``images_maker_test.txt``."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for path in texts:
+        folder, _, name = path.rpartition("/")
+        split, stem = split_in_name(name), without_split(name.rpartition(".")[0])
+        thing = "_".join(word for word in stem.lower().split("_") if word not in AROUND and not word.isdigit())
+        if split is not None and thing:
+            found.setdefault(folder, {}).setdefault(thing, {})[split] = path
+    alike = [of for of in found.values() if len(of) > 1 and min(map(len, of.values())) > 1]
+    alike = [of for of in alike if len({frozenset(paths) for paths in of.values()}) == 1]
+    return {path: thing for of in alike for thing, paths in of.items() for path in paths.values()}
+
+
+def rows_of_list(listing: Listing, entry: Entry, sought: Sought) -> tuple[Table, list[Row], Names] | None:
+    """The table of one column without a name that is a list of files; None if it is none."""
+    folder = entry.path[: entry.path.rfind("/") + 1]
+    files = sought.below(folder, None)
+    lines = [line.strip() for line in listing.read(entry.path).decode("utf-8-sig", "replace").splitlines()]
+    lines = [line for line in lines if line]
+    there = sum(files.find(line, False, folder) is not None for line in lines[:LOOKED_AT])
+    if there < max(FEWEST, NEARLY_ALL * len(lines[:LOOKED_AT])):
+        return None
+    return Table(entry.path, BARE, "f0", by_stem=False), [{"f0": line} for line in lines], files
+
+
+def _apart(
+    found: Annotations, rows: list[Row], table: Table, files: Names, folder: str, thing: str | None
+) -> list[Row]:
+    """The rows; columns without a name are called after the table if another table has such with other values. ``thing``: what the
+    table says of each file."""
     taken = set()
     for row in rows:
         path = files.find(str(row.get(table.naming)), table.by_stem, folder)
@@ -217,13 +264,15 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
     others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
     said = set(words(stem))
-    called = next((word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None)
+    called = thing or next(
+        (word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None
+    )
     if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
         return [{called if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
-class _Named:
+class Sought:
     """The files that the tables of a folder may name."""
 
     def __init__(self, paths: list[str]) -> None:
@@ -259,11 +308,22 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
             distinct = len(set(there))
             numbers = by_stem and all(v.isdigit() for v in texts)
             called = set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))
-            if numbers and not called and not (len(there) == distinct == len(texts) and _scattered(texts)):
+            if numbers and not called and not (len(there) == distinct == len(texts) and scattered(texts)):
                 continue
             if best is None or distinct > best[0]:
                 best = distinct, name, by_stem
     return None if best is None else best[1:]
+
+
+def _numbering(rows: list[Row], files: Names) -> str | None:
+    """The column that names most files by the number that their names end in, as ``image_id`` of questions about COCO's images."""
+    some = rows[:LOOKED_AT]
+    for name in dict.fromkeys(name for row in some for name in row):
+        numbers = {row[name] for row in some if isinstance(row.get(name), int) and not isinstance(row.get(name), bool)}
+        if {"id", "number"} & set(words(name)) and set(words(name)) & (NAMING - {"id"}) and len(numbers) >= FEWEST:
+            if len(numbers & files.numbered().keys()) >= NEARLY_ALL * len(numbers):
+                return name
+    return None
 
 
 def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
@@ -286,28 +346,24 @@ def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
     return False
 
 
-def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, set[str]]:
+def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, dict[str, str]]:
     """By column the further files that rows name beside one of each, as those of the cameras at both sides of a car: no row of another
     column is of such a file."""
     if isinstance(rows, Images) or len(rows) < FEWEST or table.kind == BARE:
         return {}
-    own = {files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows}
-    found: dict[str, set[str]] = {}
+    own = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows]
+    found: dict[str, dict[str, str]] = {}
     for name in rows[0].keys() - {table.naming}:
-        texts = [value.strip() for row in rows if isinstance(value := row.get(name), str) and not value.isdigit()]
-        paths = {files.find(text, table.by_stem, folder) for text in texts}
-        if len(paths - {None}) >= NEARLY_ALL * len(rows) and not paths & own - {None}:
-            found[name] = {path for path in paths if path is not None}
+        texts = [value.strip() if isinstance(value := row.get(name), str) else "" for row in rows]
+        paths = [files.find(text, table.by_stem, folder) if text and not text.isdigit() else None for text in texts]
+        there = {path for path in paths if path is not None}
+        if len(there) >= NEARLY_ALL * len(rows) and not there & {*own}:
+            # of a row whose own file is lost the further file is none either
+            found[name] = {one or other: other for one, other in zip(own, paths, strict=True) if other is not None}
     return found
 
 
-def _scattered(numbers: list[str]) -> bool:
-    """Whether numbers lie apart: at most every tenth of those between the least and the greatest is among them."""
-    known = {int(n) for n in numbers}
-    return len(known) >= FEWEST and 10 * len(known) <= max(known) - min(known)
-
-
-def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
+def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
     """Adds the rows to the samples that they name, and returns these."""
     made = folded(rows, table.naming) if found.images else Folded(rows)
     rows = made.rows

@@ -18,7 +18,7 @@ from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.pairing import key_of
 
 KIND = "YOLO label"
-BESIDE = (".names", ".data", ".cfg")
+BESIDE = (".names", ".labels", ".data", ".cfg")
 """Ends of the names of Darknet's files about the data."""
 MOST_BYTES, MOST_CLASSES = 1 << 20, 10_000
 BOX, LOOKED_AT = 5, 50
@@ -186,7 +186,7 @@ def _settings(listing: Listing) -> tuple[dict[int, str], tuple[int, int] | None]
     import yaml  # type: ignore[import-untyped]  # its stubs are a package of their own
 
     for entry in listing.entries:
-        if not 0 < entry.size <= MOST_BYTES or not (entry.kind == "YAML" or entry.path.endswith(".names")):
+        if not 0 < entry.size <= MOST_BYTES or not (entry.kind == "YAML" or entry.path.endswith((".names", ".labels"))):
             continue
         try:
             text = listing.read(entry.path).decode()

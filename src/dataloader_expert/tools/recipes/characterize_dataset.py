@@ -41,6 +41,7 @@ from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Next
+from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.tools.base import Conclusion, Measured, Request
 from dataloader_expert.tools.characterize_dataset import (
     Classes,
@@ -159,12 +160,13 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if modality is None:
         return Task(name="unknown", how="no sample could be read")
     label = facts.value(LABEL, {"name": None, "how": ""})
-    if modality == "detection" and facts.find(CLASS_COUNTS) is None:
+    if modality == "detection" and (facts.find(CLASS_COUNTS) is None or _of_scenes(facts, label["how"])):
+        of_objects = facts.find(CLASS_COUNTS) is None and classes is not None
         return Task(
             name="object detection",
-            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if classes else ""),
+            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if of_objects and classes else ""),
         )
-    kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
+    kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:
         place = f"the columns {classes.label}" if each.value["columns"] else f"field '{classes.label}'"
@@ -183,6 +185,12 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     return unlabelled(modality, facts.value(FIELDS, []))
+
+
+def _of_scenes(facts: Facts, how: str) -> bool:
+    """Whether folders that are read as classes are rather of what each image shows: images have as many boxes as there are objects."""
+    boxes = [f for f in facts.value(FIELDS, []) if f["name"] == "boxes"]
+    return how == BY_FOLDER and any([*f["shape"]][:1] == [None] for f in boxes)
 
 
 def _no_correlation(facts: Facts) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
+from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.tables import BARE
 from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
@@ -23,6 +24,11 @@ TOLD = {
     "contrastive learning": "by the names of {}",
 }
 """What is said of tasks that names tell whatever else there is."""
+POINTS = {"keypoints", "keypoint", "kpts", "joints", "landmarks"}
+"""Words in the names of points on a body, a face or a thing."""
+RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
+"""Words in the names of masks that are written as the lengths of their runs."""
+PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
@@ -35,13 +41,22 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     listed = [f for f in listed if not f["dtype"].startswith("float")]  # measurements, not texts, tags or turns
     others = {f["name"]: set(words(f["name"])) for f in listed}
     if "mask" in kinds and "image" in kinds:
-        name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
-        return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
+        return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
+    points = [
+        f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3) and {*words(f["name"])} & POINTS
+    ]
+    if "image" in kinds and points:
+        return Task(name="pose estimation", how=f"each image has points in {_quoted(points[0])}")
+    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    if "image" in kinds and runs:
+        return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+    if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
+        return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
-    if "image" in kinds and (both := pair_of(texts, others)) and both[0] == "question answering":
+    if "image" in kinds and (both := pair_of(texts, others) or pair_of(others, {})) and both[0] == "question answering":
         return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
     if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
@@ -57,6 +72,14 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
     if modality in ("text", "tokens"):
         return _of_texts(texts, others)
     return Task(name=f"{modality} data without labels", how="no label field was found")
+
+
+def _of_masks(names: list[str]) -> Task:
+    """Of several masks the one that is called as traced by hand is the target; another one may only say what is to be seen at all."""
+    main = next((name for name in names if set(words(name)) & TRACED), names[-1])
+    others = "".join(f", and one in {_quoted(name)}" for name in names if name != main)
+    task = "depth estimation" if main == "depth" else "segmentation"
+    return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
 
 
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:

@@ -1,0 +1,34 @@
+"""Codes in the names of files, such as ``03-01-05-01-02-01-12.wav`` of RAVDESS: which parts of one pattern may say what a sample is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dataloader_expert.sources.layout import split_in_name
+
+FEWEST, FEWEST_PARTS, MOST_VALUES = 20, 3, 100
+"""The fewest files, the fewest parts of a pattern, and the most values of a part that may be classes."""
+RECUR = 5
+"""How often a value occurs at least, on average."""
+MOST_TOLD = 4
+_SEPARATOR = re.compile(r"(?<=[^_\-. ])[_\-. ]+")
+
+
+def codes_in_names(paths: Sequence[str]) -> str | None:
+    """What is told of names that all have as many parts, of which some have few values; None of others. It is told and not taken: a
+    part may be a class as well as a person, a camera or a date."""
+    names = [path.rpartition("/")[2].rpartition(".")[0] for path in paths]
+    parts = [_SEPARATOR.split(name) for name in names]
+    if len(paths) < FEWEST or len({len(of) for of in parts}) != 1 or len(parts[0]) < FEWEST_PARTS:
+        return None
+    values = [{of[i] for of in parts} for i in range(len(parts[0]))]
+    most = min(MOST_VALUES, len(paths) // RECUR)
+    few = [(i + 1, len(of)) for i, of in enumerate(values) if 1 < len(of) <= most and not all(map(split_in_name, of))]
+    if not few:
+        return None
+    told = ", ".join(f"part {i} has {n} values" for i, n in few[:MOST_TOLD]) + (", …" if len(few) > MOST_TOLD else "")
+    return (
+        f"names of files follow one pattern, as {names[0][:60]}, in which {told}: one of them may be the label or a group; take it from "
+        "the name in a Dataset class of yours"
+    )
