@@ -23,6 +23,7 @@ from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8
 from dataloader_expert.sources.other_tables import aside, stem_of, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
+from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAMPLE = 256 << 10
@@ -183,23 +184,27 @@ class Csv(Answered[_Part]):
     def _one_table(self, parts: list[_Part]) -> list[_Part]:
         """The files that are parts of one table; a smaller file with other columns is another one, such as a list of classes."""
         every = parts
-        parts = without_other_stems(parts)
+        form = next((part for part in parts if part.form), None)
+        parts = without_other_stems([part for part in parts if not part.form] or parts)
+        lists = lists_of_rows(parts, self._values_in)
+        listed_rows = sum(part.records for part in lists)
+        parts = [part for part in parts if part not in lists and (not lists or part.records == listed_rows)]
         rows: Counter[tuple[str, ...]] = Counter()
         training = [p for p in parts if p.split == "train"]
         for part in training or parts:
             rows[tuple(sorted(part.dialect.names))] += part.records
         if not rows:
             return parts
-        [(names, _)] = rows.most_common(1)
+        told = max(rows, key=len) if lists else columns_of_samples(parts, form, self._values_in)
+        names = told or rows.most_common(1)[0][0]
         self.names, total = names, sum(part.records for part in parts)
+        table = set(names)
+        own = [part for part in parts if set(part.names) == table]
         kept = []
-        stems = {part.stem for part in parts if set(part.dialect.names) == set(names)}
         for part in parts:
-            mine, table = set(part.dialect.names), set(names)
-            renamed = len(stems) == 1 and part.stem not in stems and part.split is None
-            another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
-            large = 2 * part.records >= total and not training
-            if large or not another or (len(mine) == len(table) and not renamed):
+            large = 2 * part.records >= total and not training and told is None
+            other = set(part.names) != table and (_is_another(part, own, table) or self._in_other_steps(part, own))
+            if not other or (large and not _renamed(part, own)):
                 kept.append(part)
         held = {part.path for part in kept}
         for part in every:
@@ -209,7 +214,31 @@ class Csv(Answered[_Part]):
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
             [self.withheld] = lacking
+        if form is not None:
+            self.asked_for, self.form = self._asked_for(form, kept), form.path
         return kept
+
+    def _asked_for(self, form: _Part, kept: Sequence[_Part]) -> tuple[str, ...]:
+        """The columns that the form asks for: those that rows for training have, of the table or of files of answers, and others lack."""
+        trained = {n for part in kept if part.split in (None, "train") for n in part.names}
+        trained |= {n for files in self.answers.values() for file in files for n in file.columns}
+        others = [part for part in kept if part.split not in (None, "train")]
+        given = {n for part in others for n in part.names} if others else {form.names[0]}
+        return tuple(name for name in form.names if name in trained - given)
+
+    def _in_other_steps(self, part: _Part, own: Sequence[_Part]) -> bool:
+        """Whether a file has a row for each of what the only file of the table has several for, such as days beside hours."""
+        if len(own) != 1 or not _renamed(part, own) or not small([part, *own]):
+            return False
+        return in_other_steps(self._values_in(part), self._values_in(own[0]))
+
+    def _values_in(self, part: _Part) -> dict[str, Column]:
+        """All values of a file that may be set aside, whose faults are then none of the data."""
+        known = len(self.problems)
+        try:
+            return self.columns_in(part, True)
+        finally:
+            del self.problems[known:]
 
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, SAMPLE)
@@ -396,6 +425,24 @@ class Csv(Answered[_Part]):
         except pa.ArrowInvalid:
             del problems[known:], skipped[:]
             return parse({}), skipped
+
+
+def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
+    """Whether it is called unlike all files of the table, which are called alike, and its name tells no split."""
+    stems = {other.stem for other in own}
+    return len(stems) == 1 and part.stem not in stems and part.split is None
+
+
+def _is_another(part: _Part, own: Sequence[_Part], table: set[str]) -> bool:
+    """Whether a file with other columns than those of a table (``own`` are its files) is that of another one, and no damaged part."""
+    mine = set(part.names)
+    if part.split is not None:  # a test split may be without most columns
+        beside = any(other.split == part.split and other.stem != part.stem for other in own)
+        return beside and 2 * len(mine & table) <= len(mine | table)
+    apart = _renamed(part, own)
+    if len(mine) == len(table) and not apart:
+        return False
+    return part.unlike(table) or (apart and bool(mine - table) and bool(table - mine))
 
 
 def _classes_of(parts: Sequence[_Part]) -> dict[str, str]:

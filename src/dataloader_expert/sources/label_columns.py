@@ -58,7 +58,7 @@ def say_all(names: Sequence[str], fields: Sequence[Field], aside: set[str], colu
     at = [i for i, f in enumerate(fields) if f.name in names]
     others = [f for f in fields if f.name not in names and f.name not in aside]
     rich = [f for f in others if f.kind in ("text", "image", "audio", "bytes") or _is_content(f, columns)]
-    return at == list(range(at[0], at[0] + len(names))) and bool(rich) and rich == others
+    return bool(at) and at == list(range(at[0], at[0] + len(names))) and bool(rich) and rich == others
 
 
 def _is_content(field: Field, columns: Mapping[str, Column]) -> bool:
