@@ -20,6 +20,10 @@ SPLITS = {
     "test": "test",
     "t10k": "test",  # of MNIST
     "testing": "test",
+    "tst": "test",
+    "devtest": "devtest",
+    "dev-test": "devtest",
+    "dev_test": "devtest",
     "eval": "eval",
     "holdout": "holdout",
 }
@@ -40,7 +44,12 @@ MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
-_TOKEN = re.compile(r"t10k|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+EVALUATION = "evaluation"
+"""A word that tells a split only alone or before one of ``AROUND``, as in ``evaluation_set``: cars and courses are evaluated too."""
+_SHARD = re.compile(r"[-_.]\d+(?:[-_]of[-_]\d+)?$")
+_TOKEN = re.compile(
+    r"t10k|(?i:dev[-_]test)(?![a-z])|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
+)
 
 
 def tokens(name: str) -> list[str]:
@@ -50,8 +59,19 @@ def tokens(name: str) -> list[str]:
 
 def split_in_name(name: str) -> str | None:
     """The split in a file name or key: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
-    found = [SPLITS[t] for t in tokens(name.rsplit(".", 1)[0]) if t in SPLITS]
+    said = tokens(name.rsplit(".", 1)[0])
+    found = [SPLITS[t] for t in said if t in SPLITS]
+    if EVALUATION in said and not found:
+        after = said[said.index(EVALUATION) + 1 :]
+        return "eval" if said == [EVALUATION] or (after and after[0] in AROUND) else None
     return found[0] if len(set(found)) == 1 else None
+
+
+def written_names(path: str) -> set[str]:
+    """The names by which a file's own says what it is a part of: its folders', its own, and this without the number of a shard."""
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0]
+    return {*folders, name, stem, _SHARD.sub("", stem)}
 
 
 def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import called_after, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
-from dataloader_expert.sources.layout import split_in_name
+from dataloader_expert.sources.layout import split_in_name, written_names
 from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
@@ -115,6 +115,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
+        elif own := [unit for unit in source.units if unit.split is not None and ref.split in written_names(unit.file)]:
+            source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
     if ref.train is not None:
@@ -142,6 +144,9 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
     """
     splits = source.roles.splits if source.roles is not None else {}
     named = {*source.splits, *splits.values()}
+    written = {unit.split for unit in source.units if unit.split is not None and name in written_names(unit.file)}
+    if name not in named and len(written) == 1:
+        [name] = written
     if name not in named:
         if kept:
             return
