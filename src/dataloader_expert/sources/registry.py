@@ -27,6 +27,7 @@ from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name, written_names
 from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
@@ -105,7 +106,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company),
+            *_foreign(
+                listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company, source.in_shards
+            ),
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -344,12 +347,13 @@ def _folders(path: str) -> list[str]:
 
 
 def _foreign(
-    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str]
+    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str], in_shards: bool
 ) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
 
     Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
-    notes, which do no harm where they are.
+    notes, which do no harm where they are. So are a few small ones beside files of many samples each (``in_shards``), unless they are called
+    as these are.
     """
     problems: list[Unreadable] = []
     filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
@@ -372,6 +376,8 @@ def _foreign(
             )
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
+    stems = {stem_of(entry.path)[:-1] for entry in listing.entries if entry.kind in kinds}
+    described = [e.path for e in foreign if in_shards and e.kind in NOTES and stem_of(e.path)[:-1] not in stems]
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
         if entry.path in of_samples:
@@ -379,9 +385,12 @@ def _foreign(
             problems.append(Aside("note", text, file=entry.path))
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
+        kind = "XML" if entry.kind == VOC and in_shards else kind
         what = f"is {kind}" if kind else "is of an unknown kind"
         if entry.path in company:
             problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
+        elif len(described) <= STRAYS and entry.path in described:
+            problems.append(Aside("note", f"{what}, beside the data: not read", file=entry.path))
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
