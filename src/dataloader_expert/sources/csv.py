@@ -13,10 +13,11 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
-from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import BY_FOLDER, label_by_name, read_folders, splits_of_files, splits_of_suffixes
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
@@ -24,9 +25,12 @@ from dataloader_expert.sources.other_tables import aside, stem_of, without_other
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
-from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.tables import BARE, absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.targets import SEVERAL
 
 SAMPLE = 256 << 10
+LOOKED_AT = 4
+"""Runs of records that tell whether a column lists labels."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -162,6 +166,8 @@ class Csv(Answered[_Part]):
     """The columns of the table: those of most rows, of the training split if there is one."""
     told: frozenset[tuple[str, str]] = frozenset()
     """Files and those of their columns whose values are known to be unlike those of the other files."""
+    listed: str | None = None
+    """The label whose cells list numbers of classes."""
     class_of: Mapping[str, str] = {}
     """The class of the rows of each file, where folders name it."""
     texts: frozenset[str] = frozenset()
@@ -172,6 +178,25 @@ class Csv(Answered[_Part]):
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
         self.only, self.types, self.asked = [n for n in known if n in {*names, *self.matched}], None, frozenset(names)
+
+    def describe(self) -> None:
+        """The label too where it has several numbers of classes in a cell, of columns without names or one that is called so."""
+        super().describe()
+        for field in self.fields if self.label is None and not self.targets else ():
+            said = words(field.name)
+            if field.dtype != "str" or not (BARE.fullmatch(field.name) or (said and said[-1] in SEVERAL)):
+                continue
+            found = [cell for unit in self.units[:LOOKED_AT] for cell in self.peek(unit).columns[field.name].values]
+            cells = [str(cell) for cell in found if cell is not None]
+            lists = {cell for cell in cells if "," in cell}
+            if numbers_listed(cells) is None or not are_lists(lists, {*cells} - lists):
+                continue
+            self.label, self.listed = field.name, field.name
+            self.label_how = (
+                f"its cells list numbers of classes, such as {min(lists, key=len)}; pass label= if it is another"
+            )
+            self.fields = tuple(Field(f.name, "other", "list") if f is field else f for f in self.fields)
+            return
 
     types: dict[str, Any] | None
     """Of the columns that have values in the first block that was read; None before."""
@@ -313,6 +338,10 @@ class Csv(Answered[_Part]):
         block = self._decoded(unit, raw)
         if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
             block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
+        if self.listed in block.columns:
+            cells = block.columns[self.listed]
+            if (lists := numbers_listed(cells.values)) is not None:
+                block.columns[self.listed] = replace(cells, values=lists)
         return self.with_answers(block)
 
     def _decoded(self, unit: Unit, raw: Any) -> Block:

@@ -358,7 +358,7 @@ WEAK_LABELS = (
         "intent",
         "digit",
     ),
-    *("rating", "ratings", "stars", "star_rating"),
+    *("rating", "ratings", "stars", "star_rating", "overall"),
 )
 BEFELL = {
     "died", "dead", "death", "deceased", "mortality", "survival", "survived", "relapse", "relapsed", "recurrence", "infected",

@@ -196,6 +196,8 @@ _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
 
 
+MOSTLY_ASCII = 0.9
+"""The least share of ASCII in a text of another encoding, in a language of Latin letters."""
 TEXT_FORMATS = {"ARFF", "FASTA", "FASTQ", "Matrix Market", "LIBSVM"}
 """Text files of records that are not read, and are no prose either."""
 _SPARSE = re.compile(rb"[-+]?\d+(?:\.\d+)?(?: +\d+:[-+.\deE]+)+ *")
@@ -234,6 +236,13 @@ def idx_stem(name: str) -> str | None:
     return found[1] if found else None
 
 
+def _single_bytes(head: bytes) -> bool:
+    """Whether bytes are lines of text in an encoding of one byte each, as older data sets are written: nearly all ASCII, and none that
+    controls."""
+    plain = sum(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head)
+    return b"\n" in head and plain >= MOSTLY_ASCII * len(head) and not any(byte < 9 or 13 < byte < 32 for byte in head)
+
+
 def guess_text(head: bytes) -> str | None:
     """Text formats have no magic number: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
     if not head or b"\0" in head:
@@ -241,9 +250,12 @@ def guess_text(head: bytes) -> str | None:
     try:
         text = head.decode("utf-8", "strict")
     except UnicodeDecodeError as e:
-        if e.start < len(head) - 4:
+        if e.start >= len(head) - 4:
+            text = head[: e.start].decode("utf-8")
+        elif _single_bytes(head):
+            text = head.decode("latin-1")
+        else:
             return None
-        text = head[: e.start].decode("utf-8")
     lines = text.splitlines()
     whole = lines[:-1] if len(lines) > 1 else lines
     if whole and whole[0].lstrip().startswith("{"):

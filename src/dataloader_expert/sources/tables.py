@@ -19,7 +19,7 @@ from dataloader_expert.sources.label_columns import flags, said_of, say_all
 from dataloader_expert.sources.layout import BEFELL, GOODS, PARTS, PREDICTED, SPLITS, STATES, WEAK_LABELS, label_by_name
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
-from dataloader_expert.sources.predicted import Predicted
+from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
 from dataloader_expert.sources.records import as_arrays
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, series_in, words
 from dataloader_expert.sources.text_pairs import pair_of
@@ -594,6 +594,9 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
+    rated = rating_of_pairs({n: _values(blocks, n) for n in names}) if len(names) == len(RATED) else None
+    if rated is not None:
+        return rated, "guessed from its values: stars for pairs of numbers that recur; pass label= if it is another"
     series = series_in(first)
     bare = bool(names) and all(map(BARE.fullmatch, names))
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
@@ -664,4 +667,6 @@ def _may_be(name: str, blocks: list[Block]) -> bool:
     values = {v for v in _values(blocks, name) if v is not None and v == v}
     if name.lower() in WEAK_LABELS and len(values) == 1:
         return False
+    if name.lower() == "overall":
+        return is_rating(list(values))
     return "star" not in name.lower() or len(values) <= MAX_CLASSES // 2
