@@ -147,15 +147,19 @@ class DelimitedText(Csv):
     def _of_series(self, entry: Entry) -> str:
         """What is told of a file with one value for each series of a table, such as the life that is left to each engine of a test split;
         nothing of another one."""
+        if _mark(self.listing, entry) != COLUMN:
+            return ""
         near = [path for path in self.dialects if path.rpartition("/")[0] == entry.path.rpartition("/")[0]]
         try:
             values = self._column(entry, 0)
-            series = {} if values is None or values.ndim > 1 else {path: self._series_in(path) for path in near}
+            series = {} if values is None else {path: self._series_in(path) for path in near}
         except Unreadable:
             return ""  # it is told elsewhere
         own = sorted((split_in_name(path) == "train", path) for path, n in series.items() if n == len(values))
         return (
-            f"it has a value for each of the {len(values):,} series of {own[0][1]}, and none for a row" if own else ""
+            f"{entry.path} has a value for each of the {len(values):,} series of {own[0][1]}, and none for a row"
+            if own
+            else ""
         )
 
     def _series_in(self, path: str) -> int:

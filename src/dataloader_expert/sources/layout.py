@@ -21,6 +21,7 @@ SPLITS = {
     "t10k": "test",  # of MNIST
     "testing": "test",
     "tst": "test",
+    "trn": "train",
     "devtest": "devtest",
     "dev-test": "devtest",
     "dev_test": "devtest",

@@ -236,7 +236,7 @@ def idx_stem(name: str) -> str | None:
     return found[1] if found else None
 
 
-def _single_bytes(head: bytes) -> bool:
+def of_single_bytes(head: bytes) -> bool:
     """Whether bytes are lines of text in an encoding of one byte each, as older data sets are written: nearly all ASCII, and none that
     controls."""
     plain = sum(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head)
@@ -250,12 +250,9 @@ def guess_text(head: bytes) -> str | None:
     try:
         text = head.decode("utf-8", "strict")
     except UnicodeDecodeError as e:
-        if e.start >= len(head) - 4:
-            text = head[: e.start].decode("utf-8")
-        elif _single_bytes(head):
-            text = head.decode("latin-1")
-        else:
+        if e.start < len(head) - 4:
             return None
+        text = head[: e.start].decode("utf-8")
     lines = text.splitlines()
     whole = lines[:-1] if len(lines) > 1 else lines
     if whole and whole[0].lstrip().startswith("{"):

@@ -26,7 +26,7 @@ from dataloader_expert.sources.company import called_after, kind_of_samples, lis
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import split_in_name, written_names
-from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.magic import SUFFIXES, TEXT_FORMATS, of_single_bytes
 from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
@@ -377,7 +377,8 @@ def _foreign(
         elif named != entry.kind and (named, entry.kind) != ("json", "jsonl"):  # lines are often called so
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     stems = {stem_of(entry.path)[:-1] for entry in listing.entries if entry.kind in kinds}
-    described = [e.path for e in foreign if in_shards and e.kind in NOTES and stem_of(e.path)[:-1] not in stems]
+    notes = [e for e in foreign if in_shards and stem_of(e.path)[:-1] not in stems]
+    described = [e.path for e in notes if e.kind in NOTES or (e.kind is None and of_single_bytes(listing.head(e.path)))]
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
         if entry.path in of_samples:
@@ -386,7 +387,8 @@ def _foreign(
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
         kind = "XML" if entry.kind == VOC and in_shards else kind
-        what = f"is {kind}" if kind else "is of an unknown kind"
+        unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
+        what = f"is {kind}" if kind else unknown
         if entry.path in company:
             problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
         elif len(described) <= STRAYS and entry.path in described:

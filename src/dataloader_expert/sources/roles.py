@@ -147,11 +147,6 @@ def find_roles(
         group = Role(series[0], f"by its values: {series[1]} rises anew in the rows of each")
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
-    if group is not None and group.field in found:
-        if len({*rest[group.field]}) == len(rest[group.field]):
-            group = None  # none has a second row
-        else:
-            del found[group.field]
     keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
     repeats = _repeats(blocks, [f for f in kinds.values() if f.name != label])
