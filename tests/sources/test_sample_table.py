@@ -176,6 +176,7 @@ def test_splits_by_the_names_that_files_have(tmp_path: Path) -> None:
         (("nli_train_set.tsv", "nli_evaluation_set.tsv"), {"eval": 30, "train": 30}),
         (("news.train.tsv", "news.dev-test.tsv"), {"devtest": 30, "train": 30}),
         (("trn.tsv", "tst.tsv"), {"test": 30, "train": 30}),
+        (("xx_tst-train.tsv", "xx_tst-dev.tsv"), {"dev": 30, "train": 30}),
         (("car_evaluation.tsv",), {}),
     ],
 )

@@ -467,7 +467,7 @@ def _is_another(part: _Part, own: Sequence[_Part], table: set[str]) -> bool:
     mine = set(part.names)
     if part.split is not None:  # a test split may be without most columns
         beside = any(other.split == part.split and other.stem != part.stem for other in own)
-        return beside and 2 * len(mine & table) <= len(mine | table)
+        return beside and len(mine) != len(table) and 2 * len(mine & table) <= len(mine | table)
     apart = _renamed(part, own)
     if len(mine) == len(table) and not apart:
         return False

@@ -120,7 +120,7 @@ class DelimitedText(Csv):
         for entry, split in zip(self.beside, named, strict=True):
             tables = homes.get(_home(entry.path)) or (splits.get(split, []) if split is not None else [])
             if told := self._of_series(entry):
-                self.per_series = told
+                self.per_series = f"{entry.path} {told}"
                 self.problems.append(Aside("note", f"{told}: not read", file=entry.path))
                 continue
             try:
@@ -156,11 +156,7 @@ class DelimitedText(Csv):
         except Unreadable:
             return ""  # it is told elsewhere
         own = sorted((split_in_name(path) == "train", path) for path, n in series.items() if n == len(values))
-        return (
-            f"{entry.path} has a value for each of the {len(values):,} series of {own[0][1]}, and none for a row"
-            if own
-            else ""
-        )
+        return f"has a value for each of the {len(values):,} series of {own[0][1]}, and none for a row" if own else ""
 
     def _series_in(self, path: str) -> int:
         """How many runs of one value the first column of a table has where each is one row's many times; 0 where they are no series."""

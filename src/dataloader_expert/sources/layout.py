@@ -20,8 +20,6 @@ SPLITS = {
     "test": "test",
     "t10k": "test",  # of MNIST
     "testing": "test",
-    "tst": "test",
-    "trn": "train",
     "devtest": "devtest",
     "dev-test": "devtest",
     "dev_test": "devtest",
@@ -45,6 +43,8 @@ MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
+SHORTENED = {"trn": "train", "tst": "test"}
+"""The same, shortened, in names without a word for a split: beside one they mean something else."""
 EVALUATION = "evaluation"
 """A word that tells a split only alone or before one of ``AROUND``, as in ``evaluation_set``: cars and courses are evaluated too."""
 _SHARD = re.compile(r"[-_.]\d+(?:[-_]of[-_]\d+)?$")
@@ -62,6 +62,7 @@ def split_in_name(name: str) -> str | None:
     """The split in a file name or key: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
     said = tokens(name.rsplit(".", 1)[0])
     found = [SPLITS[t] for t in said if t in SPLITS]
+    found = found or [SHORTENED[t] for t in said if t in SHORTENED]
     if EVALUATION in said and not found:
         after = said[said.index(EVALUATION) + 1 :]
         return "eval" if said == [EVALUATION] or (after and after[0] in AROUND) else None
