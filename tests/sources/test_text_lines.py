@@ -206,7 +206,6 @@ def test_as_many_lines_are_read_as_were_counted(tmp_path: Path, lines: list[str]
 @pytest.mark.parametrize(
     "names",
     [
-        ("ner.trn", "ner.dev", "ner.tst"),
         ("doc0.txt", "doc0.ann", "doc1.txt", "doc1.ann"),
         ("a.sh", "a.log", "b.sh", "b.log"),
         ("train/alice.txt", "test/moby.txt"),

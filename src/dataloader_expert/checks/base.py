@@ -36,7 +36,7 @@ from dataloader_expert.sources.base import (
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
-from dataloader_expert.sources.roles import part_of_name
+from dataloader_expert.sources.roles import is_identifier, part_of_name
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 OF_LABELS = {
@@ -213,6 +213,14 @@ class Context:
     def timed(self) -> Role | None:
         """The field that says when a sample was taken."""
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """The fields that tell samples, groups or other things apart: how large their values are says nothing."""
+        roles = (role.field for role in (self.grouped, *self.roles.keys) if role is not None)
+        whole = (f for f in self.fields if f.kind == "number" and not f.shape and "float" not in f.dtype)
+        called = (f.name for f in whole if is_identifier(f.name))
+        return frozenset((*roles, *called))
 
     @property
     def calendar(self) -> list[str]:

@@ -78,10 +78,8 @@ class Drift(Check):
         self.own: dict[tuple[str, str], Drawn] = {}
         """By split and field: what is measured of each sample of its own."""
         roles = context.roles
-        aside: set[str | None] = {
-            r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None
-        }
-        self.aside = aside | {context.label}
+        aside: set[str | None] = {r.field for r in (roles.split, context.timed) if r is not None}
+        self.aside = aside | {context.label} | context.identifiers
         """Fields that differ between splits by nature."""
         kinds = {
             f.name: f.kind

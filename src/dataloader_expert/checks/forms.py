@@ -13,6 +13,7 @@ from dataloader_expert.checks.wording import ABSENT as MARKS
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column, runs
+from dataloader_expert.sources.label_columns import are_lists
 
 KINDS = {"number", "category", "text", "boolean", "other"}
 LOOK = 64
@@ -32,6 +33,8 @@ VARIED = 4
 """So few distinct numbers among texts are codes, such as the 0 of a state holiday beside a, b and c."""
 CODES = 5
 """The fewest codes with letters that make the numbers among them codes as well."""
+KEPT = 1_000
+"""Texts such as 2,19 that are kept to see whether they list numbers."""
 OTHER, ABSENT, CODE, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
     "another text", "a missing value", "a code", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
 )  # fmt: skip
@@ -43,7 +46,8 @@ _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
-_CODE = re.compile(r"[A-Za-z]{1,3}[-_.]?\d+(?:[-._]\d+)*")
+_CODE = re.compile(r"[A-Za-z]{1,3}[-_.]?\d+(?:[-._]\d+)*|\d{7,}[A-Za-z]")
+"""Letters and a number; or a long one with its check character, as of books and of people."""
 _CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?)?"
 _MARKS = [(mark, re.escape(mark)) for mark in "-/."]
 _FORMATS = {
@@ -64,6 +68,8 @@ class Forms(Check):
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
         self.distinct: dict[str, set[str]] = {name: set() for name in self.fields}
         """Some of the texts of a field that are numbers."""
+        self.parts: dict[tuple[str, str], set[str]] = {}
+        """Some of a field's whole numbers, and of its texts with a comma between two."""
         self.examples: dict[tuple[str, str], tuple[int, str]] = {}
         """A field's first text of each form, with its sample; fields without such texts have none."""
         self.where = Places()
@@ -102,6 +108,9 @@ class Forms(Check):
             self.counts[name][form] += len(at)
             for i in at[:MAX_PLACES]:
                 self.where.add((name, form), block, i, name)
+            kept = self.parts.setdefault((name, form), set()) if form in (WHOLE, COMMA) else None
+            if kept is not None and len(kept) < KEPT:
+                kept.update(column.values[i].strip() for i in at[:KEPT])
             first = block.index(at[0]), column.values[at[0]].strip()
             self.examples[name, form] = min(first, self.examples.get((name, form), first))
 
@@ -119,6 +128,8 @@ class Forms(Check):
             self.counts[name] += counts
         for name, texts in other.distinct.items():
             self.distinct[name] |= texts
+        for key, some in other.parts.items():
+            self.parts.setdefault(key, set()).update(some)
         for key, first in other.examples.items():
             self.examples[key] = min(first, self.examples.get(key, first))
 
@@ -126,7 +137,7 @@ class Forms(Check):
         for name in dict.fromkeys(name for name, _ in self.examples):
             counts = self.counts[name]
             kind, ways = known(counts)
-            if kind is None:
+            if kind is None or are_lists(self.parts.get((name, COMMA), set()), self.parts.get((name, WHOLE), set())):
                 continue
             usual = ways[max(ways, key=lambda way: (sum(counts[form] for form in ways[way]), way))]
             odd = sorted(form for form in counts if form not in usual or form == GROUPED)

@@ -31,6 +31,9 @@ NAMED = 3
 """Groups that a message names."""
 MOST_LATE, STRAY = 10_000, 0.05
 """The latest times of training that are kept, and the share of training up to which those within another split's period are strays."""
+FEWEST_WITHIN, NEARLY, EARLIEST = 8, 0.95, 631e6
+"""The fewest groups that show where their times begin, the share of them that do, and the seconds since 1970 from which on numbers may be
+dates."""
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
@@ -191,6 +194,7 @@ class Leakage(Check):
                     strays=strays,
                     of_training=self.dated["train", reading],
                     each_later=self._each_later(split, reading),
+                    within=self._within(reading),
                     **_taken(self.context.timed),
                 )
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
@@ -212,6 +216,16 @@ class Leakage(Check):
         shares = [n / now.total() for n in now.values()]
         by_chance = sum(sum(share ** sum(splits.values()) for share in shares) for splits in large)
         return len(large) >= FEWEST_LARGE and whole >= MOST_WHOLE * len(large) and by_chance <= BY_CHANCE * whole
+
+    def _within(self, reading: str) -> bool:
+        """Whether plain numbers count the time within each group from its own beginning: nearly all groups have been under way at once."""
+        field = next((f for f in self.context.fields if f.name == self.time), None)
+        spans = [span for of in self.spans.values() for (_, read), span in of.items() if read == reading]
+        if field is None or field.kind != "number" or self.context.grouped is None or len(spans) < FEWEST_WITHIN:
+            return False
+        low = sorted(span[0] for span in spans)[int(NEARLY * (len(spans) - 1))]
+        high = sorted(span[1] for span in spans)[int((1 - NEARLY) * (len(spans) - 1))]
+        return low < high and all(isinstance(known, float | int) and known < EARLIEST for known in (low, high))
 
     def _sizes(self) -> dict[str, Any]:
         """Samples by split now, and with each group whole: in the split that has most of it, or, if that would take half of a split,
@@ -299,6 +313,8 @@ class Leakage(Check):
                 continue  # by at least one reading they are in order
             if facts.find(EPOCH_UNITS, field=self.time) is not None:
                 continue  # seconds and milliseconds have no order
+            if by_group and self.context.time is None and all(train.value["within"] for train, _ in both):
+                continue  # the splits are by group, in each of which time begins anew
             train, other = min(both, key=lambda p: int(p[1].value["early"]))
             t = other.value
             if t["each_later"] and self.context.time is None and groups is not None:

@@ -61,7 +61,7 @@ class MixedUnits(Check):
         roles = context.roles
         aside = {r.field for r in (roles.split, roles.time, *roles.keys) if r is not None}
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
-        self.numbers = [f.name for f in plain if f.kind == "number"]
+        self.numbers = [f.name for f in plain if f.kind == "number" and f.name not in context.identifiers]
         named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
         self.groups = list(dict.fromkeys([*named, *context.series_fields]))
         self.time = next(

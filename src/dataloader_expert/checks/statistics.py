@@ -575,7 +575,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         )
     outliers = s["outliers"]
     # how far a code is says nothing
-    coded = {r.field for r in (context.grouped, context.roles.split, *context.roles.keys) if r is not None}
+    coded = context.identifiers | {r.field for r in (context.roles.split,) if r is not None}
     pixels = field is not None and field.dtype == "uint8" and (kind in ("image", "mask") or len(field.shape) > 2)
     placed = classes or facts.find(CLASS_MAP, field=name) is not None
     placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check

@@ -122,14 +122,14 @@ class Match(Generic[F]):
 
 def matches(files: Sequence[F]) -> list[Match[F]]:
     """The files whose names say that they have answers, with the only table of the same folder and split that they may belong to, or the
-    only one that is called alike but for that."""
+    only one that is called alike but for that, or as what is given."""
     answering = [file for file in files if _said(file) & ANSWERS]
     asking = [file for file in files if file not in answering]
     found = []
     for answers in answering:
         near = [file for file in asking if _home(file) == _home(answers) and file.split == answers.split]
         rest = _said(answers) - ANSWERS
-        tables = [file for file in near if _said(file) - GIVEN == rest] or near
+        tables = [file for file in near if _said(file) - GIVEN == rest] or [f for f in near if _said(f) & GIVEN] or near
         if len(tables) != 1:
             continue
         named = tables[0].named and answers.named

@@ -358,6 +358,8 @@ class Source(ABC):
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
         self.label_columns: LabelColumns | None = None
+        self.targets: tuple[str, ...] = ()
+        """The fields that are predicted together, none of which is the label."""
         self.withheld: frozenset[str] = frozenset()
         """The fields that the training split has and the others lack, such as targets of a test split."""
         self.lacking: dict[str, frozenset[str]] = {}

@@ -13,10 +13,11 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
-from dataloader_expert.sources.base import Block, Column, Roles, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
     PART_WORDS,
@@ -32,14 +33,17 @@ from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8
 from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
-from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
-from dataloader_expert.sources.targets import plain_values
+from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
+from dataloader_expert.sources.tables import BARE, absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.targets import SEVERAL, plain_values
 
 SAMPLE = 256 << 10
 SERIES = 8
 """The most files that are looked at to tell whether each is a series."""
 SENTENCE = 4
 """Words of a text from which on it is hardly the name of a column."""
+LOOKED_AT = 4
+"""Runs of records that tell whether a column lists labels."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -204,6 +208,8 @@ class Csv(Answered[_Part]):
     """The columns of the table: those of most rows, of the training split if there is one."""
     told: frozenset[tuple[str, str]] = frozenset()
     """Files and those of their columns whose values are known to be unlike those of the other files."""
+    listed: str | None = None
+    """The label whose cells list numbers of classes."""
     class_of: Mapping[str, str] = {}
     """The class of the rows of each file, where folders name it."""
     texts: frozenset[str] = frozenset()
@@ -214,6 +220,25 @@ class Csv(Answered[_Part]):
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
         self.only, self.types, self.asked = [n for n in known if n in {*names, *self.matched}], None, frozenset(names)
+
+    def describe(self) -> None:
+        """The label too where it has several numbers of classes in a cell, of columns without names or one that is called so."""
+        super().describe()
+        for field in self.fields if self.label is None and not self.targets else ():
+            said = words(field.name)
+            if field.dtype != "str" or not (BARE.fullmatch(field.name) or (said and said[-1] in SEVERAL)):
+                continue
+            found = [cell for unit in self.units[:LOOKED_AT] for cell in self.peek(unit).columns[field.name].values]
+            cells = [str(cell) for cell in found if cell is not None]
+            lists = {cell for cell in cells if "," in cell}
+            if numbers_listed(cells) is None or not are_lists(lists, {*cells} - lists):
+                continue
+            self.label, self.listed = field.name, field.name
+            self.label_how = (
+                f"its cells list numbers of classes, such as {min(lists, key=len)}; pass label= if it is another"
+            )
+            self.fields = tuple(Field(f.name, "other", "list") if f is field else f for f in self.fields)
+            return
 
     types: dict[str, Any] | None
     """Of the columns that have values in the first block that was read; None before."""
@@ -226,23 +251,27 @@ class Csv(Answered[_Part]):
     def _one_table(self, parts: list[_Part]) -> list[_Part]:
         """The files that are parts of one table; a smaller file with other columns is another one, such as a list of classes."""
         every = parts
-        parts = without_other_stems(parts)
+        form = next((part for part in parts if part.form), None)
+        parts = without_other_stems([part for part in parts if not part.form] or parts)
+        lists = lists_of_rows(parts, self._values_in)
+        listed_rows = sum(part.records for part in lists)
+        parts = [part for part in parts if part not in lists and (not lists or part.records == listed_rows)]
         rows: Counter[tuple[str, ...]] = Counter()
         training = [p for p in parts if p.split == "train"]
         for part in training or parts:
             rows[tuple(sorted(part.dialect.names))] += part.records
         if not rows:
             return parts
-        [(names, _)] = rows.most_common(1)
+        told = max(rows, key=len) if lists else columns_of_samples(parts, form, self._values_in)
+        names = told or rows.most_common(1)[0][0]
         self.names, total = names, sum(part.records for part in parts)
+        table = set(names)
+        own = [part for part in parts if set(part.names) == table]
         kept = []
-        stems = {part.stem for part in parts if set(part.dialect.names) == set(names)}
         for part in parts:
-            mine, table = set(part.dialect.names), set(names)
-            renamed = len(stems) == 1 and part.stem not in stems and part.split is None
-            another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
-            large = 2 * part.records >= total and not training
-            if large or not another or (len(mine) == len(table) and not renamed):
+            large = 2 * part.records >= total and not training and told is None
+            other = set(part.names) != table and (_is_another(part, own, table) or self._in_other_steps(part, own))
+            if not other or (large and not _renamed(part, own)):
                 kept.append(part)
         held = {part.path for part in kept}
         for part in every:
@@ -252,7 +281,31 @@ class Csv(Answered[_Part]):
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
             [self.withheld] = lacking
+        if form is not None:
+            self.asked_for, self.form = self._asked_for(form, kept), form.path
         return kept
+
+    def _asked_for(self, form: _Part, kept: Sequence[_Part]) -> tuple[str, ...]:
+        """The columns that the form asks for: those that rows for training have, of the table or of files of answers, and others lack."""
+        trained = {n for part in kept if part.split in (None, "train") for n in part.names}
+        trained |= {n for files in self.answers.values() for file in files for n in file.columns}
+        others = [part for part in kept if part.split not in (None, "train")]
+        given = {n for part in others for n in part.names} if others else {form.names[0]}
+        return tuple(name for name in form.names if name in trained - given)
+
+    def _in_other_steps(self, part: _Part, own: Sequence[_Part]) -> bool:
+        """Whether a file has a row for each of what the only file of the table has several for, such as days beside hours."""
+        if len(own) != 1 or not _renamed(part, own) or not small([part, *own]):
+            return False
+        return in_other_steps(self._values_in(part), self._values_in(own[0]))
+
+    def _values_in(self, part: _Part) -> dict[str, Column]:
+        """All values of a file that may be set aside, whose faults are then none of the data."""
+        known = len(self.problems)
+        try:
+            return self.columns_in(part, True)
+        finally:
+            del self.problems[known:]
 
     def _dialect(self, entry: Entry, header: bool | None = None) -> Dialect:
         """``header``: whether there is one, where other files tell."""
@@ -343,6 +396,10 @@ class Csv(Answered[_Part]):
         block = self._decoded(unit, raw)
         if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
             block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
+        if self.listed in block.columns:
+            cells = block.columns[self.listed]
+            if (lists := numbers_listed(cells.values)) is not None:
+                block.columns[self.listed] = replace(cells, values=lists)
         return self.with_answers(block)
 
     def _decoded(self, unit: Unit, raw: Any) -> Block:
@@ -456,6 +513,24 @@ class Csv(Answered[_Part]):
         except pa.ArrowInvalid:
             del problems[known:], skipped[:]
             return parse({}), skipped
+
+
+def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
+    """Whether it is called unlike all files of the table, which are called alike, and its name tells no split."""
+    stems = {other.stem for other in own}
+    return len(stems) == 1 and part.stem not in stems and part.split is None
+
+
+def _is_another(part: _Part, own: Sequence[_Part], table: set[str]) -> bool:
+    """Whether a file with other columns than those of a table (``own`` are its files) is that of another one, and no damaged part."""
+    mine = set(part.names)
+    if part.split is not None:  # a test split may be without most columns
+        beside = any(other.split == part.split and other.stem != part.stem for other in own)
+        return beside and len(mine) != len(table) and 2 * len(mine & table) <= len(mine | table)
+    apart = _renamed(part, own)
+    if len(mine) == len(table) and not apart:
+        return False
+    return part.unlike(table) or (apart and bool(mine - table) and bool(table - mine))
 
 
 def _classes_of(parts: Sequence[_Part]) -> dict[str, str]:

@@ -30,6 +30,7 @@ from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ra
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.other_tables import folds_aside, without_folds
 from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
+from dataloader_expert.sources.tables import REPEATED
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""
@@ -73,11 +74,15 @@ class DelimitedText(Csv):
         super().__init__()
         self.beside: list[Entry] = []
         """The files that may hold columns of the tables' rows."""
+        self.per_series = ""
+        """What a file beside the tables has for each of their series."""
         self.grouped = False
         """Whether each file is a group."""
 
     def describe(self) -> None:
         super().describe()
+        if self.label is None and self.per_series:
+            self.label_how = f"{self.per_series}; pass label="
         if self.grouped and self.roles is not None and self.roles.group is None:
             group = group_of_files(unit.file for unit in self.units)
             self.roles = replace(self.roles, group=group, name_parts=WHOLE)
@@ -125,6 +130,10 @@ class DelimitedText(Csv):
         named = splits_of_files([*rows, *(entry.path for entry in self.beside)])[len(rows) :]
         for entry, split in zip(self.beside, named, strict=True):
             tables = homes.get(_home(entry.path)) or (splits.get(split, []) if split is not None else [])
+            if told := self._of_series(entry):
+                self.per_series = f"{entry.path} {told}"
+                self.problems.append(Aside("note", f"{told}: not read", file=entry.path))
+                continue
             try:
                 values = None if len(tables) != 1 else self._column(entry, self.first[tables[0]])
             except Unreadable as e:  # it is too large, or gone
@@ -145,6 +154,30 @@ class DelimitedText(Csv):
                 name = without_split(stem) or stem
                 name = f"{name}_2" if name in self.names else name
                 self.answers.setdefault(tables[0], []).append(Answers(entry.path, {name: Column(values)}))
+
+    def _of_series(self, entry: Entry) -> str:
+        """What is told of a file with one value for each series of a table, such as the life that is left to each engine of a test split;
+        nothing of another one."""
+        if _mark(self.listing, entry) != COLUMN:
+            return ""
+        near = [path for path in self.dialects if path.rpartition("/")[0] == entry.path.rpartition("/")[0]]
+        try:
+            values = self._column(entry, 0)
+            series = {} if values is None else {path: self._series_in(path) for path in near}
+        except Unreadable:
+            return ""  # it is told elsewhere
+        own = sorted((split_in_name(path) == "train", path) for path, n in series.items() if n == len(values))
+        return f"has a value for each of the {len(values):,} series of {own[0][1]}, and none for a row" if own else ""
+
+    def _series_in(self, path: str) -> int:
+        """How many runs of one value the first column of a table has where each is one row's many times; 0 where they are no series."""
+        import numpy as np
+
+        first = np.concatenate(
+            [np.asarray(next(iter(self.peek(u).columns.values())).values) for u in self.units if u.file == path]
+        )
+        runs = 1 + int((first[1:] != first[:-1]).sum()) if first.dtype.kind in "iu" and len(first) else 0
+        return runs if runs == len(np.unique(first)) and REPEATED * runs <= len(first) else 0
 
     def _column(self, entry: Entry, first: int) -> Any:
         """The values of a file, [rows] or [rows, columns], NaN in rows of another width; None where some are no numbers.

@@ -17,7 +17,13 @@ from dataloader_expert.sources.packed import unpacked_name
 
 MARKERS = ("_SUCCESS", "_started_", "_committed_")
 """How empty files are called by which a writer such as Spark says that a folder is whole."""
-JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
+_MARKER = re.compile(
+    r"(?i)_?(?:success|done|complete|completed|finished|ready|release|version)(?:[._-]?v?\d+)*(?:\.txt|\.done)?"
+)
+"""The same as others write them, such as ``RELEASE_v1.txt``."""
+JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory"}
+HIDDEN = {".gitkeep", ".gitattributes", ".gitignore"}
+"""Files of a repository that say nothing of the data."""
 ABOUT = {"readme", "license", "licence", "attribution", "attributions", "citation", "copying", "copyright"}
 """Stems of the names of files that describe a data set and are not part of it."""
 PROSE = {"", "txt", "md", "rst", "html"}
@@ -326,7 +332,7 @@ def _add(listing: Listing, rel: str, path: str) -> None:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
     kind = kind_of(name if stored is None else unpacked_name(name), head)
-    if size == 0 and name.startswith(MARKERS):
+    if name in HIDDEN or (size == 0 and (name.startswith(MARKERS) or _MARKER.fullmatch(name))):
         return
     if size == 0:
         listing.problems.append(Unreadable("empty-file", "0 bytes", file=rel))

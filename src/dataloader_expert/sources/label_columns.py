@@ -1,8 +1,10 @@
-"""Columns that each say whether a sample has one label, as ``toxic``, ``threat`` and ``insult`` of a comment: several of 0 and 1."""
+"""Labels of which a sample has several: columns that each say whether it has one, as ``toxic``, ``threat`` and ``insult`` of a comment; and
+cells that list numbers of classes, as ``2,19``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import listed
@@ -12,6 +14,7 @@ PAIRS: tuple[set[Any], ...] = ({0, 1}, {-1, 1})
 """What such columns hold; as booleans or in floats as well."""
 UNCERTAIN: set[Any] = {-1, 0, 1}
 """The same where -1 says that it is unknown, as of CheXpert."""
+_LISTED = re.compile(r"\d{1,9}(?:,\d{1,9})*")
 FEWEST = 3
 """So many columns with both values are labels; of two, each may be anything."""
 
@@ -58,10 +61,26 @@ def say_all(names: Sequence[str], fields: Sequence[Field], aside: set[str], colu
     at = [i for i, f in enumerate(fields) if f.name in names]
     others = [f for f in fields if f.name not in names and f.name not in aside]
     rich = [f for f in others if f.kind in ("text", "image", "audio", "bytes") or _is_content(f, columns)]
-    return at == list(range(at[0], at[0] + len(names))) and bool(rich) and rich == others
+    return bool(at) and at == list(range(at[0], at[0] + len(names))) and bool(rich) and rich == others
 
 
 def _is_content(field: Field, columns: Mapping[str, Column]) -> bool:
     """Whether it holds strings that hardly recur, such as formulas and sequences."""
     values = columns[field.name].values if field.dtype == "str" and field.name in columns else []
     return len(values) >= FEWEST and 2 * len({*values}) > len(values)
+
+
+def are_lists(texts: Collection[str], alone: Collection[str]) -> bool:
+    """Whether texts such as ``2,19`` list numbers that are values ``alone`` as well, and are no fractions: some have several digits after the
+    comma."""
+    parts = [text.split(",") for text in texts]
+    several = any(len(part) > 1 for of in parts for part in of[1:])
+    return len(parts) >= FEWEST and several and all({*of} <= {*alone} for of in parts)
+
+
+def numbers_listed(cells: Iterable[Any]) -> list[list[int] | None] | None:
+    """The numbers of classes that each cell lists; None where cells hold anything else."""
+    plain = [cell.strip() if isinstance(cell, str) and cell.strip() else None for cell in cells]
+    if not all(cell is None or _LISTED.fullmatch(cell) for cell in plain):
+        return None
+    return [None if cell is None else [int(part) for part in cell.split(",")] for cell in plain]

@@ -20,14 +20,21 @@ SPLITS = {
     "test": "test",
     "t10k": "test",  # of MNIST
     "testing": "test",
+    "devtest": "devtest",
+    "dev-test": "devtest",
+    "dev_test": "devtest",
     "eval": "eval",
     "holdout": "holdout",
 }
+SHORTENED = {"trn": "train", "tst": "test"}
+"""The same, shortened, in names without a word for a split: beside one they mean something else."""
 AROUND = {
     "set", "data", "split", "list", "lists", "ids", "names", "images", "image", "imgs", "img", "photos", "pictures", "files",
     "samples", "crops", "audio", "wavs", "clips", "large", "small", "full", "bounding", "box", "boxes",
 }  # fmt: skip
 """Words beside a split's in the name of its folder that change nothing."""
+EVALUATION = "evaluation"
+"""A word that tells a split only alone or before one of ``AROUND``, as in ``evaluation_set``: cars and courses are evaluated too."""
 RETRIEVED = {"query", "gallery"}
 """Folders beside those of splits: what is searched for, and where."""
 FEW_SHOT = {"background": "train", "evaluation": "eval"}
@@ -44,7 +51,10 @@ HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
 """Folders that hold files and say nothing of them, such as those in the folder of each class."""
 PART_WORDS = {"part", "shard", "chunk", "batch", "piece", "block", "set", "subset", "fold", "of"}
 """Words beside the number of a file or folder that is a part of a larger whole."""
-_TOKEN = re.compile(r"t10k|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SHARD = re.compile(r"[-_.]\d+(?:[-_]of[-_]\d+)?$")
+_TOKEN = re.compile(
+    r"t10k|(?i:dev[-_]test)(?![a-z])|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
+)
 
 
 def tokens(name: str) -> list[str]:
@@ -65,8 +75,20 @@ def is_part(folder: str) -> bool:
 
 def split_in_name(name: str) -> str | None:
     """The split in a file name or key: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
-    found = [SPLITS[t] for t in tokens(name.rsplit(".", 1)[0]) if t in SPLITS]
+    said = tokens(name.rsplit(".", 1)[0])
+    found = [SPLITS[t] for t in said if t in SPLITS]
+    found = found or [SHORTENED[t] for t in said if t in SHORTENED]
+    if EVALUATION in said and not found:
+        after = said[said.index(EVALUATION) + 1 :]
+        return "eval" if said == [EVALUATION] or (after and after[0] in AROUND) else None
     return found[0] if len(set(found)) == 1 else None
+
+
+def written_names(path: str) -> set[str]:
+    """The names by which a file's own says what it is a part of: its folders', its own, and this without the number of a shard."""
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0]
+    return {*folders, name, stem, _SHARD.sub("", stem)}
 
 
 def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
@@ -360,7 +382,7 @@ WEAK_LABELS = (
         "intent",
         "digit",
     ),
-    *("rating", "ratings", "stars", "star_rating"),
+    *("rating", "ratings", "stars", "star_rating", "overall"),
 )
 BEFELL = {
     "died", "dead", "death", "deceased", "mortality", "survival", "survived", "relapse", "relapsed", "recurrence", "infected",

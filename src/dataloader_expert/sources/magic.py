@@ -204,6 +204,8 @@ _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
 
 
+MOSTLY_ASCII = 0.9
+"""The least share of ASCII in a text of another encoding, in a language of Latin letters."""
 TEXT_FORMATS = {"ARFF", "FASTA", "FASTQ", "Matrix Market", "LIBSVM"}
 """Text files of records that are not read, and are no prose either."""
 _SPARSE = re.compile(rb"[-+]?\d+(?:\.\d+)?(?: +\d+:[-+.\deE]+)+ *")
@@ -256,6 +258,13 @@ def idx_stem(name: str) -> str | None:
     """The name of an IDX file without what says so: ``train-images-idx3-ubyte`` is ``train-images``; None of another file."""
     found = _IDX.fullmatch(name)
     return found[1] if found else None
+
+
+def of_single_bytes(head: bytes) -> bool:
+    """Whether bytes are lines of text in an encoding of one byte each, as older data sets are written: nearly all ASCII, and none that
+    controls."""
+    plain = sum(byte in b"\t\n\r" or 32 <= byte < 127 for byte in head)
+    return b"\n" in head and plain >= MOSTLY_ASCII * len(head) and not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
 def guess_text(head: bytes) -> str | None:

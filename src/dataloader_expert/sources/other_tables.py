@@ -30,6 +30,7 @@ class Stemmed(Protocol):
 
 COLLECTION, ASKED = {"corpus", "passages", "documents", "docs", "collection"}, {"queries", "questions", "topics"}
 """Words of the names of files with what is searched, and with what is asked of it."""
+SIZES = {"small", "large", "full", "tiny"}
 LOOKED_AT = 1000
 """Records of a file from which its keys are known."""
 NEARLY_ALL = 0.95
@@ -80,8 +81,10 @@ def folds_aside(folds: Iterable[Entry]) -> list[Aside]:
 
 
 def stem_of(path: str) -> tuple[str, ...]:
-    """The words of a file's name, which parts of one table share: ``part`` of ``part-00003.csv``."""
-    return tuple(w for w in words(path.rsplit("/", 1)[-1]) if not w.isdigit() and w not in SPLITS)
+    """The words of a file's name, which parts of one table share: ``part`` of ``part-00003.csv``; without those of its split, however
+    large."""
+    said = words(path.rsplit("/", 1)[-1])
+    return tuple(w for w in said if not w.isdigit() and w not in SPLITS and w not in SIZES)
 
 
 P = TypeVar("P", bound=Stemmed)

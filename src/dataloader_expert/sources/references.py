@@ -119,10 +119,11 @@ def names_below(folder: Path) -> FileNames:
 
 
 def _folders(listing: Listing) -> Iterable[Path]:
-    """Where files may be: below the data's folder, or below its parent if that may be read."""
+    """Where files may be: below the data's folder; of a single table also below the parent of its folder if that may be read, for others
+    of the same data set may stand beside it. What is beside a folder that was named is another data set."""
     yield listing.base
     above = listing.base.resolve().parent
-    if below(str(above), listing.roots):
+    if listing.single and below(str(above), listing.roots):
         yield above
 
 

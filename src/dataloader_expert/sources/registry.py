@@ -25,8 +25,9 @@ from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
-from dataloader_expert.sources.layout import is_form, split_in_name
-from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS
+from dataloader_expert.sources.layout import is_form, split_in_name, written_names
+from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes
+from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
@@ -119,7 +120,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company),
+            *_foreign(
+                listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company, source.in_shards
+            ),
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -129,6 +132,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
+        elif own := [unit for unit in source.units if unit.split is not None and ref.split in written_names(unit.file)]:
+            source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
     if ref.train is not None:
@@ -156,6 +161,9 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
     """
     splits = source.roles.splits if source.roles is not None else {}
     named = {*source.splits, *splits.values()}
+    written = {unit.split for unit in source.units if unit.split is not None and name in written_names(unit.file)}
+    if name not in named and len(written) == 1:
+        [name] = written
     if name not in named:
         if kept:
             return
@@ -402,12 +410,13 @@ def _folders(path: str) -> list[str]:
 
 
 def _foreign(
-    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str]
+    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str], in_shards: bool
 ) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
 
     Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
-    notes, which do no harm where they are.
+    notes, which do no harm where they are. So are a few small ones beside files of many samples each (``in_shards``), unless they are called
+    as these are.
     """
     problems: list[Unreadable] = []
     filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
@@ -430,6 +439,9 @@ def _foreign(
             )
         elif named != entry.kind and (named, entry.kind) not in CALLED_SO:
             problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
+    stems = {stem_of(entry.path)[:-1] for entry in listing.entries if entry.kind in kinds}
+    notes = [e for e in foreign if in_shards and stem_of(e.path)[:-1] not in stems]
+    described = [e.path for e in notes if e.kind in NOTES or (e.kind is None and of_single_bytes(listing.head(e.path)))]
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
         if entry.path in of_samples:
@@ -437,9 +449,13 @@ def _foreign(
             problems.append(Aside("note", text, file=entry.path))
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
-        what = f"is {kind}" if kind else "is of an unknown kind"
+        kind = "XML" if entry.kind == VOC and in_shards else kind
+        unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
+        what = f"is {kind}" if kind else unknown
         if entry.path in company:
             problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
+        elif len(described) <= STRAYS and entry.path in described:
+            problems.append(Aside("note", f"{what}, beside the data: not read", file=entry.path))
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:

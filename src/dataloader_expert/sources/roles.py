@@ -35,6 +35,8 @@ FEWEST_GROUPS = 4
 """Fewer values are an attribute, such as whether a household is a family."""
 FEW = 8
 """Fewer values say nothing about what a column is for."""
+FEWEST_RUNNING = 100
+"""The fewest numbers that show by how they follow each other that they are no measurements."""
 LISTED = ("text", "tokens", "sequence", "embedding", "array")
 """Kinds of fields that alone make a row what it is, unless they repeat."""
 MOSTLY = 0.95
@@ -47,6 +49,8 @@ PARTITION = "partition"
 NUMBERED = {0: "train", 1: "val", 2: "test"}
 """What CelebA's partition means by its numbers."""
 SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
+IDENTIFIERS = {"id", "ids", "uid", "uuid", "guid"}
+"""Last words of what tells things apart, and measures nothing."""
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
@@ -117,6 +121,13 @@ _NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]
 """What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a field is called as what tells things apart: ``user_id``, ``objid``."""
+    last = next(reversed(words(name)), "")
+    things = GROUP_WORDS | NOT_GROUPS | WHAT | {"obj", "source", "order", "event"}
+    return last in IDENTIFIERS or (last.endswith("id") and last[:-2] in things)
 
 
 def find_roles(
@@ -324,7 +335,9 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
     numbers = [v for v in values if not isinstance(v, str) and not isinstance(v, bool)]
     lasting = any(a in NUMBER_TIMES and b in LASTING for a, b in itertools.pairwise(said))
     if numbers and len(numbers) == len(values) and set(said) & NUMBER_TIMES and not lasting:
-        epoch = all(_epoch(v) for v in numbers[:500])
+        epoch = all(is_epoch(v) for v in numbers[:500])
+        if len(set(numbers)) < FEW and len(numbers) > FEW * FEW and not _goes_forward(numbers):
+            return None  # of a treatment, such as its hours
         if not epoch and "time" in said and set(said) & UNITS and not _goes_forward(numbers):
             return None  # how long something took
         how = "by its name and its values, seconds since 1970" if epoch else "by its name"
@@ -334,7 +347,7 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
     return None
 
 
-def _epoch(value: float) -> bool:
+def is_epoch(value: float) -> bool:
     """Whether a number is a time between 1990 and 2040, in seconds, milliseconds, microseconds or nanoseconds."""
     return any(631e6 * unit <= value <= 2209e6 * unit for unit in (1.0, 1e3, 1e6, 1e9))
 
@@ -375,7 +388,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             other = _item(name, columns) if stem[-1].rstrip("s") in WHO else None
             if other is not None:  # recurring users are what a recommender is for
                 how = f"by its name; each row pairs it with a value of {other}"
-            guesses.append((0 if repeated else 1, Role(name, how, repeated and other is None)))
+            guesses.append((0 if repeated else 3, Role(name, how, repeated and other is None)))
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
         elif set(said) & PLACES or _start_anew(values):
@@ -423,6 +436,8 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
         return None
     numbers = [int(v) for v in distinct if not isinstance(v, str)]
     if len(numbers) == len(distinct):
+        if _follow(numbers):
+            return Role(name, "by its values, running numbers", False)
         span = max(numbers) - min(numbers) + 1
         some = rows is not None and rows > n  # of numbers drawn at random some would repeat among those looked at
         repeats = some and n - len(distinct) > BY_CHANCE * n * n / (2 * span)
@@ -432,6 +447,13 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):
         return Role(name, "by its values, distinct codes", False)
     return None
+
+
+def _follow(numbers: list[int]) -> bool:
+    """Whether nearly each of these different numbers is followed by the next, as those of a few series, one for each part, are."""
+    rows = sorted(numbers)
+    steps = sum(later - earlier == 1 for earlier, later in itertools.pairwise(rows))
+    return len(rows) >= FEWEST_RUNNING and steps >= MOSTLY * (len(rows) - 1)
 
 
 def _counting(blocks: list[Block], fields: list[Field]) -> dict[str, Role]:

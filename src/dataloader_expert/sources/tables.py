@@ -29,6 +29,7 @@ from dataloader_expert.sources.layout import (
 )
 from dataloader_expert.sources.members import Members, members_of, stored_names, with_members
 from dataloader_expert.sources.pictures import decode_image
+from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
 from dataloader_expert.sources.records import as_arrays
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, find_roles, series_in, words
 from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
@@ -63,6 +64,7 @@ GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 RAREST = 0.005
 """The least share of the rarest class of a guessed label. Values with less are mistakes, which do not hide the label that is to be
 checked, if they are as few together, or a single one; of more, the column is hardly a label."""
+NOTHING_TOLD = Predicted()
 
 
 def columns_of(
@@ -281,6 +283,15 @@ class Table(Source):
         """Of fields that hold objects, those of their members that take their place."""
         self.answered: frozenset[str] = frozenset()
         """The fields that files of answers hold."""
+        self.asked_for: tuple[str, ...] = ()
+        """The fields that a file to fill in with predictions asks for."""
+        self.form = ""
+        """That file."""
+
+    @property
+    def predicted(self) -> Predicted:
+        """What the files say of the columns that are predicted."""
+        return Predicted(self.withheld, self.answered, self.asked_for, self.form)
 
     def made(self, block: Block) -> Block:
         """A decoded block, with members in place of objects."""
@@ -324,7 +335,7 @@ class Table(Source):
         rows = None if dear else sum(unit.samples for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named, rows)
         split = self.roles.split.field if self.roles.split is not None else None
-        self.label, self.label_how = find_label(blocks, split, self.withheld, self.answered)
+        self.label, self.label_how = find_label(blocks, split, self.predicted)
         if self.label is not None:
             self.roles = find_roles(looked_at, self.fields, self.label, named, rows)
         if self.label is not None:
@@ -354,10 +365,19 @@ class Table(Source):
             self.phrase = phrase_length(rows, sure=self.label is None and not others)
 
     def _several_labels(self, blocks: list[Block]) -> None:
-        """Takes the last columns for labels where each says whether a text has one."""
+        """Takes the last columns for labels where each says whether a text has one, or those that are predicted together."""
         assert self.roles is not None
-        training = [block for block in blocks if block.unit.split == "train"]
-        found = flags(block.columns for block in training or blocks)
+        training = [block for block in blocks if block.unit.split == "train"] or blocks
+        names = list(dict.fromkeys(name for block in blocks for name in block.columns))
+        targets, how = self.predicted.several(names) if self.label is None else ((), "")
+        if targets:
+            self.targets, self.label_how = targets, f"{how}; pass label= for one of them"
+            told = flags({n: c for n, c in block.columns.items() if n in targets} for block in training)
+            if told is not None and told.names == targets:
+                self.targets, self.label_columns = (), told
+                self.fields = tuple(replace(f, kind="category") if f.name in targets else f for f in self.fields)
+            return
+        found = flags(block.columns for block in training)
         aside = {role["field"] for role in self.roles.listed()}
         if found is None or not say_all(found.names, self.fields, aside, blocks[0].columns):
             return
@@ -406,7 +426,7 @@ class Table(Source):
         role, names = as_split(name, values)
         self.units = [replace(unit, split=None) for unit in self.units]
         if self.label == name:
-            self.label, self.label_how = find_label(blocks, name, self.withheld, self.answered)
+            self.label, self.label_how = find_label(blocks, name, self.predicted)
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 
@@ -547,15 +567,13 @@ def _is_quantity(values: list[Any]) -> bool:
 def find_label(
     blocks: list[Block],
     split: str | None = None,
-    withheld: frozenset[str] = frozenset(),
-    answered: frozenset[str] = frozenset(),
+    told: Predicted = NOTHING_TOLD,
 ) -> tuple[str | None, str]:
     """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
 
     The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
     name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
-    ``split``: the column that names the split; ``withheld``: the columns that only the training split has; ``answered``: those that
-    a file of answers holds.
+    ``split``: the column that names the split; ``told``: what the files say of the columns that are predicted.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split and not _names_splits(n, blocks)]
@@ -563,18 +581,23 @@ def find_label(
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
     strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first) and _may_be(n, blocks)])
-    if len(withheld) == 1 and (strong is None or ";" in how):
-        [only] = withheld
+    if len(told.asked) == 1 and told.asked[0] in scalar:
+        return told.asked[0], f"the one column that {told.form} asks for"
+    together, why = told.several(names)
+    if len(told.asked) > 1 and together:
+        return None, why
+    if len(told.withheld) == 1 and (strong is None or ";" in how):
+        [only] = told.withheld
         if only in scalar and not _is_quantity(_values(blocks, only)):
             return only, "the one column that only the training split has"
-    if len(answered) == 1 and (strong is None or ";" in how):
-        [only] = answered
+    if len(told.answered) == 1 and (strong is None or ";" in how):
+        [only] = told.answered
         if only in scalar and not _is_quantity(_values(blocks, only)):
             return only, "the one column of a file of labels"
     if strong is not None:
         return strong, how
-    if len(withheld) > 1:
-        return None, f"several columns are in the training split only: {listed(sorted(withheld))}; pass label="
+    if together:
+        return None, why
     if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
         return names[-1], "chosen by its name, as the last column; pass label= if it is another"
     befell = _outcome(scalar, names, blocks) if strong is None else None
@@ -593,6 +616,9 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
+    rated = rating_of_pairs({n: _values(blocks, n) for n in names}) if len(names) == len(RATED) else None
+    if rated is not None:
+        return rated, "guessed from its values: stars for pairs of numbers that recur; pass label= if it is another"
     series = series_in(first)
     bare = bool(names) and all(map(BARE.fullmatch, names))
     score = _score(found, blocks, bare)
@@ -625,8 +651,8 @@ def find_label(
             and len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10))
             and stray <= max(1, RAREST * len(values))
         ):
-            why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
-            return name, why
+            guess = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
+            return name, guess
     return strong, how
 
 
@@ -692,4 +718,6 @@ def _may_be(name: str, blocks: list[Block]) -> bool:
     values = {v for v in _values(blocks, name) if v is not None and v == v}
     if name.lower() in WEAK_LABELS and len(values) == 1:
         return False
+    if name.lower() == "overall":
+        return is_rating(list(values))
     return "star" not in name.lower() or len(values) <= MAX_CLASSES // 2

@@ -101,7 +101,9 @@ def described(bench: Bench) -> Iterable[Observation]:
     yield Fact(FIELDS, fields, seen)
     yield Fact(MODALITY, source.modality, seen)
     declared = None if source.classes is None else list(source.classes)
-    yield Fact(LABEL, {"name": source.label, "how": source.label_how, "declared": declared}, seen)
+    label = {"name": source.label, "how": source.label_how, "declared": declared}
+    together = source.targets if source.label is None else ()
+    yield Fact(LABEL, {**label, "targets": list(together)} if together else label, seen)
 
 
 PROBES = (Layout,)

@@ -12,6 +12,7 @@ from dataloader_expert.checks.base import (
     LABELS_EACH,
     MISSING,
     OBJECT_COUNTS,
+    QUANTITY_LABEL,
     SPLITS,
     STATISTICS,
     VALUES,
@@ -184,7 +185,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         )
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
-    return unlabelled(modality, facts.value(FIELDS, []))
+    return unlabelled(modality, facts.value(FIELDS, []), label)
 
 
 def _of_scenes(facts: Facts, how: str) -> bool:
@@ -203,13 +204,16 @@ def _no_correlation(facts: Facts) -> str:
 
 def fields_of(facts: Facts) -> list[FieldLine]:
     lines = []
+    measured = facts.value(LABEL, {"name": None})["name"] if facts.value(QUANTITY_LABEL, False) else None
     for f in facts.value(FIELDS, []):
         sizes = facts.value(SAMPLE_BYTES, None, field=f["name"])
         values = facts.value(VALUES, {"distinct": None, "common": None}, field=f["name"])
         lines.append(
             FieldLine(
                 name=f["name"],
-                kind=f["kind"],
+                kind="number"
+                if f["name"] == measured and f["kind"] == "category" and f["dtype"] != "str"
+                else f["kind"],
                 dtype=f["dtype"],
                 shape=f["shape"],
                 bytes=None if sizes is None else Sizes(**sizes),

@@ -32,8 +32,12 @@ PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
-def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
-    """The task by fields, each with its name, kind, dtype and shape."""
+def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mapping[str, Any] | None = None) -> Task:
+    """The task by fields, each with its name, kind, dtype and shape. ``label``: why there is no label, and what is predicted together."""
+    label = label or {}
+    if targets := label.get("targets"):
+        numbers = all(f["kind"] == "number" for f in fields if f["name"] in targets)
+        return Task(name=f"{modality} multi-target {'regression' if numbers else 'prediction'}", how=label["how"])
     kinds = {f["kind"]: f["name"] for f in fields}
     plain = [f["name"] for f in fields if f["dtype"] == "str" and not f["shape"]]
     texts = {name: set(words(name)) for name in plain if not set(words(name)) & ROW_WORDS}
@@ -71,7 +75,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]]) -> Task:
         return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
     if modality in ("text", "tokens"):
         return _of_texts(texts, others)
-    return Task(name=f"{modality} data without labels", how="no label field was found")
+    return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
 
 
 def _of_masks(names: list[str]) -> Task:
