@@ -18,6 +18,7 @@ from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, splits_of_files
 from dataloader_expert.sources.other_tables import Keys, Records, all_aside, of_one_table
+from dataloader_expert.sources.parquet_footer import ends_the_process
 from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAME_CELLS = 100
@@ -152,6 +153,11 @@ class Parquet(Answered[_Part]):
                 raise Unreadable("truncated", "no Parquet footer at the end", file=entry.path)
             if int.from_bytes(tail[:4], "little") > entry.size - 12:
                 raise Unreadable("header-mismatch", "the footer claims more bytes than the file has", file=entry.path)
+            size = int.from_bytes(tail[:4], "little")
+            if ends_the_process(f.exactly(entry.size - 8 - size, size)):
+                text = "the footer counts the levels of a column that has others by its schema"
+                raise Unreadable("header-mismatch", text, file=entry.path)
+            f.seek(0)
             try:
                 metadata = pq.read_metadata(f)
             except Exception as e:  # hostile bytes make the library raise anything
