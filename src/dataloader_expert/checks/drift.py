@@ -25,7 +25,6 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.roles import ROW_WORDS, words
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
@@ -78,9 +77,13 @@ class Drift(Check):
         self.own: dict[tuple[str, str], Drawn] = {}
         """By split and field: what is measured of each sample of its own."""
         roles = context.roles
-        aside: set[str | None] = {r.field for r in (roles.split, context.timed) if r is not None}
-        self.aside = aside | {context.label} | context.identifiers
+        self.known: set[str | None] = {
+            context.label,
+            *(r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None),
+        }
         """Fields that differ between splits by nature."""
+        self.aside = self.known | context.identifiers
+        """These, and numbers that name things, which may only be counted otherwise."""
         kinds = {
             f.name: f.kind
             for f in context.fields
@@ -180,7 +183,7 @@ class Drift(Check):
         swapped = list(_exchanged(facts, numbers - arrays - self.aside))
         yield from swapped
         exchanged = {str(place["field"]) for found in swapped for place in found.where}
-        prepared = dict(_prepared(facts, arrays, numbers - self.aside - exchanged))
+        prepared = dict(_prepared(facts, arrays, numbers - self.known - exchanged, self.context.identifiers))
         whole = {name for name, _ in prepared}
         exchanged |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
         yield from (found for (name, _), found in prepared.items() if name not in exchanged)
@@ -281,8 +284,10 @@ def compared(
     return distance, z > sure
 
 
-def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tuple[tuple[str, str], Finding]]:
-    """Findings on preprocessing, by field and split. Scalars that are integers in one split only do not count as another dtype."""
+def _prepared(
+    facts: Facts, arrays: set[str], scaled: set[str], identifiers: frozenset[str]
+) -> Iterable[tuple[tuple[str, str], Finding]]:
+    """Findings on preprocessing, by field and split; of ``identifiers``, on how they are numbered. Scalars that are integers in one split only do not count as another dtype."""
     for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size"), ("layout", "layout")):
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
             if name not in arrays:
@@ -307,7 +312,7 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
                     f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
                     f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
-                found = _renumbered if {*words(name)} & ROW_WORDS else _differs
+                found = _renumbered if name in identifiers else _differs
                 yield (name, str(two.at["split"])), found(name, text, [one, two], two)
 
 
