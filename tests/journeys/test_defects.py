@@ -94,7 +94,7 @@ def damaged(sound: Path, out: Path, format: str, kind: str) -> dict[str, Any] | 
 
 def crashed(scanned: Scanned) -> bool:
     """An exception of ours: a request may be refused by the format's code, and by nothing else."""
-    if scanned.unknowns and not all(u.startswith("classes:") for u in scanned.unknowns):
+    if not all(u.startswith(("classes:", "field ")) for u in scanned.unknowns):  # which say what is not read
         return True
     return scanned.error is not None and not scanned.error.startswith("format-unknown")
 
