@@ -39,7 +39,7 @@ class Kept(Dataset):
         return len(self.targets)
 
     def __getitem__(self, i):
-        time.sleep(0.05)
+        time.sleep(0.05)  # so that not all are read in time: asserted is what is said of it, not the clock
         return {"x": float(i), "label": self.own[i]}
 """
 

@@ -14,26 +14,6 @@ from dataloader_expert.sources.base import LabelColumns
 from tests.sources.tables import opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
-WORDS = [
-    "the",
-    "a",
-    "man",
-    "woman",
-    "dog",
-    "runs",
-    "plays",
-    "near",
-    "house",
-    "tree",
-    "river",
-    "mountain",
-    "quickly",
-    "slowly",
-    "red",
-    "blue",
-    "big",
-    "small",
-]
 NAMES = ["toxic", "obscene", "threat", "insult"]
 
 

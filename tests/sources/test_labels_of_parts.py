@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.making.asking import Asker
 
 
 @pytest.fixture(scope="module")
-def asker():  # type: ignore[no-untyped-def]  # a fixture
+def asker() -> Iterator[Asker]:
     asker = Asker()
     yield asker
     asker.close()

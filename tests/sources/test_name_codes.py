@@ -6,30 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.name_codes import codes_in_names
-from dataloader_expert.sources.registry import open_source
 from tests.making.scanning import scan
+from tests.sources.noise import picture
+from tests.sources.tables import opened
 
 RNG = np.random.default_rng()
-
-
-def picture(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(RNG.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
-
-
-def opened(path: Path) -> Source:
-    return open_source(SourceRef(str(path), (str(path),)), [])
 
 
 def test_codes_of_one_pattern_are_told_and_not_taken(tmp_path: Path) -> None:
     """Seen: of names such as 03-01-05-01 nothing was said but that there is no label."""
     for i in range(60):
-        picture(tmp_path / f"03-01-{1 + i % 8:02}-{1 + i % 2:02}-{i:02}.png")
+        picture(tmp_path / f"03-01-{1 + i % 8:02}-{1 + i % 2:02}-{i:02}.png", RNG)
     source = opened(tmp_path)
     assert source.label is None
     assert "part 3 has 8 values, part 4 has 2 values" in source.label_how
@@ -57,7 +46,7 @@ def test_classes_in_names_that_a_table_numbers_are_the_label(tmp_path: Path) -> 
     kinds = ["Abyssinian", "beagle", "Sphynx"]
     rows = [(f"{kind}_{i}", number, 1 + (kind == "beagle")) for number, kind in enumerate(kinds, 1) for i in range(20)]
     for name, *_ in rows:
-        picture(tmp_path / "images" / f"{name}.png")
+        picture(tmp_path / "images" / f"{name}.png", RNG)
     told = "#Image CLASS-ID SPECIES\n#ID: 1:3 Class\n" + "".join(f"{name} {n} {s}\n" for name, n, s in rows)
     (tmp_path / "annotations").mkdir()
     (tmp_path / "annotations" / "list.txt").write_text(told)
@@ -69,9 +58,9 @@ def test_classes_in_names_that_a_table_numbers_are_the_label(tmp_path: Path) -> 
 def test_a_number_below_zero_in_a_name_is_not_odd(tmp_path: Path) -> None:
     """Seen: the junk of a data set that numbers persons, -1, was called an option. A dash before other names still is."""
     for i in range(12):
-        picture(tmp_path / f"{i % 4 - 1}_c1s{i}_0.png")
+        picture(tmp_path / f"{i % 4 - 1}_c1s{i}_0.png", RNG)
     assert not [p for p in opened(tmp_path).problems if p.code == "odd-name"]
-    picture(tmp_path / "-rf.png")
+    picture(tmp_path / "-rf.png", RNG)
     assert [p.where["file"] for p in opened(tmp_path).problems if p.code == "odd-name"] == ["-rf.png"]
 
 
@@ -80,6 +69,6 @@ def test_classes_that_are_apart_by_split_are_told_once(tmp_path: Path) -> None:
     for k, split in enumerate(("train", "val", "test")):
         for kind in range(2):
             for i in range(15):
-                picture(tmp_path / split / f"class{2 * k + kind}" / f"{i}.png")
+                picture(tmp_path / split / f"class{2 * k + kind}" / f"{i}.png", RNG)
     told = [f.code for f in scan(tmp_path, tmp_path).findings if f.code in ("label-drift", "class-missing-in-split")]
     assert told == ["class-missing-in-split"]

@@ -9,27 +9,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Source
-from dataloader_expert.sources.registry import open_source
+from tests.sources.noise import picture
+from tests.sources.tables import opened
 
 RNG = np.random.default_rng()
-
-
-def picture(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(RNG.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
-
-
-def opened(path: Path) -> Source:
-    return open_source(SourceRef(str(path), (str(path),)), [])
 
 
 def test_a_column_keeps_its_name_where_folders_are_no_classes(tmp_path: Path) -> None:
     """Seen: the user's column label became label_2, as the folders of hashes were taken for classes at first."""
     names = [f"media/{h[:2]}/{h}.png" for h in (RNG.bytes(8).hex() for _ in range(60))]
     for name in names:
-        picture(tmp_path / name)
+        picture(tmp_path / name, RNG)
     with (tmp_path / "manifest.csv").open("w", newline="") as out:
         rows = [[f"s3://bucket/{name}", ("safe", "adult", "violence")[i % 3]] for i, name in enumerate(names)]
         csv.writer(out).writerows([["uri", "label"], *rows])
@@ -41,9 +31,9 @@ def test_lists_of_classes_in_the_folder_of_each_split_are_read(tmp_path: Path) -
     """Seen: classes were 0, 1 and 2, and the files with their names were called foreign."""
     for split in ("train", "valid"):
         for i in range(8):
-            picture(tmp_path / "boxes" / split / f"{i}.png")
+            picture(tmp_path / "boxes" / split / f"{i}.png", RNG)
             (tmp_path / "boxes" / split / f"{i}.txt").write_text(f"{i % 2} 0.5 0.5 0.25 0.25\n")
-            picture(tmp_path / "masks" / split / f"{i}.png")
+            picture(tmp_path / "masks" / split / f"{i}.png", RNG)
             Image.fromarray(RNG.integers(0, 2, (16, 16), np.uint8)).save(tmp_path / "masks" / split / f"{i}_mask.png")
         (tmp_path / "boxes" / split / "_darknet.labels").write_text("helmet\nvest\n")
         (tmp_path / "masks" / split / "_classes.csv").write_text("Pixel Value, Class\n0, background\n1, helmet\n")
@@ -58,7 +48,7 @@ def test_lists_of_classes_in_the_folder_of_each_split_are_read(tmp_path: Path) -
 def test_what_keeps_company_with_images_is_no_fault(tmp_path: Path, name: str, told: int) -> None:
     """Seen: a licence was called foreign, and so were labels in a format that is not read, which are told as such."""
     for i in range(12):
-        picture(tmp_path / f"image_{i:05}.png")
+        picture(tmp_path / f"image_{i:05}.png", RNG)
     (tmp_path / name).write_bytes(b"MATLAB 5.0 MAT-file" + bytes(900) if told else b"Pictures by A and B.\n")
     problems = opened(tmp_path).problems
     assert [getattr(problem, "what", "") for problem in problems] == ["note"] * told

@@ -15,26 +15,6 @@ from dataloader_expert.sources.registry import open_source
 from tests.sources.tables import opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
-WORDS = [
-    "the",
-    "a",
-    "man",
-    "woman",
-    "dog",
-    "runs",
-    "plays",
-    "near",
-    "house",
-    "tree",
-    "river",
-    "mountain",
-    "quickly",
-    "slowly",
-    "red",
-    "blue",
-    "big",
-    "small",
-]
 
 
 def aside(source: Source) -> list[str]:

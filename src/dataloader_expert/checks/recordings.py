@@ -51,11 +51,10 @@ class Recordings(Check):
         import numpy as np
 
         self.seen += block.samples
-        column = block.columns.get(self.field or "")
-        rows: Any = self.drawn.rows(block) if block.samples and column is not None else ()
-        if not len(rows) or column is None:
+        values, rows = self.drawn.of(block, self.field)
+        if not len(rows):
             return
-        measured = np.array([_measured(column.values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
+        measured = np.array([_measured(values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
         kept = {name: measured[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
         kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))

@@ -46,11 +46,10 @@ class Reshaped(Check):
         import numpy as np
 
         self.seen += block.samples
-        column = block.columns.get(self.field or "")
-        rows: Any = self.drawn.rows(block) if block.samples and column is not None else ()
-        if not len(rows) or column is None:
+        values, rows = self.drawn.of(block, self.field)
+        if not len(rows):
             return
-        made = np.array([rougher(column.values[i]) for i in rows.tolist()], np.float64)
+        made = np.array([rougher(values[i]) for i in rows.tolist()], np.float64)
         names, codes = split_of(self.context, block, rows)
         kept = {"rougher": made, "split": np.array(names, object)[codes]}
         self.drawn.keep(block, rows, kept | at_of(block, rows))

@@ -88,12 +88,14 @@ class TokenTags(Check):
         self.seen += block.samples
         self.files.note(block)
         tokens = block.columns.get(self.tokens)
-        for name, drawn in self.drawn.items() if tokens is not None and block.samples else ():
+        if tokens is None or not block.samples:
+            return
+        for name, drawn in self.drawn.items():
             column, named = block.columns.get(name), self.called[name]
             if column is None or named.many:
                 continue
             rows = drawn.rows(block)
-            pairs = [_pair(tokens.values[i], column.values[i]) for i in rows.tolist()]  # type: ignore[union-attr]
+            pairs = [_pair(tokens.values[i], column.values[i]) for i in rows.tolist()]
             there = np.array([pair is not None for pair in pairs], bool)
             if not there.any():
                 continue

@@ -421,7 +421,7 @@ def kept_labels(bench: Bench) -> Fact | None:
         values = getattr(dataset, attribute, None)
         try:
             labels = np.asarray(values)
-        except Exception:  # the user's object
+        except Exception:  # an object of the user's, whose conversion may raise anything: it is no list of labels
             continue
         if labels.shape != (n,) or labels.dtype.kind not in "iubU":
             continue
@@ -450,7 +450,7 @@ def _as_samples_say(dataset: Any, name: str, labels: Any, seed: int, seconds: fl
             own: Any = dict(flat(dataset[i])).get(name)
             if str(own.item() if hasattr(own, "item") else own) != str(labels[i].item()):
                 return False
-        except Exception:  # of the user's code
+        except Exception:  # the user's code may raise anything; what cannot be compared is not relied on
             return False
         compared += 1
         if time.monotonic() > until:
