@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
 from benchmarks.common import keep, real_data, seed_asked
-from dataloader_expert.checks.fingerprint import insides, looks, picture_hashes
-from dataloader_expert.checks.near_pictures import Images, copies
+from dataloader_expert.checks.common.picture_hashes import insides, looks, picture_hashes
+from dataloader_expert.checks.duplicates.near_pictures import Images, copies
 from dataloader_expert.sources.base import Block, Column, Unit
 
 NAME = "copies"

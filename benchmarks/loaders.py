@@ -117,8 +117,8 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
         return len(ends) * P["length"] / (ends[-1] - began)
     first = min(len(marks) - 2, max(1, workers) * max(2, prefetch))
     whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers)
-    if whole < 4 * workers:
-        return float("nan")  # batches arrive in rounds of all workers, and the time of one is chance
+    if whole < max(1, workers):
+        return float("nan")  # batches arrive in rounds of all workers
     (t0, s0), (t1, s1) = marks[first], marks[first + whole]
     steady = (s1 - s0) / (t1 - t0)
     if not workers or persistent:

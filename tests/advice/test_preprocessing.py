@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.checks.base import STATISTICS, VALUES
-from dataloader_expert.checks.class_maps import CLASS_MAP
+from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
 from dataloader_expert.probes.model.batch import BATCH

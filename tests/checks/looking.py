@@ -14,7 +14,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 from dataloader_expert.sources.roles import find_roles
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.annotators import ItemsKept, is_rater
+from dataloader_expert.checks.labels.annotators import ItemsKept, is_rater
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 from tests.checks.looking import Data, judged
 

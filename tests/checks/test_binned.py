@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.binned import BINS, binned
+from dataloader_expert.checks.common.binned import BINS, binned
 
 
 @given(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=1, max_size=200))

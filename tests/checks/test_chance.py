@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.duplicates import Duplicates
+from dataloader_expert.checks.duplicates.duplicates import Duplicates
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.checks.base import STATISTICS
-from dataloader_expert.checks.class_maps import CLASS_MAP
+from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of, judged, looked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.checks.wording import indented
+from dataloader_expert.checks.common.wording import indented
 from tests.checks.looking import Data, judged
 
 SPREAD = """        for name in names:

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.core import core_of
-from dataloader_expert.checks.treatments import placeholders
+from dataloader_expert.checks.common.core import core_of
+from dataloader_expert.checks.common.treatments import placeholders
 
 SEEDS = st.integers(0, 1 << 32)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.default_values import coordinates, default_days, since_1970
+from dataloader_expert.checks.columns.default_values import coordinates, default_days, since_1970
 from tests.checks.looking import Data, judged
 
 N = 600

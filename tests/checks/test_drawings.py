@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageOps
 
-from dataloader_expert.checks.pictures import filled_up
+from dataloader_expert.checks.images.pictures import filled_up
 from tests.checks.looking import Data, judged
 
 INK = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.sources.base import Block, Column, Unit
 
 

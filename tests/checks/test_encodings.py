@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataloader_expert.checks.encodings import encoding_of
+from dataloader_expert.checks.giveaways.encodings import encoding_of
 from tests.making.scanning import scan
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.exchanged_days import exchanged, readings
+from dataloader_expert.checks.columns.exchanged_days import exchanged, readings
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(8)

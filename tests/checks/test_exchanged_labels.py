@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from dataloader_expert.checks.moved_labels import told_classes
+from dataloader_expert.checks.labels.moved_labels import told_classes
 from dataloader_expert.sources.base import Block, Column, Unit
 from tests.checks.looking import Data, blocks_of, context_of, findings, judged, looked
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.exchanged_numbers import copied_stretch, exchanged_stretch
-from dataloader_expert.checks.ranges import turned
+from dataloader_expert.checks.columns.exchanged_numbers import copied_stretch, exchanged_stretch
+from dataloader_expert.checks.common.ranges import turned
 from tests.checks.looking import Data, judged
 
 N = 1500

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.extents import paired
+from dataloader_expert.checks.giveaways.extents import paired
 from tests.checks.looking import Data, judged
 
 N = 600

@@ -13,7 +13,7 @@ from dataloader_expert.checks.base import Context, new_checks
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.roles import find_roles
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.vocabulary import Vocabulary
 
 PLAIN = st.one_of(

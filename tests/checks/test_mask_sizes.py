@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.checks.base import new_checks
-from dataloader_expert.checks.integrity import Integrity
+from dataloader_expert.checks.files.integrity import Integrity
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, context_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.misjoined import exchanged_run
-from dataloader_expert.checks.scores import normal_scores
+from dataloader_expert.checks.columns.misjoined import exchanged_run
+from dataloader_expert.checks.common.scores import normal_scores
 from tests.checks.looking import Data, alone
 
 N = 2400

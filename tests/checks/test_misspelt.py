@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.alike import misspelt
+from dataloader_expert.checks.common.alike import misspelt
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.alignment import alike
-from dataloader_expert.checks.fingerprint import picture_hashes
-from dataloader_expert.checks.near_pictures import (
+from dataloader_expert.checks.common.picture_hashes import picture_hashes
+from dataloader_expert.checks.duplicates.alignment import alike
+from dataloader_expert.checks.duplicates.near_pictures import (
     CANDIDATE,
     CLOSE,
     bits,
@@ -22,9 +22,9 @@ from dataloader_expert.checks.near_pictures import (
     nearest,
     standing_out,
 )
-from dataloader_expert.checks.near_rows import _round
-from dataloader_expert.checks.near_texts import ALIKE as SIMILAR
-from dataloader_expert.checks.near_texts import WORDS, NearTexts
+from dataloader_expert.checks.duplicates.near_rows import _round
+from dataloader_expert.checks.duplicates.near_texts import ALIKE as SIMILAR
+from dataloader_expert.checks.duplicates.near_texts import WORDS, NearTexts
 from dataloader_expert.sources.base import Block, Column, Unit
 from tests.checks.looking import Data, context_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.near_sounds import alike, pattern
+from dataloader_expert.checks.duplicates.near_sounds import alike, pattern
 
 RATE = 16_000
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.advice.models import of_measures
-from dataloader_expert.checks.numbers import Numbers
+from dataloader_expert.checks.common.numbers import Numbers
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import evidence

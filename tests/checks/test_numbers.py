@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.numbers import EXTREMES, LEVELS, Numbers
-from dataloader_expert.checks.quantiles import quantile
+from dataloader_expert.checks.common.numbers import EXTREMES, LEVELS, Numbers
+from dataloader_expert.checks.common.quantiles import quantile
 
 FINITE = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3))
 ANY = st.one_of(FINITE, st.sampled_from([0.0, math.nan, math.inf, -math.inf]))

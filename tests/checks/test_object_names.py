@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.alike import meant_by, spellings
+from dataloader_expert.checks.common.alike import meant_by, spellings
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.sources.base import Objects
 from tests.checks.looking import Data, judged

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dataloader_expert.checks.drawn import Drawn
-from dataloader_expert.checks.per_sample import KEPT, apart, keep, kept
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.per_sample import KEPT, apart, keep, kept
 from dataloader_expert.sources.base import Block, Column, Unit
 from tests.checks.looking import Data, judged
 

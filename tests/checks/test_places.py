@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.common.places import Files
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.records import KEPT, Records
+from dataloader_expert.checks.files.records import KEPT, Records
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 
 CONTEXT = Context((Field("of", "other", "dict", ()),), None, None, "array", (), None, 0)

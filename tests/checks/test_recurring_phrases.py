@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.sources.tables import phrase_length
+from dataloader_expert.sources.table_fields import phrase_length
 from tests.checks.looking import Data, judged
 
 QUESTIONS = [f"how do i set option number {n} of the {n % 7}th part before it is read" for n in range(160)]

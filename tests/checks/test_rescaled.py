@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.rescaled import rescaled_groups
+from dataloader_expert.checks.columns.rescaled import rescaled_groups
 from tests.checks.looking import Data, judged
 
 N = 1800

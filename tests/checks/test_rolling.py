@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.series_rows import Order
-from dataloader_expert.checks.windows import STATS, Window, around, candidates, over, statistics
+from dataloader_expert.checks.common.series_rows import Order
+from dataloader_expert.checks.giveaways.windows import STATS, Window, around, candidates, over, statistics
 from tests.checks.looking import Data, alone
 
 DAYS, STORES = 200, 6

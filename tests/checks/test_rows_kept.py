@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.rows_kept import Named, distinct, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, distinct, texts_of
 from dataloader_expert.sources.base import Column
 
 TEXTS = st.sampled_from(["a", "b", "", "None", "a longer name " * 8])

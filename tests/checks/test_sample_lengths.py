@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.sample_lengths import LENGTHS, SampleLengths
+from dataloader_expert.checks.columns.sample_lengths import LENGTHS, SampleLengths
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.scores import normal_scores
-from dataloader_expert.checks.shifted_numbers import shifted
+from dataloader_expert.checks.common.scores import normal_scores
+from dataloader_expert.checks.series.shifted_numbers import shifted
 from tests.checks.looking import Data, judged
 
 N = 1200

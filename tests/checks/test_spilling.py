@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks import duplicates, near_rows
 from dataloader_expert.checks.base import new_checks
-from dataloader_expert.checks.pairs import DUPLICATES
-from dataloader_expert.checks.spilling import PARTS, Rows, Spill, at_once
+from dataloader_expert.checks.duplicates import duplicates, near_rows
+from dataloader_expert.checks.duplicates.pairs import DUPLICATES
+from dataloader_expert.checks.duplicates.spilling import PARTS, Rows, Spill, at_once
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of
 

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from dataloader_expert.checks.wording import MARKUP, TWICE, kinds_of
+from dataloader_expert.checks.common.wording import MARKUP, TWICE, kinds_of
 from tests.checks.looking import Data, judged
 
 SOUND = [f"The {n}th reading of the meter was taken at noon and written down." for n in range(200)]

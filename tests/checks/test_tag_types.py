@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.checks.alike import misspelt
+from dataloader_expert.checks.common.alike import misspelt
 from tests.checks.looking import Data, judged
 
 

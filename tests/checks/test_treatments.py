@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.numbers import Numbers
+from dataloader_expert.checks.common.numbers import Numbers
 from tests.making.asking import Asker
 
 SEEDS = st.integers(0, (1 << 32) - 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dataloader_expert.checks.conversations import oddities
+from dataloader_expert.checks.texts.conversations import oddities
 from tests.checks.looking import Data, judged_alone
 
 

@@ -5,10 +5,8 @@ Ground files, which any member of a family may import:
 - sources: base (the contract), files (opening below the roots), magic (kinds of files), layout (splits and
   classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares), plain (readers handed over).
-- checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
-  alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways),
-  binned (counts in bins), features (of a matrix), units (conversions), placed_boxes (boxes with their images), edge_fits (how
-  masks and boxes fit images), stretches (of rows).
+- checks: base (the contract), features (of a matrix), and what stands in ``common``; a room's other files may know what is no
+  member in their own room.
 
 A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
 """
@@ -50,29 +48,12 @@ GROUND = {
             "chosen",
         ),
     },
-    "checks": {
-        "base",
-        "features",
-        "units",
-        "fingerprint",
-        "numbers",
-        "pairs",
-        "alignment",
-        "drawn",
-        "places",
-        "placed_boxes",
-        "edge_fits",
-        "stretches",
-        "alike",
-        "binned",
-        "frequent",
-        "sound_only",
-    },
+    "checks": {"base", "features", "fingerprint", "numbers", "drawn", "places", "stretches", "units"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("delimited", "csv"), ("hf_disk", "arrow"), ("idx", "npy"), ("token_bin", "npy")}
 ALSO_AT_TOP = {
-    "checks/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
+    "checks/common/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
     "loaders/": {"torch", "numpy"},
     "loaders/trainers/stateful.py": {"torchdata"},  # an extra, of which its class is a kind: imported when asked for
     "samplers/": {"torch", "numpy"},
@@ -140,20 +121,30 @@ def test_ground_files_are_there_and_are_no_members(family: str) -> None:
     members = {p.stem for p in _members(family)}
     assert members
     assert not members & GROUND[family]
-    assert {p.stem for p in (PACKAGE / family).glob("*.py")} >= GROUND[family]
+    assert {p.stem for p in (PACKAGE / family).rglob("*.py")} >= GROUND[family]
 
 
 @pytest.mark.parametrize(
     ("family", "path"),
-    [pytest.param(f, p, id=f"{f}/{p.stem}") for f in sorted(GROUND) for p in sorted((PACKAGE / f).glob("*.py"))],
+    [pytest.param(f, p, id=f"{f}/{p.stem}") for f in sorted(GROUND) for p in sorted((PACKAGE / f).rglob("*.py"))],
 )
 def test_a_member_of_a_family_is_known_to_no_sibling(family: str, path: Path) -> None:
     """Our promise: a format or check can be taken out by deleting its file."""
     prefix = f"{NAME}.{family}."
     members = {p.stem for p in _members(family)}
-    known = {m.removeprefix(prefix).split(".")[0] for m in _imports(_parse(path)) if m.startswith(prefix)}
+    known = {part for m in _imports(_parse(path)) if m.startswith(prefix) for part in m.removeprefix(prefix).split(".")}
     siblings = {s for s in known & members if (path.stem, s) not in VARIANTS}
     assert not siblings, f"{family}/{path.name} imports {', '.join(sorted(siblings))}; share it through a ground file"
+
+
+def test_a_room_of_checks_knows_no_other_but_what_they_share() -> None:
+    """Our promise: a room of checks is read on its own."""
+    prefix = f"{NAME}.checks."
+    rooms = {p.name for p in (PACKAGE / "checks").iterdir() if (p / "__init__.py").exists()} - {"common"}
+    for path in (PACKAGE / "checks").rglob("*.py"):
+        known = {m.removeprefix(prefix).split(".")[0] for m in _imports(_parse(path)) if m.startswith(prefix)}
+        others = known & rooms - {path.parent.name}
+        assert not others, f"{path.relative_to(PACKAGE)} imports from {', '.join(sorted(others))}; share it in common/"
 
 
 def test_a_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
@@ -182,7 +173,7 @@ def _parse(path: Path) -> ast.Module:
 
 def _members(family: str) -> Iterator[Path]:
     """Modules that define the family's constant at their top."""
-    for path in (PACKAGE / family).glob("*.py"):
+    for path in (PACKAGE / family).rglob("*.py"):
         targets = [t for node in _parse(path).body if isinstance(node, ast.Assign) for t in node.targets]
         if any(isinstance(t, ast.Name) and t.id == MEMBER[family] for t in targets):
             yield path

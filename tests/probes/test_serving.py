@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from dataloader_expert.checks.base import MISSING, Context
-from dataloader_expert.checks.statistics import Statistics
+from dataloader_expert.checks.columns.statistics import Statistics
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.serving import Serving, serving

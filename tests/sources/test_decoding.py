@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataloader_expert.checks.fingerprint import digest, thumb
+from dataloader_expert.checks.common.fingerprint import digest
+from dataloader_expert.checks.common.picture_hashes import thumb
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.pictures import as_grey, decode_image, pixels_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dataloader_expert.sources.base import Block, Column, Roles, Unit
 from dataloader_expert.sources.roles import find_roles
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 
 N = 120
 VALUES = np.random.default_rng(3).normal(0, 1, N)

@@ -9,7 +9,7 @@ import pytest
 
 from dataloader_expert.sources.base import Block, Column, Roles, Unit
 from dataloader_expert.sources.roles import find_roles
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 
 N = 400
 DRAW = np.random.default_rng(41)

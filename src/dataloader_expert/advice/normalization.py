@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
-from dataloader_expert.checks.class_maps import CLASS_MAP
-from dataloader_expert.checks.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
+from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
+from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL

@@ -418,14 +418,14 @@ def new_checks(context: Context) -> dict[str, Check]:
 
 
 def all_checks() -> dict[str, type[Check]]:
-    """The checks in this folder, by name."""
+    """The checks in the rooms of this folder, by name."""
     found = {}
     package = importlib.import_module("dataloader_expert.checks")
-    for module in pkgutil.iter_modules(package.__path__):
-        check = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "CHECK", None)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        check = getattr(importlib.import_module(module.name), "CHECK", None)
         if check is not None:
-            found[module.name] = check
-    return found
+            found[module.name.rsplit(".", 1)[1]] = check
+    return dict(sorted(found.items()))
 
 
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")

@@ -277,7 +277,7 @@ def flat(batch: Any, prefix: str = "", n: int = 0) -> list[tuple[str, Any]]:
 def image_size(bench: Bench) -> tuple[int, int] | None:
     """Height and width to which images of several sizes are resized: the medians, at most 512, rounded to multiples of
     8."""
-    from dataloader_expert.checks.pictures import SIZES
+    from dataloader_expert.checks.images.pictures import SIZES
 
     varies = [f for f in bench.source.fields if f.kind == "image" and None in f.shape[:2]]
     sizes = bench.facts.find(SIZES)
@@ -339,7 +339,7 @@ def _trained_on(source: Source) -> Source | None:
 
 def channels_of(bench: Bench) -> int | None:
     """3 where the scan saw an image in colour; None: as the few images tell by which the source was opened."""
-    from dataloader_expert.checks.pictures import MODES
+    from dataloader_expert.checks.images.pictures import MODES
     from dataloader_expert.sources.pictures import GREY
 
     return 3 if set(bench.facts.value(MODES, {"modes": {}})["modes"]) - GREY else None

@@ -8,13 +8,14 @@ from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrow_columns import columns_of
 from dataloader_expert.sources.arrow_message import BATCH, DICTIONARY, SCHEMA, Message, message_at
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import splits_of_files
-from dataloader_expert.sources.tables import Table, columns_of
+from dataloader_expert.sources.tables import Table
 
 MAGIC = b"ARROW1\0\0"
 

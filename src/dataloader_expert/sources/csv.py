@@ -13,6 +13,7 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
+from dataloader_expert.sources.arrow_columns import absent_columns, columns_of, extra_columns
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
@@ -34,7 +35,7 @@ from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, 
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
-from dataloader_expert.sources.tables import BARE, absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.table_label import BARE
 from dataloader_expert.sources.targets import SEVERAL, plain_values
 
 SAMPLE = 256 << 10

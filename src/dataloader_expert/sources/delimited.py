@@ -30,7 +30,7 @@ from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ra
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.other_tables import folds_aside, without_folds
 from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
-from dataloader_expert.sources.tables import REPEATED
+from dataloader_expert.sources.table_label import REPEATED
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell whether it is a table."""

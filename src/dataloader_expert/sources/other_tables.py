@@ -9,10 +9,10 @@ from typing import Any, Protocol, TypeVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside
+from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.files import Entry
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.roles import words
-from dataloader_expert.sources.tables import listed
 
 
 class Stemmed(Protocol):

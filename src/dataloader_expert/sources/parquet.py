@@ -11,6 +11,7 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, joined
+from dataloader_expert.sources.arrow_columns import absent_columns, columns_of, extra_columns
 from dataloader_expert.sources.base import Block, Column, Source, Unit, runs
 from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
@@ -19,7 +20,6 @@ from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, splits_of_files
 from dataloader_expert.sources.other_tables import Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.parquet_footer import ends_the_process
-from dataloader_expert.sources.tables import absent_columns, columns_of, extra_columns
 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""

@@ -26,7 +26,7 @@ from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.files import Listing

@@ -15,6 +15,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Annotations, block_of, described, folder_of
 from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.further import with_maps
@@ -26,7 +27,8 @@ from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
-from dataloader_expert.sources.tables import MAX_CLASSES, find_label, listed
+from dataloader_expert.sources.table_fields import MAX_CLASSES
+from dataloader_expert.sources.table_label import find_label
 from dataloader_expert.sources.targets import (
     CALLED,
     KINDS,

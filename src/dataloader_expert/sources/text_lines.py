@@ -29,7 +29,8 @@ from dataloader_expert.sources.lines import (
 )
 from dataloader_expert.sources.magic import LANGUAGE
 from dataloader_expert.sources.roles import words
-from dataloader_expert.sources.tables import Table, phrase_length
+from dataloader_expert.sources.table_fields import phrase_length
+from dataloader_expert.sources.tables import Table
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell how its lines are written."""

@@ -21,7 +21,7 @@ from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.records import columns_of_records
 from dataloader_expert.sources.sounds import decode_audio
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.tar import walk_tar
 
 Member = tuple[str, int, int]

@@ -15,7 +15,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data import gathering
 from dataloader_expert.probes.data.gathering import MOST, together
 from dataloader_expert.sources.base import Block, Column, Unit
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 from tests.checks.looking import looked
 
 

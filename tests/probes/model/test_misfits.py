@@ -14,7 +14,8 @@ from torch import nn
 
 from dataloader_expert.probes.model.check import without_values
 from dataloader_expert.probes.model.declared import declared
-from dataloader_expert.probes.model.misfits import SCALE, Verdict, breaks_on_one, judged
+from dataloader_expert.probes.model.misfits import breaks_on_one, judged
+from dataloader_expert.probes.model.verdict import SCALE, Verdict
 from dataloader_expert.probes.model.ways import TARGET, functions
 
 FRESH = int.from_bytes(os.urandom(4), "big")

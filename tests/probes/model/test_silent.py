@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from dataloader_expert.probes.model.misfits import SCALE, judged
+from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.verdict import SCALE
 from dataloader_expert.probes.model.ways import functions
 
 N, LONG = 12, 10

@@ -10,7 +10,7 @@ from torch import nn
 
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.lab.surroundings import surroundings
-from dataloader_expert.probes.model import misfits
+from dataloader_expert.probes.model import remaining
 from dataloader_expert.probes.model.misfits import judged
 from dataloader_expert.tools.base import Measured
 from dataloader_expert.tools.recipes.recommend_batch_spec import conclude
@@ -131,7 +131,7 @@ def test_a_look_that_fails_leaves_the_verdict(monkeypatch: pytest.MonkeyPatch) -
     def fails(*_: Any) -> Any:
         raise RuntimeError("of no concern")
 
-    monkeypatch.setattr(misfits, "unmasked", fails)
+    monkeypatch.setattr(remaining, "unmasked", fails)
     verdict = judged(Loss(), padded(), None, seconds=30, n=N)
     assert verdict.accepted
     [said] = verdict.unseen

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from dataloader_expert.probes.model.misfits import Verdict, judged
+from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import like_target
 
 N = 32

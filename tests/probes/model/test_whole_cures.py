@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from dataloader_expert.probes.model.mends import mends, wants
-from dataloader_expert.probes.model.misfits import Verdict, judged
+from dataloader_expert.probes.model.misfits import judged
+from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import functions
 
 N = 8

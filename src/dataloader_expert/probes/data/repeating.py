@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import ROLES, Context
-from dataloader_expert.checks.fingerprint import content_fields
+from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.handing_over import in_several_files, literals, reading, sources_of, unread

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_checks
 from dataloader_expert.checks.features import with_features
-from dataloader_expert.checks.integrity import Integrity
-from dataloader_expert.checks.references import Referenced
+from dataloader_expert.checks.files.integrity import Integrity
+from dataloader_expert.checks.files.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -191,8 +191,8 @@ class Scan(Probe):
 
     def _keep(self, bench: Bench, checks: dict[str, Check]) -> None:
         from dataloader_expert.checks.base import CLASS_COUNTS
-        from dataloader_expert.checks.label_sets import LabelSets
-        from dataloader_expert.checks.labels import Labels
+        from dataloader_expert.checks.labels.label_sets import LabelSets
+        from dataloader_expert.checks.labels.labels import Labels
 
         labels, sets = checks["labels"], checks["label_sets"]
         assert isinstance(labels, Labels)

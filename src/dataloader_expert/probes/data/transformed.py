@@ -16,7 +16,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample, named
-from dataloader_expert.sources.tables import field_of
+from dataloader_expert.sources.table_fields import field_of
 
 TRANSFORMED = Quantity(
     "transformed", "samples", "samples on which the transform was called, and those on which it raised"

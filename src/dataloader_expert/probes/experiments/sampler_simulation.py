@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH
-from dataloader_expert.checks.classes import CLASS_LIMIT
+from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
@@ -229,7 +229,7 @@ class Draws(Probe):
         return int(scanned["total"] or scanned["read"])
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
-        from dataloader_expert.checks.classes import IMBALANCE, TRAIN_IMBALANCE
+        from dataloader_expert.checks.labels.classes import IMBALANCE, TRAIN_IMBALANCE
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
         if (kept := bench.facts.find(KEPT_LABELS)) is not None:
@@ -330,7 +330,7 @@ class Draws(Probe):
 
     def _drawing(self, strategy: str, bench: Bench) -> Drawing:
         """The sampler of a strategy; a plain shuffle if the data that it needs are missing."""
-        from dataloader_expert.checks.labels import LENGTHS
+        from dataloader_expert.checks.labels.labels import LENGTHS
 
         size, seed = self._size(bench), {"seed": bench.seed}
         each = bench.facts.find(LABELS_EACH)

@@ -18,8 +18,9 @@ from dataloader_expert.probes.model.empty_model import faked, made_empty, parame
 from dataloader_expert.probes.model.feeding import given_batch, known
 from dataloader_expert.probes.model.growth import GROWTH, Growth
 from dataloader_expert.probes.model.mends import column_of, is_fake
-from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
+from dataloader_expert.probes.model.misfits import breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
+from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
 from dataloader_expert.probes.serving import flat, serving
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING
-from dataloader_expert.checks.pictures import MODES
+from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT

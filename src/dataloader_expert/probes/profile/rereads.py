@@ -144,7 +144,7 @@ def _read_again(served: Serving, index: int) -> float:
 
 def word_of(sample: Any) -> str:
     """A digest of a sample's content."""
-    from dataloader_expert.checks.fingerprint import content, digest64
+    from dataloader_expert.checks.common.fingerprint import content, digest64
     from dataloader_expert.sources.items import items_of
 
     parts = [digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v)) for _, v in items_of(sample)]

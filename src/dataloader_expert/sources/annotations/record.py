@@ -317,7 +317,7 @@ def _alike(values: list[Any]) -> list[Any]:
 
 
 def described(columns: Mapping[str, Column]) -> list[Field]:
-    from dataloader_expert.sources.tables import field_of
+    from dataloader_expert.sources.table_fields import field_of
 
     return [field_of(name, column) for name, column in columns.items()]
 

@@ -7,7 +7,7 @@ from typing import Any
 from dataloader_expert.advice.caching import kept
 from dataloader_expert.advice.normalization import WHITE, normalization
 from dataloader_expert.checks.base import STATISTICS, VALUES
-from dataloader_expert.checks.class_maps import CLASS_MAP
+from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
 from dataloader_expert.probes.model.batch import BATCH, COLLATE

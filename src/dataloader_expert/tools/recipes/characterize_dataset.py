@@ -17,12 +17,12 @@ from dataloader_expert.checks.base import (
     STATISTICS,
     VALUES,
 )
-from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
-from dataloader_expert.checks.duplicates import DISTINCT
-from dataloader_expert.checks.integrity import SAMPLE_BYTES
-from dataloader_expert.checks.pairs import NEAR
-from dataloader_expert.checks.sample_lengths import LENGTHS
-from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.checks.columns.sample_lengths import LENGTHS
+from dataloader_expert.checks.columns.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.checks.duplicates.duplicates import DISTINCT
+from dataloader_expert.checks.duplicates.pairs import NEAR
+from dataloader_expert.checks.files.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.labels.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Unknown

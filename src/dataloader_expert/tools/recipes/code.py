@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
-from dataloader_expert.checks.pictures import MODES
+from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, SOURCE, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE

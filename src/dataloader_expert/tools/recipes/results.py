@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dataloader_expert.advice.causes import grouped, ordered
 from dataloader_expert.checks.base import CLASS_COUNTS
-from dataloader_expert.checks.integrity import FILES_READ
+from dataloader_expert.checks.files.integrity import FILES_READ
 from dataloader_expert.conclusions import Advice, Finding
 from dataloader_expert.errors import escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Json

@@ -7,8 +7,8 @@ from typing import Any
 from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.sampling import sampler_advice
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES, SPLITS
-from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
-from dataloader_expert.checks.labels import LENGTHS
+from dataloader_expert.checks.labels.classes import LABELS_MISSING, TRAIN_IMBALANCE
+from dataloader_expert.checks.labels.labels import LENGTHS
 from dataloader_expert.conclusions import Finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown

@@ -8,7 +8,7 @@ from typing import Any
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
-from dataloader_expert.sources.tables import BARE
+from dataloader_expert.sources.table_label import BARE
 from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 

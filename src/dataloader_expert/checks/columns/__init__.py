@@ -1,0 +1,1 @@
+"""Numbers and categories: statistics, outliers, units, scales, notations, columns made of others."""

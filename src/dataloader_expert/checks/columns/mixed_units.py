@@ -1,0 +1,317 @@
+"""Numbers in another unit in the rows of one site, device or file, or from one row to another: degrees Fahrenheit among Celsius.
+
+The rows in which a field has one value, or those of one file, are such a group if hardly any of their numbers lies where those of the
+other rows do, and nearly all would after a usual conversion; or, where numbers spread too far for that, if their median tells the factor
+(see ``rescaled``). The other rows must agree among themselves: where each kind of thing
+has a size of its own, these are no units. A stretch of rows is judged likewise, of all rows and of those of one group: a device that
+was set to another unit one day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
+from dataloader_expert.checks.columns.rescaled import fits_name, of_another_kind, renames, rescaled_groups
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.grids import moment
+from dataloader_expert.checks.common.recorded import FILE, is_place
+from dataloader_expert.checks.common.rows_kept import (
+    Named,
+    at_of,
+    digests_by_name,
+    files_of,
+    in_order,
+    moments_of,
+    numbers_of,
+)
+from dataloader_expert.checks.common.units import (
+    FEWEST,
+    GROUPS,
+    LARGEST,
+    LEAST,
+    MOST_GROUPS,
+    flipped_groups,
+    middle,
+    odd_groups,
+    odd_stretch,
+    tells,
+)
+from dataloader_expert.checks.features import Channels
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
+TURNED = Quantity(
+    "turned_signs", "samples", "rows of one group whose numbers have the other sign than all others' and are as large"
+)
+KEPT, CELLS = 20_000, 2_000_000
+"""The most rows, and numbers of all fields, that are kept."""
+WINDOWS = ("array", "sequence", "embedding")
+MEASURES = (" (mean)", " (size)")
+"""What is compared of the channels of a sample."""
+MEASURES_COMPARED = 16
+"""The most other numbers of which it is asked whether they explain why a group differs."""
+
+
+class MixedUnits(Check):
+    ids = ("scale-drift",)
+    of_features = True
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        roles = context.roles
+        aside = {r.field for r in (roles.split, roles.time, *roles.keys) if r is not None}
+        plain = [f for f in context.fields if not f.shape and f.name not in aside]
+        self.numbers = [f.name for f in plain if f.kind == "number" and f.name not in context.identifiers]
+        named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
+        self.groups = list(dict.fromkeys([*named, *context.series_fields]))
+        self.time = next(
+            (f for f in context.fields if context.timed is not None and f.name == context.timed.field), None
+        )
+        self.called = {name: Named(MOST_GROUPS) for name in (*self.groups, FILE)}
+        split = roles.split.field if roles.split is not None else None
+        self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
+        """Fields whose values may have sizes of their own, and by which rows may be sorted."""
+        windows = [f for f in context.fields if f.kind in WINDOWS and len(f.shape) > 1 and f.name != context.label]
+        self.channels = [channels for f in windows if (channels := Channels.of(f)) is not None]
+        """Of windows and the like: of each channel the mean and the size are compared."""
+        of_channels = len(MEASURES) * sum(channels.width for channels in self.channels)
+        width = of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 2
+        self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
+
+    def applies(self) -> bool:
+        return bool(self.numbers or self.channels)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if block.samples else ()
+        if not len(rows):
+            return
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
+        for channels in self.channels:
+            kept |= _of_channels(channels, block, rows)
+        for name in self.groups:
+            kept[f"group {name}"] = self.called[name].of(block.columns.get(name), rows)
+        kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
+        for name in self.kinds:
+            kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
+        if self.time is not None:
+            kept["time"] = moments_of(block.columns.get(self.time.name), rows)
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, MixedUnits)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        for group, names in other.called.items():
+            self.called[group].merge(names)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts:
+            return
+        rows = in_order(self.drawn.all()[1])
+        groups = {}
+        for group, named in self.called.items():
+            values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
+            if not named.many and len(values) <= MOST_GROUPS:
+                groups[group] = [named.texts.get(int(v), "") for v in values], whose
+        told: set[str] = set()
+        for key in [key for key in rows if key.startswith("number ")]:
+            name = key.removeprefix("number ")
+            of = name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1])
+            if of in told:
+                continue
+            numbers = rows[key]
+            there = np.abs(numbers) <= LARGEST
+            here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
+            others = [f"number {other}" for other in self.numbers if other != name][:MEASURES_COMPARED]
+            measures = [rows[other][there] for other in others]
+            kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
+            kinds += [whose for group, (_, whose) in here.items() if group != FILE]
+            found = self._of(name, numbers[there], here, measures) or self._turned(name, numbers[there], here)
+            at = {"sample": rows["sample"][there], "file": rows["file"][there]}
+            found = found or [*self._from_row_on(name, numbers[there], at, here, kinds)]
+            if not found and "time" in rows:
+                times = rows["time"][there]
+                order = np.lexsort((at["sample"], times))[: int(np.isfinite(times).sum())]  # NaN come last
+                here = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
+                at = {key: values[order] for key, values in (at | {"time": times}).items()}
+                found = [*self._from_row_on(name, numbers[there][order], at, here, [kind[order] for kind in kinds])]
+            told |= {of} if found else set()
+            yield from found
+
+    def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]], measures: list[Any]) -> list[Fact]:
+        """The groups of the first field some of whose groups are in another unit."""
+        for group, (texts, whose) in groups.items():
+            if len(texts) < GROUPS:
+                continue
+            kinds = [
+                (codes, is_place(other))
+                for other, (_, codes) in groups.items()
+                if other != group and not renames(whose, codes)
+            ]
+            apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
+            by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
+            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | apart
+            facts = [
+                Fact(
+                    UNITS,
+                    {
+                        "of": texts[k],
+                        "rows": int((whose == k).sum()),
+                        "how": how,
+                        "median": own,
+                        "others": others,
+                        "sure": k in by_median and by_median[k].sure and by_median[k].how == how,
+                        "by_nature": not fits_name(how, words(name)) or of_another_kind(numbers, whose == k, kinds),
+                    },
+                    self.evidence("sampled", len(numbers)),
+                    {"field": name, "group": group, "of": k},
+                )
+                for k, (how, own, others) in sorted(found.items())
+            ]
+            if facts:
+                return facts
+        return []
+
+    def _turned(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
+        """The places of the first field at some of which the numbers have the other sign."""
+        for group, (texts, whose) in groups.items():
+            if is_place(group) and (found := flipped_groups(numbers, whose, len(texts))):
+                return [
+                    Fact(
+                        TURNED,
+                        {"of": texts[k], "rows": int((whose == k).sum()), "median": own, "others": others},
+                        self.evidence("sampled", len(numbers)),
+                        {"field": name, "group": group, "of": k},
+                    )
+                    for k, own, others in found
+                ]
+        return []
+
+    def _from_row_on(
+        self,
+        name: str,
+        numbers: Any,
+        at_rows: dict[str, Any],
+        groups: dict[str, tuple[list[str], Any]],
+        kinds: list[Any],
+    ) -> Iterable[Fact]:
+        """A stretch of rows in another unit; else those of single groups of the first field that has some."""
+        import numpy as np
+
+        for group, (texts, whose) in {"": ([""], np.zeros(len(numbers), np.int64)), **groups}.items():
+            made: list[Fact] = []
+            for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
+                at = np.flatnonzero(whose == k)
+                if len(at) < LEAST * FEWEST:
+                    continue
+                usual = partial(_middle_of_others, numbers, whose, k) if len(at) < len(numbers) else None
+                found = odd_stretch(numbers[at], usual)
+                if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
+                    continue
+                value = asdict(found) | {
+                    "of": text,
+                    "first": int(at_rows["sample"][at[found.first]]),
+                    "last": int(at_rows["sample"][at[found.last]]),
+                    "rows": found.last - found.first + 1,
+                    "file": str(at_rows["file"][at[found.first]]) or None,
+                }
+                if "time" in at_rows:
+                    value |= {
+                        key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
+                    }
+                at_group = {"field": name, "group": group or None, "of": k}
+                made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
+            # what happens to several at once is no change of one's unit
+            if len(made) > 1 or (group and not is_place(group)):
+                made = [fact for fact in made if fact.value["how"] is not None]
+            if made:
+                yield from made
+                return
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(UNITS):
+            where, site = _in_group(fact), is_place(str(fact.at["group"]))
+            place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
+            found = _told(fact, where, fact.value["median"], place)
+            # Kinds of things may have sizes of their own, and some conversion fits by chance: one in whose unit the field is measured, met
+            # to within the error of precise medians while all other kinds agree, does not.
+            likely = fact.value["sure"] or (site and not fact.value["by_nature"])
+            yield found if likely else replace(found, severity="info")
+        for fact in facts.all(TURNED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} has the other sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
+            text += "the others, which are as large"
+            fix = "find out how the axis points there; if it is turned round, change the sign, and of other axes that were turned with it"
+            yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
+        for fact in facts.all(CHANGED_UNITS):
+            v = fact.value
+            where = f"{v['first']:,} to {v['last']:,}"
+            if "since" in v:
+                dated = self.time is not None and self.time.kind != "number"
+                where = f"from {moment(v['since'], dated)} to {moment(v['until'], dated)}"
+            where += f", {_in_group(fact)}" if fact.at["group"] else ""
+            yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
+
+
+def _middle_of_others(numbers: Any, whose: Any, k: int) -> float:
+    return middle(numbers[whose != k])
+
+
+def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
+    """The mean and the root mean square of each channel of each of these rows; NaN where a sample has no such channels."""
+    import numpy as np
+
+    made = np.full((len(MEASURES), channels.width, len(rows)), np.nan)
+    column = block.columns.get(channels.name)
+    values = [] if column is None else [column.values[row] for row in rows.tolist()]
+    for i, value in enumerate(values):
+        sample = channels.apart(value[None]) if hasattr(value, "dtype") else None
+        if sample is not None and float(np.abs(sample).max()) <= LARGEST:  # NaN is not
+            made[0, :, i] = sample[0].mean(1, dtype=np.float64)
+            made[1, :, i] = np.sqrt(np.square(sample[0], dtype=np.float64).mean(1))
+    known = {channels.called(k): made[:, k] for k in range(channels.width)}
+    return {f"number {of}{what}": both[j] for of, both in known.items() for j, what in enumerate(MEASURES)}
+
+
+def _in_group(fact: Fact) -> str:
+    of, group = escaped(fact.value["of"]), str(fact.at["group"])
+    return f"in {of}" if group == FILE else f"in which {escaped(group)} is {of}"
+
+
+def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
+    v, name = fact.value, escaped(str(fact.at["field"]))
+    if v["how"] is None:
+        return finding(
+            "scale-drift",
+            "warning",
+            f"{name} is on another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
+            "with hardly one between",
+            fact,
+            "find out what changed there: a unit, a device or what is measured",
+            [{"field": fact.at["field"], **place}],
+            v["rows"],
+        )
+    return finding(
+        "scale-drift",
+        "warning",
+        f"{name} seems to be in another unit in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the "
+        f"others, and converted ({v['how']}) the values are distributed like those",
+        fact,
+        "convert these values, if that is so",
+        [{"field": fact.at["field"], **place}],
+        v["rows"],
+    )
+
+
+CHECK = MixedUnits

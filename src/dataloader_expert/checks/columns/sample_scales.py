@@ -1,0 +1,169 @@
+"""The length of each sample's vector: where nearly all have length one, those that have not; and samples on another scale than the rest,
+such as point clouds in millimetres among ones in metres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Files
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+ODD_SCALES = Quantity(
+    "odd_scales",
+    "samples",
+    "samples whose values have another size than those of most, and how many times it is, with places",
+)
+KINDS = {"embedding", "array", "sequence"}
+MOST = 2_000_000
+"""Samples whose sizes are kept, at 32 bytes each."""
+UNIT, OF_UNIT, OFF = 1e-3, 0.6, 0.02
+"""How near to one a length is of a unit vector, the least share of such vectors, and how far from one the others are."""
+ALIKE = 0.8
+"""How near to each other spreads are that are the same."""
+STEADY, APART, HALF = 4.0, 20.0, 0.4
+"""How many times as large as the median the sizes of most samples may be, how many times it is another scale, and the largest share
+of samples that can be odd."""
+LEAST = 20
+
+
+class SampleScales(Check):
+    ids = ("scale-drift",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fields = [
+            f.name
+            for f in context.fields
+            if f.kind in KINDS and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
+        ]
+        self.files = Files()
+        self.parts: dict[str, list[tuple[int, Any]]] = {}
+        """By field, of each block: its first sample, and the length and the root mean square of each sample [n, 2]."""
+
+        self.scaled: set[str] = set()
+        """Fields that hold more than 0 and 1: labels and marks have no scale."""
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        if max(self.seen, self.context.samples or 0) > MOST or block.rows is not None:
+            return
+        self.files.note(block)
+        for name in self.fields:
+            values = block.columns[name].values if name in block.columns else ()
+            if not len(values):
+                continue
+            if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+                flat = values.reshape(len(values), -1).astype(np.float64)
+                if not ((flat == 0) | (flat == 1)).all():
+                    self.scaled.add(name)
+                square, count = np.einsum("ij,ij->i", flat, flat), np.full(len(flat), max(1, flat.shape[1]))
+                total = flat.sum(1)
+            else:
+                rows = [v.reshape(-1).astype(np.float64) if _is_array(v) else np.zeros(0) for v in values]
+                if not all(((r == 0) | (r == 1)).all() for r in rows):
+                    self.scaled.add(name)
+                square = np.array([float(r @ r) for r in rows])
+                count = np.array([max(1, len(r)) for r in rows])
+                total = np.array([r.sum() for r in rows])
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite values are told elsewhere
+                spread = np.maximum(square / count - (total / count) ** 2, 0)
+            sizes = np.stack([np.sqrt(square), np.sqrt(square / count), total / count, np.sqrt(spread)], 1)
+            self.parts.setdefault(name, []).append((block.unit.start, sizes))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, SampleScales)
+        self.seen += other.seen
+        self.scaled |= other.scaled
+        self.files.merge(other.files)
+        for name, parts in other.parts.items():
+            self.parts.setdefault(name, []).extend(parts)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        for name in [name for name in self.parts if name in self.scaled]:
+            parts = sorted(self.parts[name], key=lambda part: part[0])
+            sizes = np.concatenate([p for _, p in parts])
+            found = _odd(sizes[:, 0], sizes[:, 1])
+            if found is None:
+                continue
+            odd, unit, times = found
+            index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
+            where = self.files.places(index[odd].tolist(), name)
+            value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": where}
+            value["offset"] = None if unit else _offset(sizes[odd, 2:], sizes[~odd, 2:])
+            yield Fact(ODD_SCALES, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ODD_SCALES):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            n, of = v["count"], number(v["of"], "sample")
+            if v["unit"]:
+                text = f"{name} of {n:,} of {of} {verb(n, 'have')} a length of {v['times']:.3g} in the median, those of the others of one"
+                fix = "normalise them like the others, or find out which model made them: a dot product with them is no cosine"
+            elif v["offset"] is not None:
+                text = f"the values of {name} in {n:,} of {of} are about {v['offset']:,.8g} more than in the others, and vary as much"
+                fix = "they are counted from another origin: subtract what lies between"
+            else:
+                text = (
+                    f"the values of {name} in {n:,} of {of} are about {v['times']:,.3g} times as large as in the others"
+                )
+                fix = "find out their unit, and bring all to one"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], n)
+
+
+def _offset(odd: Any, others: Any) -> float | None:
+    """What lies between the means of samples that vary as much as the others, which are far less far apart; None: it is a scale."""
+    import numpy as np
+
+    (mean, spread), (usual, steady) = np.median(odd, 0), np.median(others, 0)
+    alike = steady > 0 and ALIKE * steady <= spread <= steady / ALIKE
+    apart, wide = float(mean - usual), max(float(others[:, 0].std()), float(odd[:, 0].std()))
+    if not alike or abs(apart) < APART * max(steady, wide):
+        return None
+    error = wide / math.sqrt(min(len(odd), len(others)))
+    return round(apart, -math.ceil(math.log10(error))) if error > 0 else apart
+
+
+def _is_array(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
+def _odd(lengths: Any, sizes: Any) -> tuple[Any, bool, float] | None:
+    """Which samples are odd, whether because they are no unit vectors, and their median length, or how many times as large they are."""
+    import numpy as np
+
+    there = np.isfinite(lengths) & (lengths > 0)
+    if there.sum() < LEAST:
+        return None
+    of_unit = np.abs(lengths - 1) <= UNIT
+    others = there & (np.abs(lengths - 1) > OFF)
+    if of_unit[there].mean() >= OF_UNIT:
+        return (others, True, float(np.median(lengths[others]))) if others.any() else None
+    ratio = np.where(there, sizes / np.median(sizes[there]), 1.0)
+    odd = there & ((ratio > APART) | (ratio < 1 / APART))
+    steady = there & (ratio <= STEADY) & (ratio >= 1 / STEADY)
+    if (
+        not 2 <= odd.sum() <= HALF * there.sum()
+        or (odd | steady)[there].mean() < 1
+        or (ratio[odd] > 1).min() != (ratio[odd] > 1).max()
+    ):
+        return None
+    within = ratio[odd] / np.median(ratio[odd])
+    return (odd, False, float(np.median(ratio[odd]))) if (np.abs(np.log(within)) <= np.log(STEADY)).all() else None
+
+
+CHECK = SampleScales

@@ -1,0 +1,1 @@
+"""What checks of several rooms share: drawing samples, sketches, digests, places."""

@@ -1,0 +1,102 @@
+"""What samples have in common that may have been prepared together: those of one split, site, device, subject or prefix of file names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.recorded import is_place
+from dataloader_expert.checks.common.rows_kept import Named, files_of, split_of
+from dataloader_expert.errors import escaped
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import part_of_name
+
+SPLIT, PREFIX = "the split", "the names of files"
+"""Stand for the fields whose values are the splits, and the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``."""
+MOST = 60
+"""The most cohorts of one kind: beyond, each has few samples."""
+
+
+class Cohorts:
+    """The cohorts of drawn rows, by kind: the split, the prefixes of file names, and fields that say where samples were recorded."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        roles = context.roles
+        aside = {context.label, *(r.field for r in (roles.split, roles.time) if r is not None)}
+        grouped = None if context.grouped is None else context.grouped.field
+        self.fields = [
+            f.name
+            for f in context.fields
+            if not f.shape
+            and f.kind in ("category", "text", "boolean", "number")
+            and f.name not in aside
+            and (f.name == grouped or is_place(f.name))
+        ]
+        self.called = {kind: Named(MOST) for kind in (SPLIT, PREFIX, *self.fields)}
+
+    def of(self, block: Block, rows: Any) -> dict[str, Any]:
+        """The cohort of each of these rows, by kind, uint64, to be kept with them."""
+        found = {SPLIT: self.called[SPLIT].coded(*split_of(self.context, block, rows))}
+        files, codes = files_of(block, rows)
+        one_each = bool(block.unit.members) or block.unit.samples == 1
+        names = [(part_of_name(file, 1) or "") if one_each else "" for file in files]
+        found[PREFIX] = self.called[PREFIX].coded(names, codes)
+        for name in self.fields:
+            found[name] = self.called[name].of(block.columns.get(name), rows)
+        return {f"cohort {kind}": values for kind, values in found.items()}
+
+    def merge(self, other: Cohorts) -> None:
+        for kind, named in other.called.items():
+            self.called[kind].merge(named)
+
+    def kinds(self, rows: dict[str, Any], least: int) -> Iterator[tuple[str, list[str], Any]]:
+        """Each kind with two cohorts of ``least`` samples or more: their names, and which one each kept row is in, -1 for none."""
+        import numpy as np
+
+        for kind, named in self.called.items():
+            if named.many:
+                continue
+            values, codes = np.unique(rows[f"cohort {kind}"], return_inverse=True)
+            texts = [named.texts.get(int(value), "") for value in values]
+            sizes = np.bincount(codes, minlength=len(texts))
+            large = [k for k, text in enumerate(texts) if text and sizes[k] >= least]
+            if len(large) > 1:
+                place = np.full(len(texts), -1)
+                place[large] = np.arange(len(large))
+                yield kind, [texts[k] for k in large], place[codes]
+
+
+class DrawnImages(Check):
+    """Looks at drawn samples of the first field of images, with their cohorts. A member says in ``kept`` how many are kept."""
+
+    kept: ClassVar[int]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
+        self.cohorts = Cohorts(context)
+        self.drawn = Drawn(self.kept)
+
+    def applies(self) -> bool:
+        return bool(self.name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, DrawnImages)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.cohorts.merge(other.cohorts)
+
+
+def told_of(kind: str, names: list[str]) -> str:
+    """Words for the samples of these cohorts."""
+    shown = ", ".join(map(escaped, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    if kind == SPLIT:
+        return f"in {shown}"
+    if kind == PREFIX:
+        return f"in the files {', '.join(f'{escaped(name)}…' for name in names[:5])}" + (
+            f" and {len(names) - 5} more" if len(names) > 5 else ""
+        )
+    return f"where {escaped(kind)} is {shown}"

@@ -1,0 +1,44 @@
+"""Hashes of all runs of so many tokens of a sequence, by a polynomial in them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from dataloader_expert.checks.common.fingerprint import mix
+
+RUN = 50
+"""Tokens of a run."""
+DISTINCT = RUN // 5
+"""The fewest changes of token within a run that says anything: padding repeats."""
+AT_ONCE = 1 << 16
+"""Runs of a long sequence that are hashed at once."""
+BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(BASE, -1, 1 << 64)
+
+
+def runs(ids: Any) -> Any:
+    """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token.
+
+    Args:
+        ids: [n], integers, n at least ``RUN`` and less than ``AT_ONCE`` + ``RUN``.
+    """
+    import numpy as np
+
+    n = len(ids)
+    powers, undone = _powers(BASE)[:n], _powers(_INVERSE)[: n - RUN + 1]
+    sums = np.zeros(n + 1, np.uint64)
+    np.cumsum((ids.astype(np.int64).view(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
+    hashes = mix((sums[RUN:] - sums[:-RUN]) * undone)
+    changes = np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])])
+    return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
+
+
+@cache
+def _powers(base: int) -> Any:
+    """1, base, base squared and so on, modulo 2 to the 64th; uint64 [``AT_ONCE`` + ``RUN``]."""
+    import numpy as np
+
+    made = np.full(AT_ONCE + RUN, base, np.uint64)
+    made[0] = 1
+    return np.cumprod(made)

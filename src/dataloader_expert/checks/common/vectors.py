@@ -1,0 +1,117 @@
+"""A vector of each sample, by which samples are close to or far from each other."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from typing import Any
+
+from dataloader_expert.checks.common.picture_hashes import Looks, looks
+from dataloader_expert.sources.base import Block
+
+WORDS = 64
+
+
+def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
+    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent; made once a block.
+
+    ``whole``: arrays of one shape give their own components instead of a summary.
+    """
+    key = f"vectors {whole} {' '.join(names)}"
+    if key not in block.views:
+        block.views[key] = _vectors(block, names, whole)
+    return block.views[key]
+
+
+def _vectors(block: Block, names: list[str], whole: bool) -> Any:
+    import numpy as np
+
+    n, parts = block.samples, []
+    for name in names:
+        column = block.columns.get(name)
+        if column is None:
+            continue
+        values = column.values
+        if whole and not isinstance(values, np.ndarray):
+            values = _stacked(values)
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            if values.ndim == 1:
+                part = values.astype(np.float64)[:, None]
+            elif values.ndim >= 3 and values.dtype == np.uint8:
+                part = pooled(looks(block, name))
+            else:
+                flat = values.reshape(len(values), -1)
+                part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
+        else:
+            pictures = any(hasattr(v, "getbands") for v in values)
+            if pictures:
+                made = list(pooled(looks(block, name)))
+            elif column.stacked is not None and _is_wide(column.stacked[:1]):
+                made = list(_means_and_spreads(column.stacked))
+            else:
+                made = [_vector(v) for v in values]
+            sizes = Counter(map(len, made)).most_common(1)
+            size = sizes[0][0] if sizes else 1  # a value of another kind than its neighbours has another size
+            made = [v if len(v) == size else np.full(size, np.nan) for v in made]
+            part = np.stack(made) if made else np.zeros((0, 1))
+        if column.nulls is not None:
+            part = part.copy()
+            part[column.nulls] = np.nan
+        parts.append(part[:n])
+    return np.concatenate(parts, 1) if parts else np.zeros((n, 0))
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Arrays of the commonest shape in one; what has another shape, or is none, is NaN. The list itself without arrays."""
+    import numpy as np
+
+    shapes = Counter(v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "biuf")
+    if not shapes:
+        return values
+    common = shapes.most_common(1)[0][0]
+    blank = np.full(common, np.nan)
+    return np.stack(
+        [v if isinstance(v, np.ndarray) and v.shape == common and v.dtype.kind in "biuf" else blank for v in values]
+    )
+
+
+def pooled(seen: Looks) -> Any:
+    """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
+    import numpy as np
+
+    means = seen.small.reshape(-1, 8, 4, 8, 4).mean((2, 4), dtype=np.float64).reshape(-1, 64)
+    means[~seen.there] = np.nan
+    return means
+
+
+def _is_wide(values: Any) -> bool:
+    """Whether arrays, [n, ...], are more than a sequence of one or two numbers at a time."""
+    return (
+        values.size and values.dtype.kind in "biuf" and (values.ndim > 3 or (values.ndim == 3 and values.shape[2] > 2))
+    )
+
+
+def _means_and_spreads(values: Any) -> Any:
+    """Of the first 64 components on the last axis of arrays, [n, ..., components]."""
+    import numpy as np
+
+    flat = values.reshape(len(values), -1, values.shape[-1])[:, :, :64].astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
+        return np.concatenate([flat.mean(1), flat.std(1)], 1)
+
+
+def _vector(value: Any) -> Any:
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
+        if _is_wide(value[None]):
+            return _means_and_spreads(value[None])[0]
+        signal = value.reshape(len(value), -1).astype(np.float64).mean(1)
+        edges = np.linspace(0, len(signal), 33).astype(int)
+        power = np.add.reduceat(signal * signal, np.minimum(edges[:-1], len(signal) - 1))
+        return np.log1p(power)
+    if isinstance(value, str):
+        words = value.casefold().encode("utf-8", "surrogatepass").split()[:100_000]
+        hashed = np.fromiter(map(zlib.crc32, words), np.int64, len(words))
+        return np.bincount(hashed % WORDS, minlength=WORDS).astype(np.float64)
+    return np.zeros(1)

@@ -1,0 +1,1 @@
+"""Samples that occur more than once, exactly or nearly, and events that were logged twice."""

@@ -1,0 +1,122 @@
+"""How many pairs of equal rows chance explains: where rows hold few distinct values, equal rows need be no copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.fingerprint import digests
+from dataloader_expert.sources.base import Block
+
+KINDS = {"number", "category", "boolean", "time"}
+LOOKED_AT = 1 << 14
+"""About so many rows, spread evenly over the data, tell how frequent values are."""
+ALIKE = 1.25
+"""The factor by which as many pairs as expected may differ from those found; fields that depend on one another differ by
+more, and then nothing is explained."""
+DEVIATIONS = 2.0
+"""Standard deviations of a number of pairs that are luck."""
+LEVELS = 32
+"""Distinct numbers from which neighbouring ones tell how often each is expected."""
+ITERATIONS = 100
+LEAST = 3.0
+"""Pairs expected from which on chance explains any: that there were none would be odd."""
+
+
+class Chance:
+    """The frequencies of values in rows that hold single values only; of other samples nothing is kept."""
+
+    def __init__(self, context: Context, names: Sequence[str]) -> None:
+        fields = {f.name: f for f in context.fields}
+        repeat = context.roles.repeats  # then lists are like other values
+        plain = all(n in fields and (repeat or (fields[n].kind in KINDS and not fields[n].shape)) for n in names)
+        # of a stream of unknown length it is not known which rows to keep
+        self.names = list(names) if plain and context.samples is not None else []
+        self.numbers = [bool(plain and fields[n].kind == "number" and not fields[n].shape) for n in self.names]
+        self.stride = max(1, (context.samples or 0) // LOOKED_AT)
+        self.parts: list[Any] = []
+        """Of some rows, uint64 [rows, fields]: numbers as the bits of a float, other values as digests."""
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        if not self.names:
+            return
+        at = np.flatnonzero(block.indices() % self.stride == 0)
+        if len(at):
+            some = block.take(at)
+            self.parts.append(np.stack([self._codes(some, i) for i in range(len(self.names))], axis=1))
+
+    def _codes(self, block: Block, i: int) -> Any:
+        import numpy as np
+
+        column = block.columns.get(self.names[i])
+        if not self.numbers[i] or (column is not None and not isinstance(column.values, np.ndarray)):
+            self.numbers[i] = False
+            return digests(block, [self.names[i]])
+        made = np.full(block.samples, np.nan) if column is None else column.values.astype(np.float64) + 0.0
+        if column is not None and column.nulls is not None:
+            made = np.where(column.nulls, np.nan, made)
+        return np.where(np.isnan(made), np.nan, made).view(np.uint64)  # every NaN has the same bits
+
+    def merge(self, other: Chance) -> None:
+        self.parts += other.parts
+        self.numbers = [a and b for a, b in zip(self.numbers, other.numbers, strict=True)]
+
+    def equal(self) -> float:
+        """The probability that two rows are equal if fields are independent; 0 where that cannot be told.
+
+        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
+        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
+        of all p: the least P that agrees with the q is found by iteration from 0.
+        """
+        import numpy as np
+
+        rows = sum(map(len, self.parts))
+        if rows < 2:
+            return 0.0
+        seen = np.concatenate(self.parts)
+        pairs = rows * (rows - 1) / 2
+        equal = pairs_of(np.unique(seen, axis=0, return_counts=True)[1])
+        if equal >= pairs:
+            return 0.0
+        each = [pairs_of(np.unique(column, return_counts=True)[1]) for column in seen.T]
+        q = (np.array(each) - equal) / (pairs - equal)
+        # copies and values that come again look the same, but rounded values also have neighbours
+        near = np.array(
+            [beside(seen[:, i].view(np.float64)) if number else 0.0 for i, number in enumerate(self.numbers)]
+        )
+        known = float(np.prod(near[near > 0] / pairs))
+        others = q[near == 0]
+        every = 0.0
+        for _ in range(ITERATIONS if len(others) else 0):
+            every = known * float(np.prod(others * (1 - every) + every))
+        return every if len(others) else known
+
+
+def beside(values: Any) -> float:
+    """The pairs of equal values that are expected of rounded measurements: as many as of values one step of rounding apart, half
+    of them on each side. None where values are not rounded."""
+    import numpy as np
+
+    levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    if len(levels) < LEVELS:
+        return 0.0
+    step = float(np.diff(levels).min())
+    gaps = np.diff(levels) < 1.5 * step
+    return float((counts[:-1] * counts[1:])[gaps].sum()) / 2
+
+
+def explains(expected: float, found: int, least: float = LEAST) -> bool:
+    """Whether chance explains so many pairs of equal rows: about as many are expected, and ``least`` at least or more than there
+    are."""
+    luck = DEVIATIONS * math.sqrt(expected)
+    enough = expected >= least or 0 < found <= expected
+    return enough and expected / ALIKE - luck <= found <= ALIKE * expected + luck
+
+
+def pairs_of(sizes: Any) -> int:
+    """Pairs within groups of these sizes."""
+    return int((sizes * (sizes - 1) // 2).sum())

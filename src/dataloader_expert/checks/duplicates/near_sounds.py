@@ -1,0 +1,160 @@
+"""Recordings that are nearly the same: made louder or quieter, re-encoded, with another header.
+
+Method: the logarithms of the energy in bands of frequency over time, without the mean of each band and of each time, as audio
+fingerprints compare neighbouring bands and frames (Haitsma and Kalker, "A highly robust audio fingerprinting system", 2002): loudness and
+the colour of a microphone fall out. Recordings whose patterns correlate are near copies, unless many others are as much like them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.duplicates.pairs import Seen, judge_near, near_fact
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.sources.base import Block
+
+TIMES, BANDS = 48, 16
+"""Frames over the whole length of a recording, and bands of each."""
+LOWEST, HIGHEST = 80.0, 7000.0
+"""The frequencies of the bands, in Hz: hum below is the room's, and codecs drop what is above."""
+LOUDEST = 1e10
+"""No recording's samples are larger."""
+FLOOR = 1e-4
+"""The least energy that counts, of the largest: 40 dB below, where noise and codecs decide."""
+ALIKE, LENGTHS = 0.95, 0.02
+"""The least correlation of copies, and the most by which their lengths differ."""
+RANK, UNLIKE, FAR_LESS = 10, 0.25, 0.2
+"""What is not explained of a recording by its ``RANK``-th nearest beyond which it resembles few others, and the share of it that a copy
+may have if it does not."""
+MOST, AT_ONCE, LEAST = 20_000, 256, 1024
+"""The most recordings that are compared, how many at a time, and the fewest frames of one."""
+RULE = f"a correlation of {ALIKE} of the energy in {BANDS} bands over {TIMES} frames"
+MISSED = "near copies of recordings that begin elsewhere, are faster or slower, or have half the sample rate, or of which there are ten or more"
+
+
+class NearSounds(Check):
+    ids = ("near-duplicates", "splits-near-overlap", "label-conflict")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.kept = Seen(context)
+        fields = [f.name for f in context.fields if f.kind == "audio" and f.name in self.kept.names]
+        self.field = fields[0] if len(fields) == 1 else None
+        self.rate = next((f.name for f in context.fields if f.name == "sample_rate"), None)
+        self.patterns: list[Any] = []
+        """Of each recording, float16 [n, TIMES * BANDS]; zeros for one without a pattern."""
+        self.lengths: list[Any] = []
+
+    def applies(self) -> bool:
+        return self.context.near and self.field is not None
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        self.seen += n
+        if (
+            not n
+            or self.field is None
+            or self.field not in block.columns
+            or max(self.seen, self.context.samples or 0) > MOST
+        ):
+            return
+        self.kept.see(block)
+        rates = (
+            block.columns[self.rate].values if self.rate is not None and self.rate in block.columns else [16_000] * n
+        )
+        values = list(block.columns[self.field].values[:n])
+        self.patterns.append(np.stack([pattern(v, float(r)) for v, r in zip(values, rates, strict=False)]))
+        self.lengths.append(np.array([len(v) if hasattr(v, "shape") else 0 for v in values], np.float64))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, NearSounds)
+        self.seen += other.seen
+        self.kept.merge(other.kept)
+        self.patterns += other.patterns
+        self.lengths += other.lengths
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.patterns or self.seen > MOST:
+            return
+        rows = self.kept.all()
+        patterns, lengths = np.concatenate(self.patterns), np.concatenate(self.lengths)
+        order = np.argsort(rows.index, kind="stable")
+        _, first = np.unique(rows.digest[order], return_index=True)
+        first = order[first]
+        kept = np.sort(first[patterns[first].any(1)])  # the first of each content
+        pairs = sorted((int(kept[a]), int(kept[b])) for a, b in alike(patterns[kept].astype(np.float32), lengths[kept]))
+        yield near_fact(self.kept, rows, "recordings", pairs, RULE, self.evidence(), MISSED)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        return judge_near(facts, "recordings", sure=True)
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if self.applies() and self.seen > MOST:
+            yield Unknown("near-duplicates", f"near copies of recordings are looked for among at most {MOST:,}")
+
+
+def pattern(value: Any, rate: float) -> Any:
+    """The pattern of a recording, [frames, channels], as a vector of unit length; zeros where there is none."""
+    import numpy as np
+
+    nothing = np.zeros(TIMES * BANDS, np.float16)
+    if not hasattr(value, "shape") or len(value) < LEAST or not rate > 2 * LOWEST:
+        return nothing
+    if not value.size or value.dtype.kind not in "iuf" or not np.isfinite(value).all() or np.abs(value).max() > LOUDEST:
+        return nothing
+    sound = value.astype(np.float32)
+    sound = sound.mean(1) if sound.ndim > 1 else sound
+    size = len(sound) // TIMES
+    frames = sound[: TIMES * size].reshape(TIMES, size)
+    power = np.abs(np.fft.rfft((frames - frames.mean()) * np.hanning(size).astype(np.float32), axis=1)) ** 2
+    hertz = np.fft.rfftfreq(size, 1 / rate)
+    edges = np.geomspace(LOWEST, min(HIGHEST, rate / 2), BANDS + 1)
+    places = np.searchsorted(hertz, edges)
+    total = np.concatenate([np.zeros((TIMES, 1)), np.cumsum(power, 1, dtype=np.float64)], 1)
+    # a band that is narrower than the frame resolves has the value of its neighbour
+    energy = (
+        total[:, np.minimum(np.maximum(places[1:], places[:-1] + 1), len(hertz))]
+        - total[:, np.minimum(places[:-1], len(hertz) - 1)]
+    )
+    largest = float(energy.max())
+    if not np.isfinite(largest) or largest <= 0:
+        return nothing
+    level = np.log(energy + FLOOR * largest)
+    level = level - level.mean(0) - level.mean(1, keepdims=True) + level.mean()
+    norm = float(np.sqrt((level * level).sum()))
+    return (level / norm).reshape(-1).astype(np.float16) if norm > 1e-6 else nothing
+
+
+def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
+    """The pairs of near copies."""
+    import numpy as np
+
+    n = len(patterns)
+    found: list[tuple[int, int, float]] = []
+    crowd = np.ones(n, np.float32)
+    for at in range(0, n, AT_ONCE):
+        likeness = patterns[at : at + AT_ONCE] @ patterns.T
+        mine = np.arange(len(likeness))
+        likeness[mine, at + mine] = -1
+        if n > 2 * RANK:
+            crowd[at + mine] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
+        likeness[crowd[at + mine] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
+        near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
+        found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
+    return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]
+
+
+def _stands_out(apart: float, nearest: float) -> bool:
+    """Whether a pair that differs by ``apart`` is alike beyond what others are, of which the ``RANK``-th nearest differs by ``nearest``:
+    where that one would pass as a copy too, none is."""
+    return nearest > UNLIKE or (nearest > 1 - ALIKE and apart <= FAR_LESS * nearest)
+
+
+CHECK = NearSounds

@@ -1,0 +1,340 @@
+"""Texts and token sequences that nearly agree: equal except for case, whitespace and punctuation, or in most word 3-grams.
+
+Method: MinHash with banding for candidates (Broder, "On the resemblance and containment of documents", 1997; Leskovec,
+Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3), each confirmed by the Jaccard index of the two sets of
+word 3-grams: exact up to ``SKETCH`` of them, else estimated from the ``SKETCH`` smallest hashes (error about 0.035).
+Pairs are not chained: two texts count as near duplicates only if they themselves agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.fingerprint import digest64, mix, short
+from dataloader_expert.checks.common.wording import said, unsaid
+from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.sources.base import Block
+
+BANDS, ROWS = 16, 8
+SKETCH = 128
+ALIKE = 0.8
+"""The least Jaccard index of near duplicates."""
+WORDS = 3
+MOST = 500_000
+"""The most texts of one process that are compared; each takes up to 680 bytes."""
+LARGE = 30
+"""The largest group of one band in which all pairs are confirmed; in larger ones each is compared with the first and its neighbour."""
+RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
+MISSED = "near copies of short texts in which a word differs"
+_WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
+"""Words, and the symbols of a formula."""
+PRINT = 2
+"""64-bit integers of a fingerprint: with a single one, some 1 in 10,000 pairs of unlike short texts would agree by chance."""
+OTHER = 18 * PRINT
+"""Bits by which the fingerprints of two texts of one field must differ for these to be other texts."""
+AT_ONCE = 2_000
+"""Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
+
+
+class _Digests(dict[str, int]):
+    """The digest of each word, made once."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = made = digest64(word.encode("utf-8", "surrogatepass"))
+        return made
+
+    def of(self, words: list[str]) -> Any:
+        import numpy as np
+
+        return np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
+
+
+class NearTexts(Check):
+    ids = ("near-duplicates", "splits-near-overlap", "label-conflict")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.kept = Seen(context)
+        kinds = {f.name: f for f in context.fields}
+        self.texts = [n for n in self.kept.names if kinds[n].kind == "text"]
+        self.talks = [] if self.texts else [n for n in self.kept.names if n in context.conversations]
+        self.texts = self.texts or self.talks
+        self.tokens = [] if self.texts else [n for n in self.kept.names if kinds[n].kind == "tokens"]
+        self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
+        self.rest: list[Any] = []
+        """Digests of the other fields, which must be equal: an image may have several captions."""
+        self.prints: list[Any] = []
+        """Fingerprints of each text field, where there are several: uint64 [n, fields, PRINT] per block."""
+        self.looked_at = 0
+        self.same: list[Any] = []
+        """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
+        self.bands: list[Any] = []
+        """uint64 [n, BANDS] per block."""
+        self.sketches: list[Any] = []
+        """The concatenated sketches of a block's texts, uint32; and the length of each, int64."""
+        self.lengths: list[Any] = []
+
+    def applies(self) -> bool:
+        return self.context.near and bool(self.texts or self.tokens)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        n = block.samples
+        if not n or self.looked_at >= MOST or not self.applies():
+            return
+        self.kept.see(block)
+        if self.others or self.talks:
+            self.rest.append(self._rest(block))
+        names = (*self.texts, *self.tokens)
+        columns = [block.columns[name].values[:n] for name in names if name in block.columns]
+        words, lengths = self._words(columns, n, self.context.phrase)
+        if len(names) > 1:
+            none = np.zeros((n, PRINT), np.uint64)  # of a field that the block lacks
+            there = {name: block.columns[name].values[:n] for name in names if name in block.columns}
+            parts = [fingerprints(*grams_of(*self._words([there[m]], n, 0))) if m in there else none for m in names]
+            self.prints.append(np.stack(parts, 1))
+        grams, counts = grams_of(words, lengths)
+        sketches, kept = sketched(grams, counts)
+        self.looked_at += n
+        self.same.append(_in_order(words, lengths))
+        self.bands.append(banded(grams, counts))
+        self.sketches.append(sketches)
+        self.lengths.append(kept)
+
+    def _rest(self, block: Block) -> Any:
+        """A digest of what must be equal in near copies, uint64 [n]: the other fields, and what a conversation shows but does not say."""
+        import numpy as np
+
+        n = block.samples
+        rest = content_digests(block, self.others) if self.others else np.zeros(n, np.uint64)
+        for name in self.talks:
+            values = block.columns[name].values[:n] if name in block.columns else [None] * n
+            shown = [digest64(b"\0".join(unsaid(value))) for value in values]
+            rest = mix(rest ^ np.array(shown, np.uint64))
+        return rest
+
+    def _words(self, columns: list[Any], n: int, phrase: int) -> tuple[Any, Any]:
+        """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]; none of one that is a ``phrase``."""
+        import numpy as np
+
+        words: list[str] = []
+        lengths = np.zeros(n, np.int64)  # also for a sample without the field
+        parts: list[Any] = [np.zeros(0, np.uint64)]
+        known = _Digests()
+        for i, row in enumerate(zip(*columns, strict=True)):
+            if phrase and all(short(value, phrase) for value in row):
+                continue  # it recurs by nature
+            for value in row:
+                if hasattr(value, "dtype") and value.dtype.kind in "iu":
+                    parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
+                    words = []
+                    lengths[i] += value.size
+                    continue
+                for text in said(value):
+                    found = _WORD.findall(text.casefold())
+                    words += found
+                    lengths[i] += len(found)
+        return np.concatenate([*parts, known.of(words)]), lengths
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, NearTexts)
+        self.seen += other.seen
+        self.kept.merge(other.kept)
+        self.looked_at += other.looked_at
+        self.same += other.same
+        self.rest += other.rest
+        self.prints += other.prints
+        self.bands += other.bands
+        self.sketches += other.sketches
+        self.lengths += other.lengths
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.same:
+            return
+        rows = self.kept.all()
+        digest = rows.digest
+        rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
+        sketches, ends = np.concatenate(self.sketches), np.cumsum(np.concatenate(self.lengths))
+        starts = np.concatenate([[0], ends[:-1]])
+        differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
+        pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
+        prints = np.concatenate(self.prints) if self.prints else np.zeros((0, 0, PRINT), np.uint64)
+        if len(prints) == len(digest):  # questions to one long document are no copies of each other
+            pairs = {p for p in pairs if _differ(*prints[list(p)]) < OTHER}
+        same = np.concatenate(self.same)
+        same = np.where(same != 0, mix(same + rest), same)
+        groups = []
+        for members in _equal(same):
+            if same[members[0]]:
+                _, first = np.unique(digest[members], return_index=True)  # one of each content
+                groups.append(members[first].tolist())
+        within = {frozenset(p) for g in groups for p in itertools.pairwise(g)}
+        key_of = {i: k for k, g in enumerate(groups) for i in g}
+        apart = [
+            p for p in sorted(pairs) if frozenset(p) not in within and (key_of.get(p[0], -1) != key_of.get(p[1], -2))
+        ]
+        found = [g for g in groups if len(g) > 1] + [list(p) for p in apart]
+        yield near_fact(self.kept, rows, "texts", found, RULE, self.evidence(n=self.looked_at), MISSED)
+
+    def _candidates(self) -> Iterable[tuple[int, int]]:
+        import numpy as np
+
+        bands = np.concatenate(self.bands)
+        for k in range(BANDS):
+            for members in _equal(bands[:, k]):
+                if not bands[members[0], k]:
+                    continue
+                if len(members) <= LARGE:
+                    yield from ((int(a), int(b)) for i, a in enumerate(members) for b in members[i + 1 :])
+                else:
+                    yield from ((int(members[0]), int(b)) for b in members[1:])
+                    yield from zip(members[:-1].tolist(), members[1:].tolist(), strict=True)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        return judge_near(facts, "texts", sure=True)
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if self.looked_at < self.seen and self.applies():
+            yield Unknown("near-duplicates", f"only the first {self.looked_at:,} of {self.seen:,} texts were compared")
+
+
+def _alike(one: Any, two: Any) -> bool:
+    """Whether the Jaccard index of two sets of 3-grams, estimated from their sketches, is at least ``ALIKE``."""
+    import numpy as np
+
+    shared = np.intersect1d(one, two, assume_unique=True)
+    union = np.union1d(one, two)
+    if len(one) == SKETCH or len(two) == SKETCH:
+        union = union[:SKETCH]
+        shared = shared[shared <= union[-1]]
+    return len(union) > 0 and len(shared) >= ALIKE * len(union)
+
+
+def fingerprints(grams: Any, counts: Any) -> Any:
+    """SimHash of each text's word 3-grams, uint64 [n, PRINT]. Source: Charikar, "Similarity estimation techniques from rounding algorithms", 2002."""
+    import numpy as np
+
+    made, at = np.zeros((len(counts), PRINT), np.uint64), 0
+    ends = np.cumsum(counts)
+    salts = np.arange(1, PRINT + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    first = 0
+    while first < len(counts):
+        last = max(first + 1, int(np.searchsorted(ends, at + AT_ONCE, "right")))
+        stop, own = int(ends[last - 1]), counts[first:last]
+        hashes = mix(grams[at:stop, None] ^ salts)
+        bits = np.unpackbits(hashes.view(np.uint8).reshape(-1, 8 * PRINT), axis=1).view(np.int8)
+        there = np.flatnonzero(own)
+        if len(there):
+            begins = np.concatenate([[0], np.cumsum(own)[:-1]])[there]
+            ones = np.add.reduceat(bits, begins, axis=0, dtype=np.int32)
+            most = 2 * (2 * ones - own[there, None]) + 2 * bits[begins] > 1  # the first breaks ties
+            made[first + there] = np.packbits(most, axis=1).view(np.uint64)
+        first, at = last, stop
+    return made
+
+
+def _differ(one: Any, two: Any) -> int:
+    """The most bits by which the fingerprints of one field differ; both are uint64 [fields, PRINT]."""
+    return max((sum(int(bits).bit_count() for bits in field) for field in one ^ two), default=0)
+
+
+def _starts(lengths: Any) -> Any:
+    import numpy as np
+
+    return np.cumsum(lengths) - lengths
+
+
+def _within(lengths: Any) -> Any:
+    """0, 1, 2 … for each run of these lengths."""
+    import numpy as np
+
+    return np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths)
+
+
+def _in_order(words: Any, lengths: Any) -> Any:
+    """A hash of each text's words in order; 0 for a text without words; uint64 [n]."""
+    import numpy as np
+
+    out = np.zeros(len(lengths), np.uint64)
+    there = lengths > 0
+    if there.any():
+        with np.errstate(over="ignore"):
+            placed = mix(words + _within(lengths).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        out[there] = np.add.reduceat(placed, _starts(lengths)[there])
+    return out
+
+
+def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
+    """Hashes of the runs of ``WORDS`` words in each text, or of all its words if there are fewer; and their number."""
+    import numpy as np
+
+    counts = np.where(lengths > 0, np.maximum(lengths - WORDS + 1, 1), 0)
+    at = np.repeat(_starts(lengths), counts) + _within(counts)
+    size = np.repeat(np.minimum(lengths, WORDS), counts)
+    padded = np.concatenate([words, np.zeros(WORDS, np.uint64)])
+    total = np.zeros(len(at), np.uint64)
+    with np.errstate(over="ignore"):
+        for k in range(WORDS):
+            total = np.where(size > k, mix(total + padded[at + k]), total)
+    return total, counts
+
+
+def sketched(grams: Any, counts: Any) -> tuple[Any, Any]:
+    """The ``SKETCH`` smallest distinct 32-bit hashes of each text, sorted, uint32; and their number."""
+    import numpy as np
+
+    text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    keys = np.sort(text << np.uint64(32) | grams >> np.uint64(32))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
+    text = (keys >> np.uint64(32)).astype(np.int64)
+    distinct = np.bincount(text, minlength=len(counts))
+    kept = _within(distinct) < SKETCH
+    return keys[kept].astype(np.uint32), np.minimum(distinct, SKETCH)
+
+
+_MULTIPLIERS: list[Any] = []
+
+
+def banded(grams: Any, counts: Any) -> Any:
+    """Keys from the smallest hashes of ``BANDS * ROWS`` permutations, uint64 [n, BANDS]; zeros for a text without words."""
+    import numpy as np
+
+    if not _MULTIPLIERS:
+        rng = np.random.default_rng(0)
+        _MULTIPLIERS.append(rng.integers(1, 1 << 63, BANDS * ROWS, np.uint64) * np.uint64(2) + np.uint64(1))
+    least = np.full((len(counts), BANDS * ROWS), np.iinfo(np.uint64).max, np.uint64)
+    text = np.repeat(np.arange(len(counts)), counts)
+    with np.errstate(over="ignore"):
+        for at in range(0, len(grams), AT_ONCE):
+            here = text[at : at + AT_ONCE]
+            first = np.flatnonzero(np.concatenate([[True], here[1:] != here[:-1]]))
+            parts = np.minimum.reduceat(_MULTIPLIERS[0][:, None] * grams[at : at + AT_ONCE], first, axis=1).T
+            least[here[first]] = np.minimum(least[here[first]], parts)
+        total = np.zeros((len(counts), BANDS), np.uint64)
+        for row in range(ROWS):
+            total = mix(total + least.reshape(-1, BANDS, ROWS)[:, :, row])
+    return np.where(counts[:, None] > 0, total | np.uint64(1), np.uint64(0))
+
+
+def _equal(keys: Any) -> Iterable[Any]:
+    """Positions of equal keys, in groups of two or more, sorted."""
+    import numpy as np
+
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]]))
+    ends = np.concatenate([starts[1:], [len(order)]])
+    for g in np.flatnonzero(ends - starts > 1).tolist():
+        yield order[starts[g] : ends[g]]
+
+
+CHECK = NearTexts

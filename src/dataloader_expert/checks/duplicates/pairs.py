@@ -1,0 +1,359 @@
+"""What the duplicate checks keep for each sample, and how pairs of samples are reported."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.fingerprint import blank, content_fields, digest64, digests, mix
+from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.duplicates.spilling import HELD, Rows, Spill, at_once
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+DUPLICATES = Quantity(
+    "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
+)
+AGREEING = Quantity("duplicates_agreeing", "samples", "the same for samples that are equal in their labels too")
+NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
+MOST_SHOWN = 20
+FEWEST, NEARLY_ALL = 3, 0.95
+"""The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
+PHRASE = 1
+"""The bit of a digest that tells phrases from other samples, where they keep their digests."""
+FRAMES, APART = 20, 2
+"""The fewest near copies of which most have one that follows by number, as the frames of a clip do, and how far apart they are."""
+_NUMBERED = re.compile(r"(.*?)(\d+)(\D*)\Z")
+_FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")
+
+
+class Seen:
+    """Content digest, label, split and index of each sample, and a key by which samples are grouped.
+
+    Beyond ``most`` samples (None: never) they are written to a file, partitioned by the first bits of their keys, so that memory
+    does not grow with the data. The file is in the request's own folder.
+    """
+
+    def __init__(self, context: Context, most: int | None = None) -> None:
+        self.context = context
+        self.names = content_fields(context)
+        kinds = {f.name: f for f in context.fields}
+        timed = None if context.timed is None else context.timed.field
+        self.measured = [
+            n for n in self.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time") and n != timed
+        ]
+        """Fields of floats: whole numbers and texts that differ are different."""
+        self.exact = [n for n in self.names if n not in self.measured]
+        self.splits: list[str | None] = list(context.splits)
+        self.parts: list[tuple[Any, Any, Any, Any, int, Any]] = []
+        """Keys, digests, labels or None, splits or a single one for all, the index of the first sample, and rows or None for all:
+        what is the same for all samples of a block is stored once."""
+        self.files = Files()
+        self.most = most
+        self.held = 0
+        """Samples in memory."""
+        self.spills: list[Spill] = []
+        self.phrases = context.phrase > 0 and context.aside is not None
+        """Whether phrases keep their digests: equal ones are no copies, but of two labels one is wrong."""
+
+    def see(self, block: Block, key: Any = None) -> None:
+        """``key``: one per sample, uint64; None: its digest."""
+        import numpy as np
+
+        n = block.samples
+        if not n:
+            return
+        names, codes = self.context.splits_of(block)
+        self.splits += [s for s in names if s not in self.splits]
+        known = np.array([self.splits.index(s) for s in names], np.int16)
+        split = int(known[0]) if len(names) == 1 else known[codes]
+        rows = None if block.rows is None else block.rows[:n]
+        digest = content_digests(block, self.measured, self.exact)
+        even = blank(block, self.names, 0 if self.phrases else self.context.phrase)
+        if even is not None:  # equal to no other
+            own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
+            digest = np.where(even[:n], digest ^ own, digest)
+        if self.phrases:
+            short = blank(block, self.names, self.context.phrase)
+            digest = digest & ~np.uint64(PHRASE)
+            digest = digest if short is None else digest | short[:n].astype(np.uint64)
+        key = digest if key is None else key
+        self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
+        self.held += n
+        self.files.note(block)
+        self._spill()
+
+    def _labels(self, block: Block) -> Any:
+        """Each sample's label as a digest; 0 if it has none, which contradicts no other; None if no sample has one."""
+        import numpy as np
+
+        n = block.samples
+        column = block.columns.get(self.context.aside or "")
+        if column is None:
+            return None
+        key = f"labels {self.context.aside}"
+        if key not in block.views:
+            labels = _labels(column.values[:n])
+            if column.nulls is not None:
+                labels[np.asarray(column.nulls[:n], bool)] = 0
+            block.views[key] = labels
+        return block.views[key]
+
+    def merge(self, other: Seen) -> None:
+        import numpy as np
+
+        self.splits += [s for s in other.splits if s not in self.splits]
+        place = np.array([self.splits.index(s) for s in other.splits] or [0], np.int16)
+        self.parts += [
+            (key, digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
+            for key, digest, label, split, start, rows in other.parts
+        ]
+        self.held += other.held
+        self.spills += [spill.renamed(place) for spill in other.spills]
+        self.files.merge(other.files)
+        self._spill()
+
+    def _spill(self) -> None:
+        if self.most is not None and self.held > self.most:
+            self.spills.append(Spill.of(self._rows()))
+            self.parts, self.held = [], 0
+
+    def _rows(self) -> Rows:
+        """The samples in memory, in the order in which they were seen."""
+        import numpy as np
+
+        n = self.held
+        rows = Rows(
+            np.empty(n, np.uint64),
+            np.empty(n, np.uint64),
+            np.zeros(n, np.uint64),
+            np.zeros(n, np.int16),
+            np.empty(n, np.int64),
+        )
+        at = 0
+        for key, digest, labels, splits, start, own in self.parts:
+            here = slice(at, at + len(digest))
+            rows.key[here], rows.digest[here] = key, digest
+            if labels is not None:
+                rows.label[here] = labels
+            rows.split[here] = splits
+            rows.index[here] = start + (np.arange(len(digest)) if own is None else own)
+            at += len(digest)
+        return rows
+
+    def all(self) -> Rows:
+        """All samples, in the order in which they were seen; only if nothing is ever spilled."""
+        assert not self.spills
+        return self._rows()
+
+    def together(self) -> Iterator[Rows]:
+        """All samples in parts that fit in memory; samples with the same key are in the same part."""
+        if not self.spills:
+            yield self._rows()
+            return
+        spills = [*self.spills, Spill.of(self._rows())]
+        for first, last in at_once(spills, self.most or HELD):
+            rows = Rows.joined([spill.read(first, last) for spill in spills])
+            if len(rows):
+                yield rows
+        for spill in spills:
+            spill.remove()
+
+    def place(self, index: int, split: int) -> dict[str, Json]:
+        return {"sample": index, "split": self.splits[split], "file": self.files.of(index)}
+
+    def named(self, codes: Iterable[int]) -> list[int]:
+        """The splits among these, without the placeholder for samples in no split."""
+        return [c for c in sorted(set(codes)) if self.splits[c] is not None]
+
+    def pair_of(self, a: int, b: int) -> tuple[str, str]:
+        """The names of two splits, training first."""
+        one, two = sorted((str(self.splits[a]), str(self.splits[b])), key=lambda s: (s != "train", s))
+        return one, two
+
+
+def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = ()) -> Any:
+    """The block's digests of the fields ``first`` and ``names``, computed once for all checks, as are those of ``first``."""
+    key = f"digests {list(first)} {list(names)}"
+    if key not in block.views:
+        block.views[key] = digests(block, names, content_digests(block, first) if first else None)
+    return block.views[key]
+
+
+def near_fact(
+    seen: Seen, rows: Rows, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
+) -> Fact:
+    """The fact about groups of positions in ``rows`` whose samples nearly agree and are not equal.
+
+    ``missed``: what the rule does not find.
+    """
+    label, split, index = rows.label, rows.split, rows.index
+    groups = [list(group) for group in groups]
+    extra: set[int] = set()
+    pairs: list[tuple[int, int]] = []
+    conflicts = 0
+    crossing: Counter[tuple[str, str]] = Counter()
+    crossed: list[tuple[int, int]] = []
+    conflicting: list[tuple[int, int]] = []
+    for group in groups:
+        members = sorted(group, key=lambda i: int(index[i]))
+        first, others = members[0], members[1:]
+        extra.update(others)
+        pairs += [(first, other) for other in others]
+        splits = seen.named(split[members].tolist())
+        for k, a in enumerate(splits):
+            for b in splits[k + 1 :]:
+                crossing[seen.pair_of(a, b)] += 1
+                one, two = (next(i for i in members if split[i] == s) for s in (a, b))
+                crossed.append((one, two))
+        labels = {int(label[i]) for i in members} - {0}
+        if len(labels) > 1:
+            conflicts += 1
+            other = next(i for i in others if label[i] not in (0, label[first]))
+            conflicting.append((first, other))
+
+    def tell(found: list[tuple[int, int]]) -> list[Json]:
+        first = sorted(found, key=lambda p: (int(index[p[1]]), int(index[p[0]])))[:MOST_SHOWN]
+        return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in first]
+
+    value = {
+        "extra": len(extra),
+        "pairs": tell(pairs),
+        "cross_split": sum(crossing.values()),
+        "by_pair": [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())],
+        "crossing": tell(crossed),
+        "conflicts": conflicts,
+        "conflicting": tell(conflicting),
+        "rule": rule,
+        "missed": missed,
+        "versions": _versions(seen, rows, groups),
+        "frames": _are_frames(
+            [(seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "") for a, b in pairs]
+        ),
+    }
+    return Fact(NEAR, value, evidence, {"of": of})
+
+
+def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[str, Json] | None:
+    """Where folders that seem to be classes hold the same images, as a sharp and a blurred one of each, under the same names: the
+    number of samples of which another folder has a version, and the folders.
+
+    Names alone agree by chance (``cat/0001.jpg``, ``dog/0001.jpg``), near copies alone may be mistakes: most samples must have a
+    version, nearly all of them under its own name.
+    """
+    apart = [g for g in groups if len({int(rows.label[i]) for i in g} - {0}) > 1]
+    members = {i for group in apart for i in group}
+    if 2 * len(members) < len(rows) or len(apart) < FEWEST:
+        return None
+    folders: Counter[str] = Counter()
+    named = 0
+    for group in apart:
+        paths = [str(seen.files.of(int(rows.index[i]))) for i in group]
+        stems = {_stem(path) for path in paths}
+        homes = {path.rpartition("/")[0] for path in paths}
+        named += len(stems) == 1 and len(homes) == len(group)
+        folders.update(homes)
+    if named < NEARLY_ALL * len(apart):
+        return None
+    return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
+
+
+def _are_frames(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether most files of the pairs have a near copy that is the next by the last number in their names."""
+    every, followed = set[str](), set[str]()
+    for pair in pairs:
+        every.update(pair)
+        one, two = map(_NUMBERED.match, pair)
+        if one is not None and two is not None and (one[1], one[3]) == (two[1], two[3]):
+            if 0 < abs(int(one[2]) - int(two[2])) <= APART:
+                followed.update(pair)
+    return len(every) >= FRAMES and 2 * len(followed) >= len(every)
+
+
+def _stem(path: str) -> str:
+    """The name without its suffix, and without the factor by which the image is smaller: ``0001x2`` is of ``0001``."""
+    return _FACTOR.sub("", path.rpartition("/")[2].rpartition(".")[0])
+
+
+def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
+    """Findings on near duplicates of ``of``; ``sure``: similar rows may be different things, similar images hardly."""
+    near = facts.find(NEAR, of=of)
+    if near is None:
+        return
+    v = near.value
+    versions = v["versions"]
+    if versions:
+        yield finding(
+            "near-duplicates",
+            "info",
+            f"{number(versions['samples'], of[:-1])} {verb(versions['samples'], 'have')} a version of the same name in another folder: {', '.join(map(escaped, versions['folders'][:6]))}",
+            near,
+            "take each folder as an input or a target of one sample: such folders are no classes",
+            [place for pair in v["conflicting"] for place in pair],
+            versions["samples"],
+        )
+    frames = v["frames"] and not v["cross_split"]
+    if v["extra"] and not versions:
+        text = f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another"
+        yield finding(
+            "near-duplicates",
+            "warning" if sure and not frames else "info",
+            f"{text}, most of the next one by number, as the frames of a clip are"
+            if frames
+            else f"{text} ({v['rule']})",
+            near,
+            "nothing to do, as long as each clip stays in one split; every n-th frame shows as much"
+            if frames
+            else "inspect the pairs; keep one of each, or keep both in one split",
+            [place for pair in v["pairs"] for place in pair],
+            v["extra"],
+        )
+    if v["cross_split"]:
+        told = ", ".join(f"{p['count']} between {' and '.join(p['splits'])}" for p in v["by_pair"])
+        yield finding(
+            "splits-near-overlap",
+            "warning" if sure else "info",
+            f"near duplicates are in different splits: {told}",
+            near,
+            "inspect the pairs; keep each pair in one split",
+            [place for pair in v["crossing"] for place in pair],
+            v["cross_split"],
+        )
+    if v["conflicts"] and sure and not versions:
+        yield finding(
+            "label-conflict",
+            "info" if frames else "warning",  # what a clip shows begins and ends within it
+            f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label",
+            near,
+            "inspect them and decide on one label",
+            [place for pair in v["conflicting"] for place in pair],
+            v["conflicts"],
+        )
+
+
+def _labels(values: Any) -> Any:
+    """A digest of each label, uint64; computed once per value if values repeat."""
+    import numpy as np
+
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+        distinct, at = np.unique(values, return_inverse=True)
+        return np.array([_label(v) for v in distinct.tolist()], np.uint64)[at]
+    plain = values.tolist() if isinstance(values, np.ndarray) else values
+    try:
+        table = {v: _label(v) for v in set(plain)}
+        return np.fromiter((table[v] for v in plain), np.uint64, len(plain))
+    except TypeError:  # lists cannot be keys
+        return np.array([_label(v) for v in plain], np.uint64)
+
+
+def _label(value: Any) -> int:
+    missing = value is None or (isinstance(value, float) and value != value)
+    if missing or (isinstance(value, str) and not value.strip()):
+        return 0
+    spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is not another label
+    return digest64(spelt.encode("utf-8", "replace")) or 1

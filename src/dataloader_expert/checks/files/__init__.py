@@ -1,0 +1,1 @@
+"""Files and records: what cannot be read, keys, names, references between files and tables."""

@@ -1,0 +1,1 @@
+"""Fields and marks that give the label away."""

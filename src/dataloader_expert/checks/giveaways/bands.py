@@ -1,0 +1,139 @@
+"""Bands that give a class of recordings away: mains hum in all of one class and in no others, or no sound above an edge.
+
+Hum is a line at 50 or 60 Hz that stands far out of what is next to it. An edge is what a filter or a lower rate leaves: beneath it there is
+sound in every band, above it hardly any, within one sixteenth of the spectrum. A tone or a low voice has no such edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.giveaways.by_class import DrawnByClass
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+BAND = Quantity(
+    "class_by_band", "samples", "recordings of a class that all have mains hum, or no sound above a frequency in Hz"
+)
+RATE = "sample_rate"
+KEPT, CLASSES, LEAST = 1_500, 60, 20
+"""The most recordings that are measured, the most classes, and the fewest recordings of a class and of all others."""
+LONGEST, SHORTEST = 1 << 16, 0.5
+"""Samples of a recording that are looked at, and the seconds that they must last for hum to be told from what is next to it."""
+MAINS, WITHIN, BESIDE = (50.0, 60.0), 2.5, (6.0, 24.0)
+"""Hz of mains hum, how far it may be off, and how far what it stands out of is away."""
+STANDS_OUT, EDGE = 20.0, 25.0
+"""Decibels by which hum stands out, and by which every band beneath an edge lies above all that are above it."""
+BANDS, WIDTH, BENEATH, HIGHEST = 64, 2, 8, 58
+"""Bands of the spectrum, those within which an edge lies, the fewest beneath it, and the highest one that it may be: converters have
+their own edge."""
+ALL, ELSEWHERE = 0.95, 0.01
+"""The least share of a class, and the largest one of all others."""
+
+
+class Bands(DrawnByClass):
+    ids = ("label-leaked-by-field",)
+    kind, kept, classes = "audio", KEPT, CLASSES
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        label, rates = block.columns.get(self.context.label or ""), block.columns.get(RATE)
+        if not block.samples or self.name not in block.columns or label is None or self.called.many:
+            return
+        rows = self.drawn.rows(block)
+        if not len(rows):
+            return
+        values = block.columns[self.name].values
+        heard = [measured(values[i], 0.0 if rates is None else float(rates.values[i])) for i in rows.tolist()]
+        kept = {"heard": np.array(heard, np.float64)}
+        self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts or self.called.many:
+            return
+        _, rows = self.drawn.all()
+        *hums, edges = rows["heard"].T
+        for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
+            own = rows["class"] == np.uint64(digest)
+            if not text or min(own.sum(), (~own).sum()) < LEAST:
+                continue
+            middle = np.median(edges[own])  # NaN if one has none
+            marks = {f"hum at {hz:.0f} Hz": hum >= STANDS_OUT for hz, hum in zip(MAINS, hums, strict=True)}
+            marks[f"no sound above {middle:,.0f} Hz" if np.isfinite(middle) else ""] = np.abs(edges / middle - 1) <= 0.1
+            for what, has in marks.items():
+                if what and has[own].mean() >= ALL and has[~own].mean() <= ELSEWHERE:
+                    value = {
+                        "class": text,
+                        "what": what,
+                        "count": int(own.sum()),
+                        "where": places(rows, own & has, self.name),
+                    }
+                    yield Fact(
+                        BAND,
+                        value,
+                        self.evidence("sampled", len(own)),
+                        {"field": self.name, "class": text, "what": what},
+                    )
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(BAND):
+            v = fact.value
+            text = f"{v['what']} in {escaped(self.name)} gives class {escaped(v['class'])} away: nearly all of "
+            text += f"{number(v['count'], 'recording')} of it that were looked at are so, and hardly any other"
+            fix = "filter all recordings alike, and find out what else differs between the classes' sources"
+            severity: Severity = "info" if self.context.guessed else "warning"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+
+def measured(value: Any, rate: float) -> tuple[float, float, float]:
+    """By how many decibels hum at 50 and at 60 Hz stands out of what is next to it, and the frequency above which there is no sound; NaN
+    where there is none, or a recording says nothing."""
+    import numpy as np
+
+    unknown = (np.nan, np.nan, np.nan)
+    if rate <= 0 or not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < 4 * BANDS:
+        return unknown
+    wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1)[:, 0].astype(np.float64)
+    if not np.isfinite(wave).all() or not wave.std():
+        return unknown
+    power = np.abs(np.fft.rfft((wave - wave.mean()) * np.hanning(len(wave)))) ** 2
+    hums = [hum(power, rate / len(wave), hz) if len(wave) >= SHORTEST * rate else np.nan for hz in MAINS]
+    return hums[0], hums[1], edge(power) * rate / 2
+
+
+def hum(power: Any, step: float, hz: float) -> float:
+    """Decibels by which a line near a frequency stands out; ``step``: Hz from one value to the next."""
+    import numpy as np
+
+    away = np.abs(np.arange(len(power)) * step - hz)
+    beside = power[(away >= BESIDE[0]) & (away <= BESIDE[1])]
+    here = power[away <= WITHIN]
+    return (
+        float(10 * np.log10((here.max() + 1e-12) / (np.median(beside) + 1e-12)))
+        if len(here) and len(beside)
+        else np.nan
+    )
+
+
+def edge(power: Any) -> float:
+    """The share of the spectrum above which there is no sound; NaN if there is no edge."""
+    import numpy as np
+
+    bounds = np.linspace(0, len(power), BANDS + 1).astype(int)[:-1]
+    level = 10 * np.log10(np.add.reduceat(power, bounds) + 1e-12)
+    for at in range(BENEATH, HIGHEST):
+        beneath, above = level[at - BENEATH : at], level[at + WIDTH :]
+        if beneath.min() - above.max() >= EDGE:
+            return (at + WIDTH / 2) / BANDS
+    return float("nan")
+
+
+CHECK = Bands

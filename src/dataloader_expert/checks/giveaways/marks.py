@@ -1,0 +1,151 @@
+"""Marks at a fixed place that give a class away: a stamp, a caliper mark or a logo in all images of one class, and in no others.
+
+A mark is small and the same in all of them, to within what JPEG leaves of it, and stands out from a picture that varies around it. What
+belongs to a class's content varies, or is most of the picture, as an even ground is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.common.picture_hashes import looks
+from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.giveaways.by_class import DrawnByClass
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+MARKED = Quantity(
+    "class_marked", "samples", "samples of a class whose images all have the same small mark at one place"
+)
+BORDERED = Quantity(
+    "class_bordered", "samples", "samples of a class whose images all have an even border, and no others"
+)
+EVEN, VARIED, STEP, ALONG, WIDEST = 2.0, 4.0, 10.0, 0.6, 8
+"""The largest spread of a line of pixels of a border; the least one of the picture behind it, by how many steps of gray it differs, and on which share
+of the line; and the most lines of 32 of a border."""
+KEPT, CLASSES, LEAST = 3_000, 60, 25
+"""The most images whose small copies are kept, the most classes, and the fewest images of a class and of all others."""
+SAME, NEARLY = 6.0, 0.98
+"""Steps of gray within which a mark is the same, and the share of a class's images in which it must be."""
+ELSEWHERE = 0.01
+"""The largest share of other images that may have it."""
+SMALL, LARGE, FULL = 2, 0.1, 0.6
+"""Pixels of 32 x 32 of the smallest mark, the share of the picture that the largest one is, and the share of the box around a mark that it
+fills."""
+VARIES, OUT = 8.0, 8.0
+"""The least spread (interquartile range, median of the pixels around a mark) of what is around it, and steps of gray by which its pixels differ
+from that in nearly all images."""
+
+
+class Marks(DrawnByClass):
+    ids = ("label-leaked-by-field",)
+    kind, kept, classes = "image", KEPT, CLASSES
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        label = block.columns.get(self.context.label or "")
+        if not block.samples or self.name not in block.columns or label is None or self.called.many:
+            return
+        rows = self.drawn.rows(block)
+        if not len(rows):
+            return
+        seen = looks(block, self.name)
+        rows = rows[seen.there[rows]]
+        if len(rows):
+            kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
+            self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts or self.called.many:
+            return
+        _, rows = self.drawn.all()
+        small = rows["small"].reshape(-1, 32, 32).astype(np.float32)
+        for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
+            own = rows["class"] == np.uint64(digest)
+            if not text or min(own.sum(), (~own).sum()) < LEAST:
+                continue
+            bars = [bordered(part) for part in (small[own], small[~own])]
+            if bars[0].mean() >= NEARLY and bars[1].mean() <= ELSEWHERE:
+                value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
+                yield Fact(BORDERED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+                continue
+            box = mark(small[own], small[~own])
+            if box is not None:
+                value = {"class": text, "count": int(own.sum()), "box": [round(100 * n / 32) for n in box]}
+                value["where"] = places(rows, own, self.name)
+                yield Fact(MARKED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        severity: Severity = "info" if self.context.guessed else "warning"
+        for fact in facts.all(BORDERED):
+            v = fact.value
+            named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
+            text = f"an even border of {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that class that were "
+            text += "looked at have one, and hardly any other has it"
+            fix = "crop the borders off before resizing, and find out what else differs between the classes' sources"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(MARKED):
+            v = fact.value
+            top, left, bottom, right = v["box"]
+            named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
+            text = f"a mark at a fixed place of {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that "
+            text += f"class that were looked at have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
+            text += "the width, and hardly any other has it"
+            fix = "cover or crop that place in all images: a model learns the mark instead"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+
+def bordered(small: Any) -> Any:
+    """Which images, [n, 32, 32], have on some side lines of one gray with the picture right behind them, bool [n]. An even ground goes on."""
+    import numpy as np
+
+    found = np.zeros(len(small), bool)
+    for turned in (small, small[:, ::-1], small.transpose(0, 2, 1), small.transpose(0, 2, 1)[:, ::-1]):
+        lines = turned[:, : WIDEST + 2]
+        spread, level, each = lines.std(2), lines.mean(2), np.arange(len(small))
+        even = spread <= EVEN
+        width = np.where(even.all(1), 0, even.argmin(1))  # lines before the first that is not even
+        behind = each, np.minimum(width + 1, WIDEST + 1)  # the next line may lie across the edge
+        step = np.abs(level[behind] - level[:, 0])
+        unlike = (np.abs(lines[behind] - level[:, :1]) > SAME).mean(1) >= ALONG
+        found |= (width >= 1) & (width <= WIDEST) & (spread[behind] >= VARIED) & (step >= STEP) & unlike
+    return found
+
+
+def mark(own: Any, others: Any) -> tuple[int, int, int, int] | None:
+    """The box (top, left, bottom, right) of a mark that a class's images, [n, 32, 32], have and the others do not; None without one."""
+    import numpy as np
+
+    order = np.sort(own, axis=0)
+    out = int((1 - NEARLY) / 2 * len(own))
+    middle, still = order[len(own) // 2], order[-1 - out] - order[out] <= SAME
+    if still.sum() > still.size / 2:
+        return None
+    still[still] = (np.abs(others[:, still] - middle[still]) <= SAME).mean(0) <= 0.5
+    if not SMALL <= still.sum() <= LARGE * still.size:
+        return None
+    down, across = np.flatnonzero(still.any(1)), np.flatnonzero(still.any(0))
+    top, left, bottom, right = int(down[0]), int(across[0]), int(down[-1]) + 1, int(across[-1]) + 1
+    area = (bottom - top) * (right - left)
+    if still.sum() < FULL * area or area > LARGE * still.size:
+        return None
+    has = [(np.abs(part[:, still] - middle[still]) <= SAME).mean(1) >= 0.9 for part in (own, others)]
+    if has[0].mean() < NEARLY or has[1].mean() > ELSEWHERE:
+        return None
+    around = np.zeros_like(still)
+    around[max(0, top - 3) : bottom + 3, max(0, left - 3) : right + 3] = True
+    around[max(0, top - 1) : bottom + 1, max(0, left - 1) : right + 1] = False  # whose pixels lie across its edge
+    ring = own[:, around]
+    spread = np.subtract(*np.quantile(ring, [0.75, 0.25], axis=0))
+    apart = np.sqrt(np.square(own[:, still] - ring.mean(1, keepdims=True)).mean(1)) >= OUT
+    return (top, left, bottom, right) if np.median(spread) >= VARIES and apart.mean() >= NEARLY - 0.03 else None
+
+
+CHECK = Marks

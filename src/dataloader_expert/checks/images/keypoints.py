@@ -1,0 +1,111 @@
+"""Key points of objects: those outside the box of their object, and those with x and y exchanged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.base import Block
+
+ODD_POINTS = Quantity(
+    "odd_keypoints",
+    "objects",
+    "objects whose key points lie outside their box, or are its points with x and y exchanged",
+)
+MARGIN, INSIDE, OUTSIDE = 0.15, 0.9, 0.5
+"""By how much of its sides a box is widened; the share of an object's points from which they lie in it, and below which they do not."""
+LEAST, USUAL, FEWEST = 20, 0.5, 3
+"""The fewest objects, the least share of them whose points lie in their box, and the fewest points of an object."""
+
+
+class Keypoints(Check):
+    ids = ("keypoints-outside",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.points = next((f.name for f in context.fields if f.name == "keypoints" and len(f.shape) == 3), None)
+        self.boxes = next((f.name for f in context.fields if has_boxes(f)), None)
+        self.counts: Counter[str] = Counter()
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return self.points is not None and self.boxes is not None and self.context.corners
+
+    def looked(self) -> bool:
+        return bool(self.counts)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        points, boxes = (block.columns.get(name or "") for name in (self.points, self.boxes))
+        if points is None or boxes is None:
+            return
+        for i, (of, around) in enumerate(zip(points.values, boxes.values, strict=False)):
+            if of is None or around is None or len(of) != len(around):
+                continue
+            for own, box in zip(of, around, strict=True):
+                kind = how(own, box)
+                if kind is not None:
+                    self.counts[kind] += 1
+                    if kind != "inside":
+                        self.where.add(kind, block, i, self.points)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Keypoints)
+        self.seen += other.seen
+        self.counts += other.counts
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        total = self.counts.total()
+        if total < LEAST or self.counts["inside"] < USUAL * total:
+            return  # boxes of something else, such as heads
+        for kind in ("exchanged", "outside"):
+            if n := self.counts[kind]:
+                value = {"count": n, "of": total, "where": self.where.of(kind)}
+                yield Fact(ODD_POINTS, value, self.evidence(), {"field": self.points, "odd": kind})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ODD_POINTS):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            severity: Severity = "warning"
+            text = f"{name} of {v['count']:,} of {number(v['of'], 'object')} {verb(v['count'], 'lie')} outside the box of their object"
+            fix = "compare them with the image: they may be of another size of it, or of another object"
+            if fact.at["odd"] == "exchanged":
+                severity, text, fix = (
+                    "error",
+                    text + ", and inside with x and y exchanged",
+                    "exchange x and y of these objects",
+                )
+            yield finding("keypoints-outside", severity, text, fact, fix, v["where"], v["count"])
+
+
+def how(points: Any, box: Any) -> str | None:
+    """``inside`` its box, ``exchanged`` if that with x and y exchanged, ``outside``; None for few points, and between these."""
+    import numpy as np
+
+    x, y, seen = np.asarray(points, np.float64).T
+    there = (seen > 0) & np.isfinite(x) & np.isfinite(y)
+    left, top, right, bottom = np.asarray(box, np.float64)
+    wide, high = MARGIN * (right - left), MARGIN * (bottom - top)
+    if there.sum() < FEWEST or not wide > 0 or not high > 0:
+        return None
+
+    def share(a: Any, b: Any) -> float:
+        held = (a >= left - wide) & (a <= right + wide) & (b >= top - high) & (b <= bottom + high)
+        return float(held[there].mean())
+
+    if share(x, y) >= INSIDE:
+        return "inside"
+    if share(y, x) >= INSIDE:
+        return "exchanged"
+    return "outside" if share(x, y) < OUTSIDE else None
+
+
+CHECK = Keypoints

@@ -1,0 +1,167 @@
+"""Images of one camera, site or device in which red and blue are exchanged, as of a reader that takes BGR for RGB.
+
+Pixels are sampled from images that are drawn. Once exchanged, the colours of such a cohort are those of the others as nearly as theirs
+are to one another, and as they are hardly any is. Another light or white balance tints a cohort too, sometimes just the other way round:
+it multiplies channels, by less, and then explains as much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
+from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+EXCHANGED = Quantity(
+    "red_and_blue_exchanged",
+    "images",
+    "images of cohorts whose colours are those of the others with red and blue exchanged",
+)
+KEPT, LEAST = 4_000, 30
+"""The most images whose pixels are kept, and the fewest of a cohort."""
+SIDE, LEVELS = 8, 6
+"""Pixels of an image in each direction, and levels of each channel, by which colours are counted."""
+UNLIKE, LESS = 0.4, 1 / 3
+"""The least distance (total variation) of a cohort's colours from those of the others, and the share of it that remains at most."""
+TIMES = 2.0
+"""How far a cohort's colours may be from the others' once exchanged, over what halves of the same cohorts are apart."""
+TINT = 2.0
+"""By how much another light, of lamps for that of the sky, may multiply red over blue once cameras balanced it as well as they do."""
+
+
+class Recoloured(DrawnImages):
+    ids = ("preprocessing-differs",)
+    kept = KEPT
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        if not block.samples or self.name not in block.columns:
+            return
+        values = block.columns[self.name].values
+        found = {i: pixels for i in self.drawn.rows(block).tolist() if (pixels := sampled(values[i])) is not None}
+        if found:
+            rows = np.array(list(found))
+            kept = {"pixels": np.stack(list(found.values())).reshape(len(rows), -1)}
+            self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        pixels = rows["pixels"].reshape(len(rows["pixels"]), -1, 3)
+        for kind, names, whose in self.cohorts.kinds(rows, LEAST):
+            odd = [] if kind == SPLIT else exchanged(pixels, whose, len(names))  # splits are compared in drift
+            if odd:
+                marked = np.isin(whose, odd)
+                value = {"of": [names[k] for k in odd], "count": int(marked.sum())}
+                value["where"] = places(rows, marked, self.name)
+                yield Fact(EXCHANGED, value, self.evidence("sampled", len(pixels)), {"field": self.name, "kind": kind})
+                return
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(EXCHANGED):
+            v, where = fact.value, told_of(str(fact.at["kind"]), fact.value["of"])
+            text = f"red and blue seem to be exchanged in {escaped(self.name)} {where}: the colours are those of the others only once they "
+            text += "are exchanged"
+            fix = "look at some beside others; if so, read them all in one order (OpenCV reads BGR, most others RGB)"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def sampled(value: Any) -> Any:
+    """Some pixels of an image in colour, evenly spread, uint8 [pixels, 3]; None of others."""
+    import numpy as np
+
+    if getattr(value, "mode", None) == "RGB":
+        return np.asarray(value.resize((SIDE, SIDE), 0)).reshape(-1, 3)  # 0: the nearest
+    if (
+        getattr(value, "dtype", None) != np.uint8
+        or value.ndim != 3
+        or not value.size
+        or 3 not in (value.shape[0], value.shape[2])
+    ):
+        return None
+    whole = value if value.shape[2] == 3 else value.transpose(1, 2, 0)
+    down, across = ((np.arange(SIDE) * 2 + 1) * n // (2 * SIDE) for n in whole.shape[:2])
+    return whole[down[:, None], across].reshape(-1, 3)
+
+
+def exchanged(pixels: Any, whose: Any, cohorts: int) -> list[int]:
+    """The cohorts, fewer images than the others, whose colours are those of the others once red and blue are exchanged.
+
+    Args:
+        pixels: uint8 [images, pixels, 3].
+        whose: the cohort of each image, -1 for none.
+    """
+    import numpy as np
+
+    sizes = np.bincount(whose[whose >= 0], minlength=cohorts)
+    model = pixels[whose == int(sizes.argmax())]
+    colours, turned = colours_of(model), colours_of(model[..., ::-1])
+    odd = [
+        k
+        for k in range(cohorts)
+        if (own := apart(colours_of(pixels[whose == k]), colours)) >= UNLIKE
+        and apart(colours_of(pixels[whose == k]), turned) <= own / 2
+    ]
+    if 2 * sizes[odd].sum() > sizes.sum():
+        odd = [k for k in range(cohorts) if k not in odd]
+    there = whose >= 0
+    others = pixels[there & ~np.isin(whose, odd)]
+    return (
+        odd if odd and are_exchanged(pixels[np.isin(whose, odd)], others, _variety(pixels, whose, odd, cohorts)) else []
+    )
+
+
+def _variety(pixels: Any, whose: Any, odd: list[int], cohorts: int) -> float:
+    """How far the colours of sound cohorts are from those of all, at most; 0 of a single one."""
+    import numpy as np
+
+    sound = [k for k in range(cohorts) if k not in odd]
+    whole = colours_of(pixels[np.isin(whose, sound)])
+    return max(apart(colours_of(pixels[whose == k]), whole) for k in sound) if len(sound) > 1 else 0.0
+
+
+def are_exchanged(own: Any, others: Any, variety: float) -> bool:
+    """Whether images have the colours of the others, pixels uint8 [n, pixels, 3], with red and blue exchanged, and no other light."""
+    import numpy as np
+
+    theirs = colours_of(others)
+    as_is, back = apart(colours_of(own), theirs), apart(colours_of(own[..., ::-1]), theirs)
+    halves = [apart(colours_of(part[::2]), colours_of(part[1::2])) for part in (own, others)]
+    noise = math.hypot(*halves) / 2
+    if as_is < max(UNLIKE, 2 * variety) or back > as_is * LESS or back > max(TIMES * noise, 1.5 * variety):
+        return False
+    means = [part.reshape(-1, 3).mean(0) + 1 for part in (own, others)]
+    gains = means[1] / means[0]
+    lit = apart(colours_of(np.clip(own * gains, 0, 255).astype(np.uint8)), theirs)
+    tint = max(gains[0] / gains[2], gains[2] / gains[0])
+    return bool(tint >= TINT or back <= lit / 2)
+
+
+def colours_of(pixels: Any) -> Any:
+    """The share of pixels in each cell of the cube of colours."""
+    import numpy as np
+
+    level = pixels.reshape(-1, 3).astype(np.int64) * LEVELS // 256
+    counts = np.bincount(level @ np.array([LEVELS * LEVELS, LEVELS, 1]), minlength=LEVELS**3)
+    return counts / max(1, len(level))
+
+
+def apart(one: Any, two: Any) -> float:
+    """Total variation distance."""
+    import numpy as np
+
+    return float(np.abs(one - two).sum()) / 2
+
+
+CHECK = Recoloured

@@ -1,0 +1,446 @@
+"""Classes: samples of each in each split, imbalance, and odd labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context, lacks_partner
+from dataloader_expert.checks.common.alike import meant_by, misspelt, spelt, twins
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.sound_only import sound_only
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped, listed
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.layout import PREDICTED
+from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, words
+
+LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
+LABELS_MARKED = Quantity(
+    "labels_marked", "samples", "samples whose label is -1 beside classes from 0 on, and their places"
+)
+TRAIN_IMBALANCE = Quantity(
+    "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
+)
+IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class divided by those of the smallest")
+LABEL_PLACES = Quantity("label_places", "", "places of samples whose class is rare in their file")
+CLASS_LIMIT = 10_000
+RARE = 1_000
+"""Labels whose locations are kept."""
+SEVERE = 10.0
+SHOWN = 5
+"""Classes that a message names."""
+FEW_NUMBERS = 30
+"""So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
+DENSE = 0.5
+"""The least share of their range that numbers of classes fill."""
+THIN = 0.5
+"""How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
+RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
+"""Words of what users give things: more or less of it."""
+CLASS_WORDS = GROUP_WORDS | {
+    "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
+}  # fmt: skip
+"""Words in the name of a field whose numbers name classes."""
+JOINING, MOSTLY = "|;,", 0.9
+"""What may join labels, and the least share of parts that are labels elsewhere."""
+
+
+class Classes(Check):
+    ids = (
+        "severe-imbalance",
+        "class-missing-in-split",
+        "label-singleton",
+        "label-twins",
+        "label-blank",
+        "label-out-of-range",
+        "split-empty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.counts: dict[str | None, Counter[Any]] = {}
+        self.missing: Counter[str | None] = Counter()
+        self.floats = False
+        self.marked = 0
+        """Samples with -1 for a label, where it is no class; they are counted as missing."""
+        self.odd = 0
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return self.context.label is not None
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for split, part in self.context.by_split(block):
+            column = part.columns.get(self.context.label or "")
+            if column is not None:
+                self._count(column, split, part)
+
+    def _count(self, column: Column, split: str | None, block: Block) -> None:
+        import numpy as np
+
+        values, counts = column.values, self.counts.setdefault(split, Counter())
+        if isinstance(values, np.ndarray):
+            if values.ndim > 1:
+                self.odd += len(values)
+                return
+            there = np.ones(len(values), bool) if column.nulls is None else ~column.nulls
+            if values.dtype.kind == "f":
+                there = there & ~np.isnan(values)
+                self.floats = self.floats or bool((values[there] != np.rint(values[there])).any())
+            absent = np.flatnonzero(~there)
+            self.missing[split] += len(absent)
+            for i in absent[:MAX_PLACES].tolist():
+                self.where.add((split, None), block, i, self.context.label)
+            distinct, n = np.unique(values[there], return_counts=True)
+            counts.update(dict(zip(distinct.tolist(), n.tolist(), strict=True)))
+            self._note(values, there, distinct[n <= MAX_PLACES], block)
+        else:
+            for i, value in enumerate(values):
+                if isinstance(value, np.ndarray):
+                    self.odd += value.size > 1
+                    value = value.item() if value.size == 1 else None
+                elif isinstance(value, list | dict | tuple):  # several labels of one sample
+                    self.odd += 1
+                    continue
+                if value is None:
+                    self.missing[split] += 1
+                    self.where.add((split, None), block, i, self.context.label)
+                    continue
+                value = value if isinstance(value, str | int | float) else str(value)
+                counts[value] += 1
+                if counts[value] <= MAX_PLACES:
+                    self.where.add(value, block, i, self.context.label)
+
+    def _note(self, values: Any, there: Any, rare: Any, block: Block) -> None:
+        """Locations of the labels that few samples of the block have, since odd labels are rare."""
+        import numpy as np
+
+        if self.floats or not 0 < len(rare) <= RARE:
+            return
+        for i in np.flatnonzero(np.isin(values, rare) & there).tolist():
+            self.where.add(values[i].item(), block, i, self.context.label)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Classes)
+        self.seen += other.seen
+        self.missing.update(other.missing)
+        self.odd += other.odd
+        self.floats = self.floats or other.floats
+        self.where.merge(other.where)
+        for split, counts in other.counts.items():
+            self.counts.setdefault(split, Counter()).update(counts)
+
+    def _hide(self) -> None:
+        """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
+        on, for so SNLI and others mark what has none."""
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        if self.context.classes is None and _marks_none(total):
+            for split, counts in self.counts.items():
+                n = counts.pop(-1, 0)
+                self.missing[split] += n
+                self.marked += n if counts else 0
+            return
+        hidden = [s for s, counts in self.counts.items() if set(counts) == {-1}]
+        if any(-1 in counts for split, counts in self.counts.items() if split not in hidden):
+            return
+        for split in hidden if len(hidden) < len(self.counts) else ():
+            self.missing[split] += self.counts[split].total()
+            self.counts[split] = Counter()
+
+    def _is_quantity(self, total: Counter[Any]) -> bool:
+        """Whether the labels are amounts, or what users think of things, which is more or less."""
+        fields = {f.name for f in self.context.fields if f.kind not in ("text", "image", "audio")} - {
+            self.context.label
+        }
+        named = [set(words(name)) for name in fields]
+        rated = (
+            {*words(self.context.label or "")} & RATINGS
+            and any(of & WHO for of in named)
+            and any(of & WHAT for of in named)
+        )
+        alone = len(fields) == len(self.context.fields) - 1  # a review is classified by its text
+        levels = all(isinstance(v, int | float) for v in total) and len(total) > 2
+        return quantities(self.context.label or "", total) or (bool(rated) and alone and levels)
+
+    def usable(self) -> bool:
+        self._hide()
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
+            return False
+        return self.context.classes is not None or not self._is_quantity(total)
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if not self.usable():
+            why = (
+                "its values are not whole numbers"
+                if self.floats
+                else "its values are lists or arrays"
+                if self.odd
+                else "its values hold several labels each"
+                if several(sum(self.counts.values(), Counter()))
+                else "its values are whole numbers as they are measured or counted, not numbers of classes"
+                if self._is_quantity(sum(self.counts.values(), Counter()))
+                else "there are too many"
+            )
+            yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.usable():
+            if self.floats or self._is_quantity(sum(self.counts.values(), Counter())):
+                yield Fact(QUANTITY_LABEL, True, self.evidence())
+            return
+        evidence = self.evidence()
+        if self.context.folders and self.context.roles.split is None:  # exact, however many of the files were read
+            self.counts = {split: Counter(counts) for split, counts in self.context.folders.items()}
+            evidence = self.evidence("counted", n=sum(counts.total() for counts in self.counts.values()))
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        for split, counts in [(None, total), *self.counts.items()]:
+            if split is None and counts is not total:
+                continue
+            named: Counter[str] = Counter()
+            for value, n in sorted(counts.items(), key=lambda kv: (str(type(kv[0])), kv[0])):
+                named[self.context.class_name(value)] += n
+            yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
+        yield Fact(LABELS_MISSING, self.missing.total(), evidence)
+        if self.marked:
+            yield Fact(LABELS_MARKED, {"count": self.marked, "where": self.where.of(-1)}, evidence)
+        # a split in which most samples have no label is unlabelled on purpose
+        some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
+        where = [place for split in some for place in self.where.of((split, None))]
+        blank = max(0, sum(self.missing[s] for s in some) - self.marked)
+        yield Fact(LABELS_BLANK, {"count": blank, "where": where if blank else []}, evidence)
+        counts = Counter[str]()
+        for value, n in total.items():
+            counts[self.context.class_name(value)] += n
+        odd = {*_once(counts), *_blank(counts), *_unknown(counts, self.context.classes)}
+        odd |= {name for names in twins(counts) for name in names} | {wrong for wrong, _ in misspelt(counts)}
+        placed: dict[str, list[dict[str, Json]]] = {}
+        for kind in self.where.found:
+            if isinstance(kind, tuple):
+                continue  # samples without a label
+            name = self.context.class_name(cast(Json, kind))
+            if name in odd and len(placed) < RARE:
+                placed.setdefault(name, []).extend(self.where.of(kind))
+        yield Fact(LABEL_PLACES, placed, evidence)
+        classes = _classes(counts, counts)
+        yield Fact(IMBALANCE, max(classes.values()) / min(classes.values()), evidence)
+        if self.counts.get("train") and len(self.counts) > 1:
+            named = Counter[str]()
+            for value, n in self.counts["train"].items():
+                named[self.context.class_name(value)] += n
+            train = _classes(named, counts)
+            seen = [n for n in train.values() if n]  # a class that training never sees is another finding
+            if seen:  # else all labels of the training split are blank
+                yield Fact(TRAIN_IMBALANCE, max(seen) / min(seen), evidence)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        all_ = facts.find(CLASS_COUNTS, split=None)
+        ratio = facts.find(IMBALANCE)
+        if all_ is None or ratio is None:
+            return
+        counts: dict[str, int] = all_.value
+        placed = facts.value(LABEL_PLACES, {})
+        classes = _classes(counts, counts)
+
+        def places(names: Iterable[str]) -> list[dict[str, Json]]:
+            return [place for name in names for place in placed.get(name, ())]
+
+        whole = all_.evidence.how == "counted"
+        of_read = "" if whole else "of the samples read, "
+        if (ratio.value > SEVERE and whole) or ratio.value > 2 * SEVERE:
+            small = min(classes, key=lambda k: (classes[k], k))
+            large = max(classes, key=lambda k: (classes[k], k))
+            handled = f"; {self.context.handled} decides which are drawn" if self.context.handled else ""
+            yield finding(
+                "severe-imbalance",
+                "info" if handled or self.context.guessed else "warning",
+                f"{of_read}class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
+                [ratio, all_],
+                "draw balanced batches or weight the loss; suggest_sampler shows what each does",
+            )
+        once = _once(classes)
+        if once and whole:  # samples that were not read may be of these classes
+            yield finding(
+                "label-singleton",
+                "info",
+                f"{len(once)} classes have a single sample each: {listed(once, SHOWN)}"
+                if len(once) > 1
+                else f"class {once[0]} has a single sample",
+                all_,
+                "add samples or merge the class: a single sample can be neither split nor balanced",
+                places(once),
+                len(once),
+            )
+        blank, absent = _blank(counts), facts.value(LABELS_BLANK, {"count": 0, "where": []})
+        if lacks_partner(facts, absent["where"], absent["count"]):
+            absent = {"count": 0, "where": []}
+        n = sum(counts[k] for k in blank) + (0 if self.context.guessed else absent["count"])
+        if n:
+            yield finding(
+                "label-blank",
+                "error",
+                f"{number(n, 'sample')} {verb(n, 'have')} a blank label",
+                all_,
+                "label or drop them",
+                [*places(blank), *absent["where"]],
+                n,
+            )
+        marked = facts.find(LABELS_MARKED)
+        if marked is not None:
+            yield finding(
+                "label-out-of-range",
+                "warning",
+                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1 beside classes 0 to {len(counts) - 1}: "
+                "taken for samples without one",
+                marked,
+                "leave them out; cross-entropy takes no label -1, and counted as a class they would be learnt",
+                marked.value["where"],
+                marked.value["count"],
+            )
+        for names in twins(counts):
+            yield finding(
+                "label-twins",
+                "warning",
+                f"one label in several spellings: {spelt(names)}",
+                all_,
+                "use one spelling",
+                places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
+                len(names),
+            )
+        for wrong, meant in misspelt(counts):
+            yield finding(
+                "label-twins",
+                "warning",
+                f"{of_read}{wrong!r}, {number(counts[wrong], 'sample')}, is probably a misspelt {meant!r}, {counts[meant]:,} samples",
+                all_,
+                "use one spelling",
+                places([wrong]),
+                counts[wrong],
+            )
+        yield from self._judge_splits(facts, counts)
+        out = _unknown(counts, self.context.classes)
+        if out:
+            yield finding(
+                "label-out-of-range",
+                "error",
+                f"labels that are not declared classes: {listed(out, SHOWN)}",
+                all_,
+                f"the data set declares {number(len(self.context.classes or ()), 'class')}; fix the label or the list",
+                places(out),
+                sum(counts[k] for k in out),
+            )
+
+    def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
+        if not self.context.several_splits:
+            return
+        meant = _meant(counts)
+        # a split without any label omits them on purpose
+        found = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None and f.value]
+        counted = all(f.evidence.how == "counted" for f in found)
+        if counted and len(found) > 1 and sum(len(f.value) for f in found) == len(counts):
+            yield finding(
+                "class-missing-in-split",
+                "warning",
+                f"no class of {self.context.label} is in more than one split: {spelt(sorted(counts)[:5])}{', …' if len(counts) > 5 else ''}",
+                found,
+                "if these are speakers, patients or other groups, name the label with label=; else split again, stratified by class",
+                [{"split": f.at["split"]} for f in found],
+                len(counts),
+            )
+            return
+        sound = sound_only(facts)
+        for fact in found:
+            split = fact.at.get("split")
+            if fact.evidence.how != "counted":
+                continue
+            absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
+            if absent and sound is not None and fact.value.keys() == sound.value.keys():
+                yield finding(
+                    "class-missing-in-split",
+                    "info",
+                    f"{split} has only samples of class {escaped(next(iter(fact.value)))}, as is usual for anomaly detection",
+                    fact,
+                    "if a classifier is to be trained, split again, stratified by class",
+                    [{"split": split}],
+                    len(absent),
+                )
+            elif absent:
+                yield finding(
+                    "class-missing-in-split",
+                    "warning",
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}",
+                    fact,
+                    "split again, stratified by class",
+                    [{"split": split}],
+                    len(absent),
+                )
+
+
+def quantities(name: str, counts: Mapping[Any, int]) -> bool:
+    """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
+    occur once, or those at the ends are rarer than those between, or the name says so. A field that is named after classes, or after whom samples are
+    from, has classes."""
+    if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
+        return False
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
+        return False
+    if words(name)[-1:] and words(name)[-1] in PREDICTED:
+        return True
+    values = sorted(counts)
+    tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)
+    thin = [sum(counts[v] for v in end) <= THIN * mean * tenth for end in (values[:tenth], values[-tenth:])]
+    if values[0] in (0, 1) and len(values) >= DENSE * (values[-1] - values[0] + 1):
+        return all(thin)  # as of classes, unless those in the middle are the most frequent
+    return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
+
+
+def _marks_none(counts: Mapping[Any, int]) -> bool:
+    """Whether -1 says that a sample has no label: the others are numbers of classes from 0 on, more than the two of a scale from -1 to 1."""
+    others = sorted(v for v in counts if v != -1) if all(type(v) is int for v in counts) else []
+    return -1 in counts and len(others) > 2 and others == list(range(len(others)))
+
+
+def several(counts: Mapping[Any, int]) -> bool:
+    """Whether labels are joined, as ``Edema|Mass``: several are, and nearly all of their parts stand alone or in others too."""
+    for mark in JOINING:
+        joined = [value.split(mark) for value in counts if isinstance(value, str) and mark in value]
+        parts = Counter(part.strip() for value in joined for part in value)
+        alone = {value.strip() for value in counts if isinstance(value, str) and mark not in value}
+        again = sum(n for part, n in parts.items() if part in alone or n > 1)
+        if len(joined) > 2 and len(parts) < len(joined) + len(alone) and again >= MOSTLY * parts.total():
+            return True
+    return False
+
+
+def _meant(counts: Mapping[str, int]) -> dict[str, str]:
+    """The class that each label means: a blank label, a rarer spelling or a misspelt one is an error, not a class."""
+    return meant_by({name: n for name, n in counts.items() if name.strip()} or counts)
+
+
+def _classes(counts: Mapping[str, int], every: Mapping[str, int]) -> Counter[str]:
+    """Samples of each class in ``counts``; what labels mean is decided on the whole data set."""
+    found = Counter[str]()
+    for name, meant in _meant(every).items():
+        found[meant] += counts.get(name, 0)
+    return found
+
+
+def _once(counts: Mapping[str, int]) -> list[str]:
+    """Classes with a single sample, if there are others."""
+    return sorted(k for k, n in counts.items() if n == 1) if len(counts) > 1 else []
+
+
+def _blank(counts: Mapping[str, int]) -> list[str]:
+    return [k for k in counts if not k.strip()]
+
+
+def _unknown(counts: Mapping[str, int], known: tuple[str, ...] | None) -> list[str]:
+    """Names that the data set does not declare; empty if it declares none."""
+    return [] if known is None else [k for k in counts if k not in known]
+
+
+CHECK = Classes

@@ -1,0 +1,234 @@
+"""Files whose class numbers begin at one where those of the others begin at zero: one shard, written by another script; and one group of
+samples, such as those of one site, where a field tells them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
+from dataloader_expert.checks.common.rows_kept import NAME, distinct
+from dataloader_expert.conclusions import Finding, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+BASES = Quantity(
+    "label_bases", "files", "files whose class numbers are those of the others, each larger or smaller by one"
+)
+GROUP_BASES = Quantity(
+    "label_bases_of_groups",
+    "samples",
+    "samples of a group whose class numbers are those of all others, each larger or smaller by one",
+)
+MOST_FILES, MOST_CLASSES, TOLD = 10_000, 1_000, 20
+COVERED = 0.8
+"""The least share of the classes that such a file has."""
+CHANCE = 1e-6
+"""How unlikely it must be that a file lacks the first class, or has the only samples of the one beyond the last."""
+
+
+MOST_GROUPS, MOST_FIELDS = 50, 4
+FEWEST_GROUPS, FEWEST_CLASSES, EDGE = 3, 4, 0.5
+"""Of fields: the fewest groups and classes, and the least share of the first class and of that beyond the last, beside the mean of all
+classes: of a degree or a count, which may well be higher in one group, the ends are rare."""
+
+
+class LabelBase(Check):
+    ids = ("label-out-of-range",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.counts: dict[str, dict[int, int]] = {}
+        """Samples of each class number, by file."""
+        self.classes: set[int] = set()
+        self.many = False
+        """Whether there are too many files, or numbers that are no classes."""
+        split = None if context.roles.split is None else context.roles.split.field
+        scalar = [f for f in context.fields if not f.shape and f.name not in (context.label, split)]
+        plain = [f.name for f in scalar if f.kind == "category"]
+        plain += [f.name for f in scalar if f.kind == "number" and "int" in f.dtype]
+        self.groups: dict[str, dict[str, dict[int, int]]] = {name: {} for name in plain[:MOST_FIELDS]}
+        """The same by value of each field; without one that has too many values."""
+
+    def applies(self) -> bool:
+        label = next((f for f in self.context.fields if f.name == self.context.label), None)
+        return label is not None and not label.shape and "int" in label.dtype
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        column = block.columns.get(self.context.label or "")
+        values = None if column is None else column.values
+        if column is None or not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim != 1:
+            return
+        there = np.arange(block.samples) if column.nulls is None else np.flatnonzero(~column.nulls[: block.samples])
+        files = [block.file(int(i)) for i in there] if block.unit.members else [block.unit.file] * len(there)
+        for file, rows in _by_file(files, there).items():
+            found, counts = np.unique(values[rows], return_counts=True)
+            self._add(file, dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        if len(there):
+            self._see_groups(block, values[there].astype(np.int64), there)
+
+    def _see_groups(self, block: Block, labels: Any, there: Any) -> None:
+        import numpy as np
+
+        classes, numbers = np.unique(labels, return_inverse=True)
+        for name in list(self.groups):
+            texts, codes = distinct(block.columns.get(name), there, NAME)
+            cells, counts = np.unique(codes * len(classes) + numbers, return_counts=True)
+            whose, which = np.divmod(cells, len(classes))
+            found: dict[str, dict[int, int]] = {}
+            for group, value, n in zip(whose.tolist(), classes[which].tolist(), counts.tolist(), strict=True):
+                own = found.setdefault(texts[group], {})
+                own[value] = own.get(value, 0) + n
+            self._add_groups(name, found)
+
+    def _add_groups(self, name: str, found: dict[str, dict[int, int]]) -> None:
+        mine = self.groups[name]
+        for group, counts in found.items():
+            own = mine.setdefault(group, {})
+            for value, n in counts.items():
+                own[value] = own.get(value, 0) + n
+        if len(mine) > MOST_GROUPS or any(len(of) > MOST_CLASSES for of in mine.values()):
+            del self.groups[name]
+
+    def _add(self, file: str, counts: dict[int, int]) -> None:
+        self.classes |= counts.keys()
+        if self.many:
+            return
+        own = self.counts.setdefault(file, {})
+        for value, n in counts.items():
+            own[value] = own.get(value, 0) + n
+        if len(self.counts) > MOST_FILES or len(self.classes) > MOST_CLASSES:
+            self.many = True
+            self.counts.clear()
+            self.classes.clear()
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, LabelBase)
+        self.seen += other.seen
+        if other.many:
+            self.many = True
+            self.counts.clear()
+        for file, counts in other.counts.items():
+            self._add(file, counts)
+        for name in list(self.groups):
+            if name in other.groups:
+                self._add_groups(name, other.groups[name])
+            else:
+                del self.groups[name]
+
+    def facts(self) -> Iterable[Fact]:
+        for by in (1, -1):
+            found = moved(self.counts, by)
+            if found:
+                samples = sum(sum(self.counts[file].values()) for file in found)
+                every = {value for of in self.counts.values() for value in of}
+                ends = (min(every), max(every)) if by == 1 else (max(every), min(every))
+                value = {"files": sorted(found)[:TOLD], "count": len(found), "of": len(self.counts), "samples": samples}
+                value |= {"end": ends[0], "beyond": ends[1]}
+                yield Fact(BASES, value, self.evidence(), {"field": self.context.label, "by": by})
+                return  # seen from them, the others are moved the other way
+        for name, counts in self.groups.items():
+            told = {group: of for group, of in counts.items() if group}
+            for by in (1, -1):
+                group = moved_group(told, by)
+                if group is not None:
+                    rest = [value for other, of in told.items() if other != group for value in of]
+                    ends = (min(rest), max(rest) + 1) if by == 1 else (max(rest), min(rest) - 1)
+                    value = {"of": group, "samples": sum(told[group].values()), "groups": len(told)}
+                    at = {"field": name, "by": by}
+                    yield Fact(GROUP_BASES, value | {"end": ends[0], "beyond": ends[1]}, self.evidence(), at)
+                    return
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(BASES):
+            v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
+            one = v["count"] == 1
+            yield finding(
+                "label-out-of-range",
+                "warning",
+                f"the class numbers of {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
+                f"{'more' if more else 'less'} than in the other {number(v['of'] - v['count'], 'file')}: {'it has' if one else 'they have'} no "
+                f"sample of class {v['end']}, and all samples of class {v['beyond']}",
+                fact,
+                f"{'subtract' if more else 'add'} one there, if that is so",
+                [{"file": file, "field": fact.at["field"]} for file in v["files"]],
+                v["samples"],
+            )
+
+        if facts.value(QUANTITY_LABEL, False):
+            return  # it may well be larger in one group
+        for fact in facts.all(GROUP_BASES):
+            v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
+            label = escaped(self.context.label)
+            yield finding(
+                "label-out-of-range",
+                "warning",
+                f"the class numbers of {label} where {name} is {escaped(v['of'])} ({number(v['samples'], 'sample')}) seem to be one "
+                f"{'more' if more else 'less'} than elsewhere: none is of class {v['end']}, which each other {name} has, and all samples of "
+                f"class {v['beyond']} are there",
+                fact,
+                f"{'subtract' if more else 'add'} one there, if that is so",
+                [{"field": fact.at["field"]}],
+                v["samples"],
+            )
+
+
+def moved_group(groups: dict[str, dict[int, int]], by: int) -> str | None:
+    """The one group whose class numbers are those of all others plus ``by``, where these have all classes, of which no end is rare."""
+    found = moved(groups, by) if len(groups) >= FEWEST_GROUPS else []
+    if len(found) != 1:
+        return None
+    own, others = groups[found[0]], [of for group, of in groups.items() if group != found[0]]
+    classes = {value for of in others for value in of}
+    if len(classes) < FEWEST_CLASSES or any(classes - of.keys() for of in others):
+        return None
+    if sorted(own) != [value + by for value in sorted(classes)]:
+        return None
+    end, beyond = (min(classes), max(own)) if by == 1 else (max(classes), min(own))
+    common = all(of[end] * len(classes) >= EDGE * sum(of.values()) for of in others)
+    return found[0] if common and own[beyond] * len(classes) >= EDGE * sum(own.values()) else None
+
+
+def _by_file(files: list[str], rows: Any) -> dict[str, Any]:
+    if len(set(files)) <= 1:
+        return dict.fromkeys(files[:1], rows)
+    found: dict[str, Any] = {}
+    for file, row in zip(files, rows.tolist(), strict=True):
+        found.setdefault(file, []).append(row)
+    return found
+
+
+def moved(counts: dict[str, dict[int, int]], by: int) -> list[str]:
+    """The files whose class numbers are those of the others plus ``by``; the others are most of the samples."""
+    every: dict[int, int] = {}
+    for of in counts.values():
+        for value, n in of.items():
+            every[value] = every.get(value, 0) + n
+    if len(counts) < 2 or len(every) < 3:
+        return []
+    beyond, end = (max(every), min(every)) if by == 1 else (min(every), max(every))
+    found = [file for file, of in counts.items() if beyond in of and end not in of]
+    if any(len(counts[file]) < COVERED * (len(every) - 1) for file in found):
+        return []  # files of a few classes each
+    others = [of for file, of in counts.items() if file not in found]
+    if not found or any(beyond in of for of in others) or len(found) > len(counts) / 2:
+        return []
+    total = sum(sum(of.values()) for of in others)
+    share_of_end = sum(of.get(end, 0) for of in others) / max(1, total)
+    share_beyond = sum(counts[file][beyond] for file in found) / max(
+        1, sum(sum(counts[file].values()) for file in found)
+    )
+    if total == 0 or not 0 < share_of_end < 1 or not 0 < share_beyond < 1:
+        return []
+    theirs = sum(sum(counts[file].values()) for file in found)
+    lacks = theirs * math.log(1 - share_of_end)
+    alone = total * math.log(1 - share_beyond)
+    return found if lacks <= math.log(CHANCE) and alone <= math.log(CHANCE) else []
+
+
+CHECK = LabelBase

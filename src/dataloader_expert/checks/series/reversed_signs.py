@@ -1,0 +1,146 @@
+"""Recordings whose sign is turned in those of a few subjects, devices or files: electrodes that were exchanged, an axis that points the other way.
+
+Only where windows of all show the same on average, such as heart beats, does it tell anything: the mean of each of the others goes with that of
+all, and the mean of these does so once its sign is changed. Classes have shapes of their own, so only windows of the most frequent one are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.recorded import few
+from dataloader_expert.checks.common.rows_kept import at_of, digests_by_name, in_order, places
+from dataloader_expert.checks.features import Channels
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block, Column, Field
+
+REVERSED = Quantity(
+    "reversed_signs", "samples", "windows of a few cohorts whose mean is that of the others with the other sign"
+)
+KINDS = ("array", "sequence", "embedding")
+KEPT, STEPS, CHANNELS = 6_000, 96, 8
+"""The most windows, and of each the most steps and channels that are looked at."""
+LEAST, COHORTS, SHORTEST = 10, 5, 16
+"""The fewest windows of a cohort, and the fewest cohorts; the fewest steps of a window."""
+SHAPED, LIKE = 0.7, 0.8
+"""The least correlation of the mean of each other cohort with that of all, and of an odd one once its sign is changed."""
+
+
+class ReversedSigns(Check):
+    ids = ("scale-drift",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        found = [f for f in context.fields if f.kind in KINDS and f.name != context.label and _is_window(f)]
+        self.field = found[0] if len(found) == 1 and context.objects is None else None
+        self.channels = Channels.of(self.field) if self.field is not None and len(self.field.shape) > 1 else None
+        self.cohorts = Cohorts(context)
+        self.drawn = Drawn(KEPT)
+
+    def applies(self) -> bool:
+        return self.field is not None and (len(self.field.shape) == 1 or self.channels is not None)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        column = block.columns.get(self.field.name) if self.field is not None else None
+        rows = self.drawn.rows(block) if block.samples and column is not None and self.applies() else ()
+        if not len(rows) or column is None:
+            return
+        kept = {"window": self._windows(column, rows)}
+        kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
+        self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+
+    def _windows(self, column: Column, rows: Any) -> Any:
+        """Of each row its channels, one after another, each of as many steps; NaN where it has others."""
+        import numpy as np
+
+        width = min(self.channels.width, CHANNELS) if self.channels is not None else 1
+        made = np.full((len(rows), width * STEPS), np.nan, np.float32)
+        for i, row in enumerate(rows.tolist()):
+            value = column.values[row]
+            if not hasattr(value, "dtype") or value.dtype.kind not in "iuf":
+                continue
+            parts = value[None] if value.ndim == 1 and self.channels is None else None
+            if self.channels is not None and (apart := self.channels.apart(value[None])) is not None:
+                parts = apart[0]
+            if parts is not None and parts.shape[1] >= SHORTEST:
+                at = np.linspace(0, parts.shape[1] - 1, STEPS).astype(np.int64)
+                made[i] = parts[:width, at].reshape(-1)
+        return made
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, ReversedSigns)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.cohorts.merge(other.cohorts)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts or self.field is None:
+            return
+        rows = in_order(self.drawn.all()[1])
+        known = np.isfinite(rows["window"]).all(1) & (np.abs(rows["window"]) < 1e15).all(1)
+        labels, counts = np.unique(rows["label"][known], return_counts=True)
+        if not len(labels):
+            return
+        same = known & (rows["label"] == labels[counts.argmax()])
+        for kind, names, whose in self.cohorts.kinds(rows, LEAST):
+            compared = np.where(same, whose, -1)
+            if kind == SPLIT or len(names) < COHORTS:
+                continue
+            for channel in range(rows["window"].shape[1] // STEPS):
+                windows = rows["window"][:, channel * STEPS : (channel + 1) * STEPS]
+                odd = reversed_cohorts(windows, compared, len(names))
+                if not odd:
+                    continue
+                marked = np.isin(whose, odd)
+                name = self.channels.called(channel) if self.channels is not None else self.field.name
+                value = {"of": [names[k] for k in odd], "count": round(float(marked.mean()) * self.seen)}
+                value |= {"name": name, "where": places(rows, marked, self.field.name)}
+                yield Fact(REVERSED, value, self.evidence("sampled", len(known)), {"field": name, "kind": kind})
+                return
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(REVERSED):
+            v = fact.value
+            text = f"{escaped(v['name'])} seems to have the other sign {told_of(str(fact.at['kind']), v['of'])}: its mean there is that of all others "
+            text += "turned upside down"
+            fix = "find out whether electrodes or an axis were exchanged there; if so, change the sign of these samples"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def _is_window(field: Field) -> bool:
+    return 1 <= len(field.shape) <= 2 and field.dtype.startswith(("float", "int")) and field.shape[-1] != 1
+
+
+def reversed_cohorts(windows: Any, whose: Any, n: int) -> list[int]:
+    """The few cohorts, of ``n``, the mean of whose windows, float [rows, steps], is that of all others with the other sign."""
+    import numpy as np
+
+    sizes = np.bincount(whose[whose >= 0], minlength=n)
+    large = np.flatnonzero(sizes >= LEAST)
+    if len(large) < COHORTS:
+        return []
+    means = np.array([windows[whose == k].mean(0, dtype=np.float64) for k in large])
+    means -= means.mean(1, keepdims=True)
+    norms = np.sqrt(np.square(means).sum(1, keepdims=True))
+    if (norms <= 0).any():
+        return []
+    unit = means / norms
+    usual = np.median(unit, axis=0)
+    usual /= max(float(np.sqrt(usual @ usual)), 1e-12)
+    with_it = unit @ usual
+    odd = with_it < 0
+    if not few(int(odd.sum()), len(large)) or with_it[~odd].min() < SHAPED or with_it[odd].max() > -LIKE:
+        return []
+    return [int(k) for k in large[odd]]
+
+
+CHECK = ReversedSigns

@@ -1,0 +1,102 @@
+"""Recordings that are longer or shorter than the data set says: most often the header names another sample rate than that of the sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+ODD_DURATIONS = Quantity(
+    "odd_durations", "recordings", "recordings whose length is not the one that a field gives, with places"
+)
+NAMED = {"duration", "dur", "length", "seconds", "secs", "sec", "ms"}
+LEAST, CLOSE, MOST = 10, 0.1, 0.5
+"""The fewest recordings that show the field's unit; by how much a length may differ from it; and the largest share that can be odd."""
+RATIO = 0.02
+"""How far the ratios of the odd ones may lie apart to be one."""
+
+
+class Durations(Check):
+    ids = ("length-mismatch",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.audio = next((f.name for f in context.fields if f.kind == "audio"), None)
+        plain = [f.name for f in context.fields if f.kind == "number" and not f.shape]
+        self.field = next((name for name in plain if set(words(name)) & NAMED), None)
+        self.rows: list[tuple[int, str, float]] = []
+        """Index, file, and the length that the field gives over that of the recording in seconds."""
+
+    def applies(self) -> bool:
+        return (
+            self.audio is not None
+            and self.field is not None
+            and any(f.name == "sample_rate" for f in self.context.fields)
+        )
+
+    def looked(self) -> bool:
+        return bool(self.rows)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        found = [block.columns.get(name or "") for name in (self.audio, self.field, "sample_rate")]
+        sounds, lengths, rates = found
+        if sounds is None or lengths is None or rates is None:
+            return
+        for i, (sound, length, rate) in enumerate(zip(sounds.values, lengths.values, rates.values, strict=False)):
+            if sound is None or (lengths.nulls is not None and lengths.nulls[i]) or not len(sound) or not rate:
+                continue
+            ratio = float(length) / (len(sound) / float(rate))
+            if ratio == ratio and ratio > 0:
+                self.rows.append((block.index(i), block.file(i), ratio))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Durations)
+        self.seen += other.seen
+        self.rows += other.rows
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if len(self.rows) < LEAST:
+            return
+        ratios = np.array([ratio for _, _, ratio in self.rows])
+        usual = float(np.median(ratios))
+        odd = np.abs(np.log(ratios / usual)) > CLOSE
+        if usual <= 0 or not odd.any() or odd.mean() > MOST or not _is_unit(usual):
+            return  # a field that gives no length of the recording
+        places = Places()
+        for at in np.flatnonzero(odd).tolist():
+            index, file, _ = self.rows[at]
+            places.at("odd", index, file, self.field)
+        apart: Any = ratios[odd] / usual
+        one = float(np.median(apart))
+        alike = bool((np.abs(np.log(apart / one)) <= RATIO).mean() >= 1 - MOST)
+        value = {"count": int(odd.sum()), "of": len(ratios), "ratio": one if alike else None, "where": places.of("odd")}
+        yield Fact(ODD_DURATIONS, value, self.evidence(), {"field": self.field})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ODD_DURATIONS):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            n, ratio = v["count"], v["ratio"]
+            text = f"{n:,} of {number(v['of'], 'recording')} {verb(n, 'are')} not as long as {name} says"
+            fix = "find out whether they were cut, or the field is of another version of the recording"
+            if ratio is not None:
+                text += f": the field gives {ratio:.3g} times their length"
+                fix = f"find out whether their sample rate is {1 / ratio:.3g} times what the headers say; if so, correct the headers or resample"
+            yield finding("length-mismatch", "error", text, fact, fix, v["where"], n)
+
+
+def _is_unit(ratio: float) -> bool:
+    """Whether a field that is so many times the length in seconds gives it in seconds, milliseconds or minutes."""
+    return any(abs(ratio / unit - 1) <= CLOSE for unit in (1.0, 1e3, 1 / 60))
+
+
+CHECK = Durations

@@ -1,0 +1,164 @@
+"""Recordings with nothing but the noise that the others have in their pauses; and ones that are shorter or longer than all others by the ratio of
+two sample rates, and as much higher or lower: their header names another rate than that of the sound.
+
+Rain is as even as noise, but as loud as other sounds are. A class that stands for silence holds noise on purpose.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.rows_kept import at_of, digests_by_name, in_order, places
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+NOISE = Quantity("noise_alone", "files", "recordings that are as even and as quiet as the pauses of the others")
+RATE = Quantity(
+    "rates_mistaken", "files", "recordings whose length and pitch differ from the others' by the ratio of two rates"
+)
+KEPT, FRAMES, LOOKED_AT = 20_000, 40, 1 << 14
+"""The most recordings that are looked at, pieces of one whose loudness is compared, and samples whose spectrum is taken."""
+LEAST, FEWEST, MOST = 40, 3, 0.3
+"""The fewest recordings; the fewest odd ones, and the largest share of them."""
+EVEN, UNEVEN = 1.5, 5.0
+"""How many times as loud the louder pieces are as the quieter ones, at most in noise alone, and at least in most of the others."""
+AS_QUIET, BELOW = 2.5, 4.0
+"""How many times as loud as the pauses of most others noise may be, and how many times as loud their louder pieces are at least."""
+OF_CLASS = 0.5
+"""The share of a class that is noise from which on it means to be."""
+ONE_LENGTH, NEAR = 0.5, 0.2
+"""The least share of recordings of one length; and how far the ratio of pitches may lie off that of lengths, as a part of it."""
+RATES = (8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+
+
+class Recordings(Check):
+    ids = ("silent-audio", "header-mismatch")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.field = next((f.name for f in context.fields if f.kind == "audio"), None)
+        self.drawn = Drawn(KEPT)
+
+    def applies(self) -> bool:
+        return self.field is not None
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        values, rows = self.drawn.of(block, self.field)
+        if not len(rows):
+            return
+        measured = np.array([_measured(values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
+        kept = {name: measured[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
+        kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Recordings)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts or self.field is None:
+            return
+        kept = in_order(self.drawn.all()[1])
+        kept = {name: values[np.isfinite(kept["loud"])] for name, values in kept.items()}
+        if len(kept["loud"]) < LEAST:
+            return
+        evidence = self.evidence("sampled", len(kept["loud"]))
+        odd = noise_alone(kept["pauses"], kept["loud"], kept["label"])
+        if odd is not None:
+            value = {"count": round(float(odd.mean()) * self.seen), "where": places(kept, odd, self.field)}
+            yield Fact(NOISE, value, evidence)
+        yield from self._rates(kept, evidence)
+
+    def _rates(self, kept: dict[str, Any], evidence: Any) -> Iterator[Fact]:
+        import numpy as np
+
+        lengths = Counter(kept["length"].tolist())
+        usual, n = lengths.most_common(1)[0]
+        if n < ONE_LENGTH * len(kept["length"]) or usual <= 0:
+            return
+        others = float(np.median(kept["pitch"][kept["length"] == usual]))
+        for length, n in lengths.items():
+            if length == usual or not FEWEST <= n <= MOST * len(kept["length"]):
+                continue
+            told = next((pair for pair in _pairs() if abs(usual * pair[0] / pair[1] - length) <= 1), None)
+            at = kept["length"] == length
+            pitch = float(np.median(kept["pitch"][at])) / max(others, 1e-12)
+            if told is not None and abs(pitch * length / usual - 1) <= NEAR and abs(pitch - 1) > NEAR:
+                value = {"count": round(n / len(at) * self.seen), "share": length / usual, "pitch": pitch}
+                value |= {"rates": list(told), "where": places(kept, at, str(self.field))}
+                yield Fact(RATE, value, evidence, {"length": int(length)})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(NOISE):
+            n = fact.value["count"]
+            text = f"{number(n, 'recording')} {verb(n, 'hold')} nothing but noise: as even and as quiet as the pauses of the others"
+            fix = "listen to them; drop them or record them again: their labels say what cannot be heard"
+            yield finding("silent-audio", "warning", text, fact, fix, fact.value["where"], n)
+        for fact in facts.all(RATE):
+            v = fact.value
+            n, (one, two) = v["count"], v["rates"]
+            text = f"{number(n, 'recording')} {verb(n, 'are')} {v['share']:.3g} times as long as most others and sound {v['pitch']:.2g} times as high: "
+            text += f"their rate is probably {one / two:.3g} times what their header says, as of {one:,} for {two:,} Hz"
+            fix = "correct the rate in the header, and resample them to that of the others"
+            yield finding("header-mismatch", "warning", text, fact, fix, v["where"], n)
+
+
+def _pairs() -> Iterator[tuple[int, int]]:
+    return ((one, two) for one in RATES for two in RATES if one != two)
+
+
+def noise_alone(pauses: Any, loud: Any, label: Any) -> Any:
+    """Which recordings are as even and as quiet as the pauses of most others, bool [n]; None if few others have pauses, or such ones are a class
+    of their own. ``pauses`` and ``loud``: how loud the quieter and the louder pieces of each are."""
+    import numpy as np
+
+    even = loud <= EVEN * pauses
+    others = ~even
+    if others.sum() < LEAST / 2 or not even.any():
+        return None
+    floor, level = float(np.median(pauses[others])), float(np.median(loud[others]))
+    if floor <= 0 or np.median(loud[others] / np.maximum(pauses[others], 1e-12)) < UNEVEN:
+        return None
+    odd = even & (loud <= AS_QUIET * floor) & (loud * BELOW <= level) & (loud > 0)
+    _, codes = np.unique(label, return_inverse=True)
+    sizes, own = np.bincount(codes), np.bincount(codes[odd], minlength=int(codes.max()) + 1)
+    if len(sizes) > 1:
+        odd &= (own < OF_CLASS * sizes)[codes]
+    return odd if FEWEST <= odd.sum() <= MOST * len(odd) else None
+
+
+def _measured(value: Any) -> tuple[float, float, float, float]:
+    """How loud the quieter and the louder pieces are, as shares of full scale, the middle of the spectrum as a share of the rate, and the length."""
+    import numpy as np
+
+    nothing = (np.nan, np.nan, np.nan, float(len(value)))
+    if not hasattr(value, "dtype") or value.dtype.kind not in "if" or len(value) < 4 * FRAMES:
+        return nothing
+    sound = value.reshape(len(value), -1)[:, 0].astype(np.float32)
+    sound = sound / (1.0 if value.dtype.kind == "f" else float(2.0 ** (8 * value.dtype.itemsize - 1)))
+    if not np.isfinite(sound).all():
+        return nothing
+    each = len(sound) // FRAMES
+    pieces = sound[: each * FRAMES].reshape(FRAMES, each)
+    levels = np.sqrt(np.square(pieces - pieces.mean(1, keepdims=True)).mean(1))
+    low, high = np.quantile(levels, [0.1, 0.95])
+    begin = max(0, (len(sound) - LOOKED_AT) // 2)
+    part = sound[begin : begin + LOOKED_AT]
+    power = np.square(np.abs(np.fft.rfft(part - part.mean())))
+    total = np.cumsum(power)
+    middle = float(np.searchsorted(total, total[-1] / 2)) / len(part) if total[-1] > 0 else np.nan
+    return float(low), float(high), middle, float(len(value))
+
+
+CHECK = Recordings

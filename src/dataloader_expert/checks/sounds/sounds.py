@@ -1,0 +1,365 @@
+"""Audio: rates, channels, silence, clipping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Places, sample_of
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and of each number of channels")
+ODD_CLIPS = Quantity(
+    "odd_clips",
+    "files",
+    "files with a rare sample rate or number of channels",
+)
+ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
+QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
+PHASES = Quantity(
+    "channel_phases",
+    "files",
+    "files whose two channels are in phase, in opposite phase and neither, with places of the rarer",
+)
+
+CUT, CHANNEL, LEVELLED, SWAPPED = "cut off", "silent channel", "clipped below full scale", "bytes exchanged"
+IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
+STILL = 2.5e-4
+"""The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
+BETWEEN, LEVELS = 0.2, 50
+"""The least share of samples between a tenth and nine tenths of the peak, and the fewest levels that they have."""
+LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
+"""The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
+has more; and how far below it the sample before is in the median."""
+PLACED = 1_000
+"""The most lengths of which several clips are placed."""
+FEW = 20
+"""At most one clip in this many ends in zeros by accident; if more do, it is intended."""
+PHASE, IN_PHASE, FEWEST = 0.9, 0.8, 3
+"""The correlation of two channels that are one signal, the share of files in which they are so, and the fewest in opposite phase."""
+NOISE, ROUGH, LESS, SAMPLES, SIGNS = 0.2, 1.0, 3.0, 500, 0.02
+"""The least deviation of samples whose bytes are exchanged, as a share of full scale; how much neighbours differ at least, in deviations
+(in white noise 1.41); how many times as large both are as with the bytes as they should be; the fewest samples that tell it; and the least share of small
+numbers of either sign."""
+AGAIN = 10
+"""Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
+
+
+class Sounds(Check):
+    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift", "outliers", "header-mismatch")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.rates: Counter[str] = Counter()
+        self.channels: Counter[str] = Counter()
+        self.odd: dict[str, list[dict[str, Json]]] = {}
+        self.counts: Counter[str] = Counter()
+        self.lengths: Counter[int] = Counter()
+        """Clips of each length, in microseconds, or in frames if no rate is known."""
+        self.where = Places()
+        self.first: dict[int, tuple[int, str]] = {}
+        """The first clip of each length."""
+        self.phases: Counter[str] = Counter()
+        self.tails: list[tuple[int, dict[str, Json]]] = []
+        """Length and place of each clip that ends in zeros."""
+
+    def applies(self) -> bool:
+        return any(f.kind == "audio" for f in self.context.fields)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for field in self.context.fields:
+            if field.kind != "audio" or field.name not in block.columns:
+                continue
+            rates = block.columns.get("sample_rate")
+            for i, value in enumerate(block.columns[field.name].values):
+                length = len(value)
+                if rates is not None:
+                    rate = int(rates.values[i])
+                    self.rates[str(rate)] += 1
+                    self.where.add(("rate", str(rate)), block, i)
+                    length = length * 1_000_000 // max(1, rate)
+                channels = str(value.shape[1] if value.ndim > 1 else 1)
+                self.channels[channels] += 1
+                self.where.add(("channels", channels), block, i)
+                place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
+                self.lengths[length] += 1
+                first = block.index(i), block.file(i)
+                self.first[length] = min(self.first.get(length, first), first)
+                if len(self.lengths) <= PLACED:
+                    self.where.add(("length", length), block, i)
+                if ends_in_zeros(value):
+                    self.tails.append((length, place))
+                phase = phase_of(value)
+                if phase is not None:
+                    self.phases[phase] += 1
+                    self.where.add(("phase", phase), block, i)
+                for name, is_so in _LOOKS.items():
+                    if is_so(value):
+                        self.counts[name] += 1
+                        self.odd.setdefault(name, []).append(place)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Sounds)
+        self.seen += other.seen
+        self.rates += other.rates
+        self.channels += other.channels
+        self.phases += other.phases
+        self.counts += other.counts
+        self.where.merge(other.where)
+        for length, first in other.first.items():
+            self.first[length] = min(self.first.get(length, first), first)
+        self.lengths += other.lengths
+        self.tails += other.tails
+        for name, places in other.odd.items():
+            self.odd.setdefault(name, []).extend(places)
+
+    def facts(self) -> Iterable[Fact]:
+        evidence = self.evidence()
+        yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
+        yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        for of, counts in (("rate", self.rates), ("channels", self.channels)):
+            rare = [value for value, _ in counts.most_common()[:0:-1]]
+            places = [place for value in rare for place in self.where.of((of, value))]
+            yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
+        if self.phases[OPPOSITE]:
+            fewer = IN if 0 < self.phases[IN] < self.phases[OPPOSITE] else OPPOSITE
+            phases = {of: self.phases[of] for of in (IN, OPPOSITE, NEITHER)}
+            phases["mono"] = self.channels["1"]
+            yield Fact(PHASES, {**phases, "rare": fewer, "where": self.where.of(("phase", fewer))}, evidence)
+        far = self._far()
+        places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
+        value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=sample_of)[:MAX_PLACES]}
+        yield Fact(ODD_LENGTHS, value, evidence)
+        found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
+        cut = self._cut()
+        for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
+            if n:
+                where = sorted(places, key=sample_of)[:MAX_PLACES]
+                yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _cut(self) -> list[dict[str, Json]]:
+        """The few clips that end in zeros and whose length is their own: padding makes lengths equal."""
+        tails = Counter(length for length, _ in self.tails)
+        alone = [place for length, place in self.tails if tails[length] == 1 and 2 * self.lengths[length] <= self.seen]
+        return alone if len(alone) * FEW <= self.seen else []
+
+    def _far(self) -> list[int]:
+        """Exceptional lengths: more than eight robust deviations from the median, on a log scale."""
+        import numpy as np
+
+        lengths = np.array([n for n in self.lengths if n > 0], np.float64)
+        counts = np.array([self.lengths[int(n)] for n in lengths])
+        if counts.sum() < 20:
+            return []
+        logs = np.log(lengths)
+        middle = _weighted_median(logs, counts)
+        spread = max(1.4826 * _weighted_median(np.abs(logs - middle), counts), 0.05)
+        return sorted(lengths[np.abs(logs - middle) > 8 * spread].astype(int).tolist())
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for of, code, what in (("rate", "rate-drift", "sample rates"), ("channels", "channel-drift", "channel counts")):
+            fact = facts.find(RATES, of=of)
+            if fact is not None and len(fact.value) > 1:
+                listed = ", ".join(f"{n} with {v}" for v, n in fact.value.items())
+                yield finding(
+                    code,
+                    "warning",
+                    f"several {what}: {listed}",
+                    fact,
+                    _FIXES[code],
+                    facts.value(ODD_CLIPS, [], of=of),
+                    sum(list(fact.value.values())[1:]),
+                )
+        phases = facts.find(PHASES)
+        if phases is not None and phases.value[OPPOSITE] >= FEWEST:
+            v = phases.value
+            alike, rest = v[IN] + v[OPPOSITE], v[NEITHER]
+            if alike >= IN_PHASE * (alike + rest) and (v[IN] >= FEWEST or (not v[IN] and v["mono"] >= alike)):
+                text = f"the two channels are in opposite phase in {v[OPPOSITE]:,} of {number(alike + rest, 'recording')} (each is the other "
+                text += f"with its sign changed){f', and in phase in {v[IN]:,}' if v[IN] else ''}: mixed down, those in opposite phase are silent"
+                fix = "change the sign of one channel there: a cable or a converter inverted it"
+                yield finding("channel-drift", "warning", text, phases, fix, v["where"], v[v["rare"]])
+        far = facts.find(ODD_LENGTHS)
+        if far is not None and far.value["count"]:
+            n = far.value["count"]
+            yield finding(
+                "outliers",
+                "info",
+                f"{number(n, 'clip')} {verb(n, 'are')} far longer or shorter than the others",
+                far,
+                "listen to them; trim or drop those that do not belong",
+                far.value["where"],
+                n,
+            )
+        for fact in facts.all(QUIET):
+            n, look = fact.value["count"], str(fact.at["look"])
+            code = _CODES.get(look, look)
+            yield finding(
+                code,
+                "warning",
+                f"{number(n, 'file')} {verb(n, _TEXTS[look])}",
+                fact,
+                _FIXES.get(look, "listen to them; drop them or record them again"),
+                fact.value["where"],
+                n,
+            )
+
+
+def _weighted_median(values: Any, counts: Any) -> float:
+    import numpy as np
+
+    order = np.argsort(values)
+    at = int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2))
+    return float(values[order][at])
+
+
+def silent(value: Any) -> bool:
+    """All samples lie within ``STILL`` of full scale."""
+    if not value.size:
+        return True
+    return (float(value.max()) - float(value.min())) / _full(value) < STILL
+
+
+def silent_channel(value: Any) -> bool:
+    """A channel is silent, but not all are."""
+    if value.ndim < 2 or value.shape[1] < 2 or not value.size:
+        return False
+    still = (value.max(axis=0).astype(float) - value.min(axis=0)) / _full(value) < STILL
+    return bool(still.any() and not still.all())
+
+
+def ends_in_zeros(value: Any) -> bool:
+    """The last two fifths are zeros, but not everything."""
+    return bool(value.any()) and not value[len(value) * 3 // 5 :].any()
+
+
+def offset(value: Any) -> bool:
+    """The mean is off centre by more than a twentieth of full scale."""
+    if not value.size or value.dtype.kind == "u":
+        return False
+    return abs(float(value.mean())) > 0.05 * _full(value)
+
+
+def _full(value: Any) -> float:
+    return 1.0 if value.dtype.kind == "f" else float(2.0 ** (8 * value.dtype.itemsize - 1))
+
+
+def clipped(value: Any) -> bool:
+    """In a channel, three consecutive samples at full scale, or again and again two, as of a high tone."""
+    import numpy as np
+
+    if not value.size or value.dtype.kind not in "if":
+        return False
+    # the largest value, of 24 bits in 32 too
+    top = (
+        1.0
+        if value.dtype.kind == "f"
+        else 2.0 ** (8 * value.dtype.itemsize - 1) - (1 if value.dtype.itemsize < 4 else 256)
+    )
+    at = np.abs(value.astype(np.float64)) >= top
+    if not at.any():
+        return False
+    twice = at[:-1] & at[1:]
+    return bool((twice[:-1] & at[2:]).any() or twice.sum(axis=0).max() >= AGAIN)
+
+
+def levelled(value: Any) -> bool:
+    """Below full scale, a channel runs again and again into its own peak and stays there for three samples: it was clipped before it was
+    made quieter. The crest of a low tone is as flat, but is not run into."""
+    import numpy as np
+
+    if value.ndim < 2 or not value.size or value.dtype.kind not in "if" or clipped(value):
+        return False
+    size = np.abs(value.astype(np.float64))
+    peak = size.max(axis=0)
+    if (peak < LOUD * _full(value)).all():
+        return False
+    at = size >= peak
+    stays = at[1:-2] & at[2:-1] & at[3:] & ~at[:-3]
+    for channel in range(value.shape[1]):
+        begins = np.flatnonzero(stays[:, channel])
+        before = size[begins, channel]
+        between = (size[:, channel] > 0.1 * peak[channel]) & (size[:, channel] < 0.9 * peak[channel])
+        if between.mean() < BETWEEN or len(np.unique(size[between, channel])) < LEVELS:
+            continue  # a wave of a few levels
+        enough = len(begins) >= AGAIN and at[:, channel].mean() <= OF_PEAK and peak[channel] >= LOUD * _full(value)
+        if enough and float(np.median(before)) < (1 - RUN_INTO) * peak[channel]:
+            return True
+    return False
+
+
+def swapped(value: Any) -> bool:
+    """Samples of 16 bits are loud noise as they are, and with their two bytes exchanged far quieter, or neighbours are far more alike."""
+    import numpy as np
+
+    if value.dtype != np.int16 or len(value) < SAMPLES:
+        return False
+    as_is = value.astype(np.float64)
+    if as_is.std() < NOISE * _full(value) or _rough(as_is) < ROUGH:
+        return False
+    low = value & 255  # which would be the sign of small numbers: noise of eight bits, shifted, has nothing there
+    if min(float((low == end).mean()) for end in (0, 255)) < SIGNS:
+        return False
+    back = value.byteswap().astype(np.float64)
+    quieter, smoother = as_is.std() / max(back.std(), 1e-9), _rough(as_is) / max(_rough(back), 1e-9)
+    return bool(max(quieter, smoother) >= LESS and min(quieter, smoother) >= 1 / LESS**0.5)
+
+
+def _rough(value: Any) -> float:
+    """By how much neighbours differ, in standard deviations of samples."""
+    import numpy as np
+
+    return float(np.diff(value, axis=0).std() / max(float(value.std()), 1e-9))
+
+
+def phase_of(value: Any) -> str | None:
+    """Whether two channels are one signal, with the same sign or with opposite ones; None of recordings that say nothing."""
+    import numpy as np
+
+    if value.ndim != 2 or value.shape[1] != 2 or len(value) < SAMPLES or silent(value) or silent_channel(value):
+        return None
+    both = value.astype(np.float64)
+    both -= both.mean(0)
+    sizes = np.sqrt((both**2).sum(0))
+    alike = float(both[:, 0] @ both[:, 1] / max(float(sizes[0] * sizes[1]), 1e-9))
+    return IN if alike >= PHASE else OPPOSITE if alike <= -PHASE else NEITHER
+
+
+_LOOKS = {
+    "silent-audio": silent,
+    CHANNEL: silent_channel,
+    "clipped-audio": clipped,
+    LEVELLED: levelled,
+    SWAPPED: swapped,
+    "dc-offset": offset,
+}
+_TEXTS = {
+    "silent-audio": "are silent throughout",
+    CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
+    CHANNEL: "have a silent channel next to one that is not",
+    "clipped-audio": "are clipped: runs of samples at full scale",
+    SWAPPED: "are noise as they are and no noise with the two bytes of each sample exchanged: they were stored in the other byte order",
+    LEVELLED: "are clipped below full scale: they run again and again into one level and stay there",
+    "dc-offset": "have a DC offset of more than 5 % of full scale",
+}
+_CODES = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio", SWAPPED: "header-mismatch"}
+"""Codes of looks that are not codes themselves."""
+_FIXES = {
+    "rate-drift": "resample to one rate before batching",
+    "channel-drift": "mix down, or select channels, before batching",
+    CHANNEL: "leave that channel out, or record them again",
+    SWAPPED: "exchange the bytes (array.byteswap()) and write the files again",
+    "dc-offset": "subtract the mean of each recording",
+}
+
+
+def _place(first: tuple[int, str]) -> dict[str, Json]:
+    return {"sample": first[0], "file": first[1]}
+
+
+CHECK = Sounds

@@ -1,0 +1,1 @@
+"""What differs between splits, and what is in several of them."""

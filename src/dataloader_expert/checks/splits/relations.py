@@ -1,0 +1,377 @@
+"""Relations between two columns that the data keep to except in one part: the order of two numbers or times, which some rows have
+the other way round; two numbers that are the same in one split only; names that another split numbers otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from dataloader_expert.checks.base import ORDER, Check, Context
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.ranges import exchanged, many_values
+from dataloader_expert.checks.common.rows_kept import (
+    Named,
+    at_of,
+    digest_of,
+    moments_of,
+    numbers_of,
+    places,
+    split_of,
+)
+from dataloader_expert.checks.common.treatments import placeholders
+from dataloader_expert.checks.common.wording import FEW
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
+RENUMBERED = Quantity(
+    "names_renumbered", "values", "names that have another number in a split than in training, of those in both"
+)
+PERMUTED = Quantity(
+    "codes_permuted", "", "codes of a split whose samples look like those of another code in training, and of which"
+)
+GRAINS = Quantity(
+    "shares_and_points",
+    "samples",
+    "samples of the groups in which a number is a share of one, where it is a whole number in others",
+)
+KEPT, CELLS = 20_000, 2_000_000
+"""The most rows, and values of all fields, that are kept."""
+MOST, MOST_VALUES = 12, 50
+"""The most fields of a kind that are compared, and values of a field that tells groups."""
+LEAST, VALUES = 30, 10
+"""The fewest rows of a split or group, and the fewest distinct values of numbers that are the same."""
+USUAL, WITHIN, OUTSIDE = 0.6, 0.95, 0.005
+"""The least share of rows that keep to an order; the least share of a group's rows that have it the other way round, and the most of
+the other rows."""
+ALWAYS, SELDOM = 0.99, 0.5
+COMMON, MOVED = 10, 0.5
+"""The fewest names in two splits, and the share that has another number from which they were numbered anew."""
+AS_FAR = 0.25
+"""The least share of the other rows in which two times lie closer together than they do in the exchanged ones, in the median: what
+only now and then comes before what it mostly follows is close to it."""
+MEANS_APART, MEANS_NEAR = 5.0, 3.5
+"""The largest distance of a mean, in standard errors, between two codes, and between one code in two splits."""
+FRACTIONS = 0.3
+"""The least share of fractions among shares of one: 0 and 1 are among them."""
+UNITS = {"unit", "units", "currency", "scale", "metric", "measure"}
+"""Words in the names of fields that say what a number counts: another scale is then meant."""
+PAIRED = (
+    ("chosen", "rejected"), ("positive", "negative"), ("winner", "loser"), ("accepted", "rejected"), ("better", "worse"),
+    ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),
+)  # fmt: skip
+"""Words by which two names tell that one number or time is the larger."""
+
+
+class Relations(Check):
+    ids = ("order-reversed", "preprocessing-differs", "scale-drift")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        roles = context.roles
+        aside = {r.field for r in (roles.split, *roles.keys) if r is not None}
+        plain = [f for f in context.fields if not f.shape and f.name not in aside]
+        self.numbers = [f.name for f in plain if f.kind == "number"][:MOST]
+        self.ordered = [f.name for f in plain if f.kind == "number" or (f.name == context.label and f.dtype != "str")][
+            :MOST
+        ]
+        """Those and the label, if it is a number: points from one to seven are classes too."""
+        self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
+        self.kept = list(dict.fromkeys([*self.numbers, *self.ordered, *self.whole]))
+        self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
+        """Fields that hold times, or texts that may be times."""
+        texts = [f.name for f in plain if f.dtype == "str"]
+        self.named = texts[:MOST] if self.context.several_splits else []
+        self.groups = {name: Named(MOST_VALUES, whole=bool(self.named)) for name in texts[:MOST]}
+        self.splits = Named(MOST_VALUES)
+        width = len(self.kept) + len(self.times) + 2 * len(self.groups) + 3
+        self.drawn = Drawn(min(KEPT, CELLS // width))
+
+    def applies(self) -> bool:
+        return len(self.times) > 1 or (bool(self.ordered) and (len(self.ordered) > 1 or bool(self.groups)))
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if block.samples else ()
+        if not len(rows):
+            return
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
+        kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
+        for name, named in self.groups.items():
+            kept[f"group {name}"] = named.of(block.columns.get(name), rows)
+        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Relations)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        self.splits.merge(other.splits)
+        for name, named in self.groups.items():
+            named.merge(other.groups[name])
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        yield from self._orders(rows | {k: known(v) for k, v in rows.items() if k.startswith("number ")})
+        if self.context.several_splits:
+            yield from self._same(rows)
+            yield from self._renumbered(rows)
+            yield from self._codes(rows)
+        yield from self._grains(rows)
+
+    def _orders(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        for a, b in (*combinations(self.ordered, 2), *combinations(self.times, 2)):
+            x, y = rows[f"number {a}"], rows[f"number {b}"]
+            there = np.isfinite(x) & np.isfinite(y)
+            differ = there & (x != y)
+            total = int(differ.sum())
+            if total < LEAST:
+                continue
+            less = float((x < y)[differ].mean())
+            small, large = (a, b) if less >= 0.5 else (b, a)
+            odd = differ & ((x > y) if less >= 0.5 else (x < y))
+            n = int(odd.sum())
+            if not n or total - n < USUAL * total:
+                continue
+            swapped = exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
+            if not swapped and not meant:
+                continue
+            told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
+            if swapped or told is not None or n * FEW <= total:
+                value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
+                value["times"] = a in self.times
+                value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
+                at = {"fields": [a, b]}
+                yield Fact(ORDER, value | {"where": places(rows, odd, large)}, self.evidence("sampled", total), at)
+
+    def _group_of(self, name: str, rows: dict[str, Any], odd: Any, differ: Any) -> tuple[str, str] | None:
+        """The one value of a field whose rows have the odd order, and hardly any others."""
+        import numpy as np
+
+        if self.groups[name].many:
+            return None
+        values, whose = np.unique(rows[f"group {name}"], return_inverse=True)
+        n, of = (np.bincount(whose[mask], minlength=len(values)) for mask in (odd, differ))
+        if len(values) < 2:
+            return None
+        k = int(n.argmax())
+        outside = int(of.sum() - of[k])
+        if n[k] < LEAST / 3 or n[k] < WITHIN * of[k] or outside < LEAST or n.sum() - n[k] > OUTSIDE * outside:
+            return None
+        return name, self.groups[name].texts.get(int(values[k]), "")
+
+    def _by_split(self, rows: dict[str, Any]) -> list[tuple[str, Any]]:
+        """The splits with rows enough, and which rows they have."""
+        found = [(name, rows["split"] == digest_of(name)) for name in sorted(self.splits.texts.values()) if name]
+        return [(name, mask) for name, mask in found if mask.sum() >= LEAST]
+
+    def _same(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        splits = self._by_split(rows)
+        for a, b in combinations(self.numbers, 2):
+            x, y = rows[f"number {a}"], rows[f"number {b}"]
+            there = np.isfinite(x) & np.isfinite(y)
+            shares = {s: float((x == y)[mask & there].mean()) for s, mask in splits if (mask & there).sum() >= LEAST}
+            varied = all(many_values(x[mask & there], VALUES) for s, mask in splits if s in shares)
+            if len(shares) > 1 and varied and max(shares.values()) >= ALWAYS and min(shares.values()) <= SELDOM:
+                yield Fact(SAME, shares, self.evidence("sampled", int(there.sum())), {"fields": [a, b]})
+
+    def _renumbered(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        import numpy as np
+
+        splits = dict(self._by_split(rows))
+        train = splits.pop("train", None)
+        if train is None:
+            return
+        for text in self.named:
+            for code in self.whole:
+                known = _one_to_one(rows[f"group {text}"][train], rows[f"number {code}"][train])
+                for split, mask in splits.items() if known else ():
+                    other = _one_to_one(rows[f"group {text}"][mask], rows[f"number {code}"][mask])
+                    common = known.keys() & other.keys()
+                    moved = sum(known[name] != other[name] for name in common)
+                    if len(common) >= COMMON and moved > MOVED * len(common):
+                        value = {"count": moved, "of": len(common)}
+                        seen = self.evidence("sampled", int(np.count_nonzero(mask)))
+                        yield Fact(RENUMBERED, value, seen, {"field": code, "name": text, "split": split})
+
+    def _codes(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        """Codes that another split permutes."""
+        splits = dict(self._by_split(rows))
+        train = splits.pop("train", None)
+        for code in self.whole if train is not None else ():
+            measures = [name for name in self.numbers if name != code]
+            for split, mask in splits.items() if measures else ():
+                moved = _permuted(rows, code, measures, train, mask)
+                if moved:
+                    value = {str(c): k for c, k in moved.items()}
+                    yield Fact(
+                        PERMUTED, value, self.evidence("sampled", int(mask.sum())), {"field": code, "split": split}
+                    )
+
+    def _grains(self, rows: dict[str, Any]) -> Iterable[Fact]:
+        """Numbers that are shares of one in the rows of one group, and whole numbers beyond one in the others."""
+        import numpy as np
+
+        for group, held in self.groups.items():
+            if held.many or set(words(group)) & UNITS:
+                continue
+            values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
+            for name in self.numbers if len(values) > 1 else ():
+                x = rows[f"number {name}"]
+                shares = []
+                whole = []
+                for k in range(len(values)):
+                    own = x[(whose == k) & np.isfinite(x)]
+                    if len(own) < LEAST:
+                        continue
+                    fractions = float((own != np.rint(own)).mean())
+                    if fractions >= FRACTIONS and own.min() >= 0 and own.max() <= 1:
+                        shares.append(k)
+                    elif not fractions and own.max() > 1:
+                        whole.append(k)
+                if shares and len(whole) > 1 and len(shares) < len(whole):
+                    odd = np.isin(whose, shares) & np.isfinite(x)
+                    rest = x[np.isin(whose, whole) & np.isfinite(x)]
+                    called = [held.texts.get(int(values[k]), "") for k in shares]
+                    value = {
+                        "groups": called,
+                        "low": float(rest.min()),
+                        "high": float(rest.max()),
+                        "count": int(odd.sum()),
+                    }
+                    at = {"field": name, "group": group}
+                    yield Fact(GRAINS, value | {"where": places(rows, odd, name)}, self.evidence("sampled", len(x)), at)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(PERMUTED):
+            code, split = (escaped(str(fact.at[key])) for key in ("field", "split"))
+            pairs = [f"{c} looks like train's {k}" for c, k in fact.value.items()]
+            text = f"{code} seems to be numbered otherwise in {split} than in train: by the means of the other numbers, in {split} "
+            text += ", ".join(pairs[:5]) + (", …" if len(pairs) > 5 else "")
+            fix = "compare how both splits were encoded; fit the encoder on the training split, and apply it to the others"
+            yield finding(
+                "preprocessing-differs",
+                "warning",
+                text,
+                fact,
+                fix,
+                [{"split": fact.at["split"], "field": fact.at["field"]}],
+            )
+        for fact in facts.all(GRAINS):
+            v, name, group = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["group"]))
+            text = f"{name} lies between 0 and 1 in the samples in which {group} is {', '.join(map(escaped, v['groups'][:3]))}, and is a whole "
+            text += f"number from {v['low']:g} to {v['high']:g} in the others"
+            fix = "bring all to one scale, such as 1 + share x (highest - 1)"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(ORDER):
+            v = fact.value
+            large, small = escaped(v["larger"]), escaped(v["smaller"])
+            less, more = ("earlier", "later") if v["times"] else ("smaller", "larger")
+            text = f"{large} is {less} than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and {more} in all others"
+            if v["exchanged"]:
+                text += ", and each lies there where the other one lies elsewhere"
+            if v["group"] is not None:
+                text += f": those in which {escaped(v['group'])} is {escaped(v['value'])}"
+            severity: Severity = "error" if v["exchanged"] else "warning"
+            fix = "find out whether the two were exchanged there; if so, exchange them back, and what belongs to them"
+            yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(SAME):
+            (a, b), shares = (escaped(name) for name in fact.at["fields"]), fact.value
+            same = max(shares, key=lambda s: shares[s])
+            others = ", ".join(f"{share:.1%} of {escaped(s)}" for s, share in shares.items() if share < ALWAYS)
+            text = f"{a} equals {b} in {'all' if shares[same] == 1 else format(shares[same], '.1%') + ' of the'} samples of {escaped(same)}"
+            text += f", and in {others}"
+            fix = "make both in the same way in each split: if one is the target, or made from it, the figures on that split say nothing"
+            yield finding(
+                "preprocessing-differs", "error", text, fact, fix, [{"split": same, "field": fact.at["fields"][0]}]
+            )
+        for fact in facts.all(RENUMBERED):
+            v, code, name, split = fact.value, *(escaped(str(fact.at[key])) for key in ("field", "name", "split"))
+            n = v["count"]
+            text = f"{code} is numbered otherwise in {split} than in train: of {v['of']:,} values of {name} that are in both, {n:,} "
+            text += f"{verb(n, 'have')} another {code}"
+            fix = f"use the numbers of train in {split} too: a model looks up the embedding of another {name}"
+            yield finding(
+                "preprocessing-differs",
+                "error",
+                text,
+                fact,
+                fix,
+                [{"split": fact.at["split"], "field": fact.at["field"]}],
+                n,
+            )
+
+
+def known(values: Any) -> Any:
+    """Numbers without those that stand for missing ones, which are NaN."""
+    import numpy as np
+
+    marks = placeholders(*np.unique(values[np.isfinite(values)], return_counts=True))
+    return np.where(np.isin(values, marks), np.nan, values) if marks else values
+
+
+def _mirrored(apart: Any, odd: Any, others: Any) -> bool:
+    """Whether two times lie as far apart in the odd rows as they do in the others."""
+    import numpy as np
+
+    return bool(np.median(np.abs(apart[odd])) >= np.quantile(np.abs(apart[others]), AS_FAR))
+
+
+def _permuted(rows: dict[str, Any], code: str, measures: list[str], train: Any, other: Any) -> dict[int, int]:
+    """The codes of another split whose samples have the means of another code in training, and of which; none unless these are a
+    permutation. A mean differs by its standard errors."""
+    import numpy as np
+
+    def means(mask: Any) -> dict[int, tuple[Any, Any]]:
+        found = {}
+        for value in np.unique(rows[f"number {code}"][mask]):
+            held = np.stack([rows[f"number {m}"][mask & (rows[f"number {code}"] == value)] for m in measures])
+            if held.shape[1] >= LEAST / 2 and np.isfinite(held).all():
+                found[int(value)] = held.mean(1), held.var(1) / held.shape[1]
+        return found
+
+    known, found = means(train), means(other)
+    if not 2 < len(known) <= MOST_VALUES or known.keys() != found.keys():
+        return {}
+    like: dict[int, int] = {}
+    sure = 0
+    for c, (mean, error) in found.items():
+        far = {k: float(np.sqrt((mean - m) ** 2 / np.maximum(error + e, 1e-300)).max()) for k, (m, e) in known.items()}
+        like[c] = min(far, key=lambda k: far[k])
+        if far[like[c]] > MEANS_NEAR:
+            return {}
+        sure += like[c] != c and far[c] >= MEANS_APART
+    moved = {c: k for c, k in like.items() if c != k}
+    return moved if sure > 1 and {*like.values()} == {*known} else {}
+
+
+def named(one: str, other: str) -> bool:
+    """Whether two names tell that one number is always the larger."""
+    a, b = ({*words(name)} for name in (one, other))
+    return any((x in a and y in b) or (y in a and x in b) for x, y in PAIRED)
+
+
+def _one_to_one(names: Any, codes: Any) -> dict[int, float]:
+    """The code of each name, if each has one of its own; else none."""
+    import numpy as np
+
+    there = np.isfinite(codes)
+    pairs = np.unique(np.stack([names[there].view(np.int64), codes[there].view(np.int64)], 1), axis=0)
+    if len(pairs) == there.sum() or any(len(np.unique(pairs[:, k])) < len(pairs) for k in (0, 1)):
+        return {}
+    return dict(zip(pairs[:, 0].tolist(), pairs[:, 1].view(np.float64).tolist(), strict=True))
+
+
+CHECK = Relations

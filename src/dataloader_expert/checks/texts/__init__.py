@@ -1,0 +1,1 @@
+"""Texts, conversations, tokens and their tags."""

@@ -1,0 +1,316 @@
+"""Conversations: what chat templates expect of turns and of calls of tools, and what a few conversations do not keep to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.numbers import piled
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.wording import FEW, has_template, said
+from dataloader_expert.checks.texts.confined import Confined
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_of
+
+TURNS = Quantity(
+    "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
+)
+FAMILIES = Quantity(
+    "role_names", "conversations", "conversations that name who asks and who answers otherwise than most, with places"
+)
+CUT = Quantity("answers_cut", "answers", "answers that are as long as the longest, where hardly any is nearly as long")
+MOST_LENGTHS = 100_000
+"""Distinct lengths of answers that are counted."""
+LEAST = 20
+"""The fewest conversations of which a few can be odd."""
+DEEPEST, NAMES = 4, 5
+TEMPLATED = "templated"
+ECHO, LONG = "echo", 30
+"""An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
+WRONG = {ECHO, TEMPLATED, "unanswered", "exchanged", "garbled", "dangling", "undeclared"}
+"""What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
+SELDOM = 50
+"""One answer in so many may repeat its question for a reason."""
+TEXTS = {
+    "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
+    "exchanged": (
+        "{have} an answer before its question",
+        "exchange these two turns, unless the first one is a greeting: the roles alternate then",
+    ),
+    "repeated": (
+        "{have} two turns of one role in a row",
+        "merge these turns or drop them: chat templates expect the roles to alternate",
+    ),
+    "late": (
+        "{have} a system turn after the first",
+        "move it to the beginning: many chat templates refuse it elsewhere",
+    ),
+    "unknown": (
+        "{have} a turn of an unknown role",
+        "correct it: chat templates ignore or refuse roles that they do not know",
+    ),
+    "garbled": (
+        "{have} a tool call whose arguments are not JSON",
+        "correct or drop them: a model learns to write calls that no program can read",
+    ),
+    "echo": (
+        "{have} an answer that repeats the whole question",
+        "find out whether the prompt was written into the answers; if so, cut it out: a model learns to say it",
+    ),
+    TEMPLATED: (
+        "{have} tokens of a chat template in a turn, such as <|im_end|> or [INST]",
+        "cut them out: the template writes these tokens itself, and a model learns to say them",
+    ),
+    "undeclared": (
+        "{have} a call of a tool that is not among their tools",
+        "add the tool to the list, or drop them: a model learns to call what it was not given",
+    ),
+    "dangling": (
+        "{have} a tool result without its call",
+        "give both the same id, or drop them: some chat templates refuse a result that belongs to no call",
+    ),
+}
+
+
+class Conversations(Check):
+    ids = ("turn-order", "suspicious-text")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fields = context.nested
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """By field and what was seen; the empty word counts all conversations."""
+        self.names: dict[str, list[str]] = {}
+        """Of each field the unknown roles, the first few in the order of the alphabet."""
+        self.families: Counter[tuple[str, str]] = Counter()
+        """Conversations by field and by the names of who asks and who answers."""
+        self.lengths: dict[str, Counter[int]] = {}
+        """Characters of answers, by field."""
+        self.longest: dict[str, int] = {}
+        self.confined = Confined(context)
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def looked(self) -> bool:
+        return bool(self.counts)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        splits = self.confined.note(block)
+        for name, i, value in block.values(self.fields):
+            for turns in conversations(value, 0):
+                roles = [str(role_of(turn)) for turn in turns]
+                self.counts[name, ""] += 1
+                self.confined.of[name, splits[i]] += 1
+                for turn in turns:
+                    if role_of(turn) in ANSWER:
+                        self._measure(name, turn, block, i)
+                for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns), *templated(turns)):
+                    self.counts[name, odd] += 1
+                    self.confined.add_odd((name, odd), splits[i], block.index(i))
+                    self.where.add((name, odd), block, i, name)
+                family = (frozenset(roles) & ASK, frozenset(roles) & ANSWER)
+                if all(len(named) == 1 for named in family):
+                    kind = " and ".join(next(iter(named)) for named in family)
+                    self.families[name, kind] += 1
+                    self.where.add((name, "family", kind), block, i, name)
+                tools = block.columns.get("tools")
+                if undeclared(turns, None if tools is None else tools.values[i]):
+                    self.counts[name, "undeclared"] += 1
+                    self.where.add((name, "undeclared"), block, i, name)
+                self._name(name, {role[:40] for role in roles} - KNOWN)
+
+    def _measure(self, name: str, turn: dict[str, Any], block: Block, i: int) -> None:
+        lengths = self.lengths.setdefault(name, Counter())
+        n = sum(map(len, said({k: v for k, v in turn.items() if k not in ROLE_KEYS})))
+        if n >= self.longest.get(name, 0):
+            self.longest[name] = n
+            self.where.add((name, n), block, i, name)
+        if n in lengths or len(lengths) < MOST_LENGTHS:
+            lengths[n] += 1
+
+    def _name(self, field: str, roles: set[str]) -> None:
+        if roles:
+            self.names[field] = sorted({*self.names.get(field, ()), *roles})[:NAMES]
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Conversations)
+        self.seen += other.seen
+        self.counts += other.counts
+        self.families += other.families
+        self.where.merge(other.where)
+        self.confined.merge(other.confined)
+        for field, lengths in other.lengths.items():
+            self.lengths.setdefault(field, Counter()).update(lengths)
+        for field, n in other.longest.items():
+            self.longest[field] = max(n, self.longest.get(field, 0))
+        for field, roles in other.names.items():
+            self._name(field, {*roles})
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        for (name, odd), n in sorted(self.counts.items()):
+            of = self.counts[name, ""]
+            if not odd or of < LEAST:
+                continue
+            part = self.confined.part(name, (name, odd))
+            if part is not None or n * (2 if odd in WRONG else FEW) <= of:
+                value = {"count": n, "of": of, "where": self.where.of((name, odd))}
+                value |= {"part": None if part is None else part.said()}
+                value |= {"roles": self.names[name]} if odd == "unknown" else {}
+                yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
+
+        for name in sorted({name for name, _ in self.families}):
+            named = Counter({kind: n for (of, kind), n in self.families.items() if of == name})
+            if len(named) > 1 and named.total() >= LEAST:
+                (usual, _), *rare = named.most_common()
+                places = [place for kind, _ in rare for place in self.where.of((name, "family", kind))][:MAX_PLACES]
+                value = {
+                    "usual": usual,
+                    "rare": [kind for kind, _ in rare],
+                    "count": sum(n for _, n in rare),
+                    "of": named.total(),
+                }
+                yield Fact(FAMILIES, value | {"where": places}, self.evidence(), {"field": name})
+        for name, lengths in sorted(self.lengths.items()):
+            levels = sorted(lengths)
+            cut = piled(np.array(levels), np.array([lengths[n] for n in levels]))
+            if cut is not None:
+                value = {**cut, "n": lengths.total(), "where": self.where.of((name, int(cut["value"])))}
+                yield Fact(CUT, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(FAMILIES):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'conversation')} {verb(v['count'], 'have')} other names for who asks and who "
+            text += f"answers: {', '.join(v['rare'][:3])}, where the others have {v['usual']}"
+            fix = "bring all to the names that the chat template knows: it ignores or refuses turns of others"
+            yield finding("turn-order", "warning", text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(CUT):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name}: {v['count']:,} of {v['n']:,} answers {verb(v['count'], 'are')} exactly {int(v['value']):,} characters long, as "
+            text += "long as the longest"
+            fix = "they were probably cut off: fetch them in full from their source, or drop them"
+            yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(TURNS):
+            n, (text, fix) = fact.value["count"], TEXTS[str(fact.at["odd"])]
+            text = text.format(end=verb(n, "end"), have=verb(n, "have"))
+            text = f"{escaped(str(fact.at['field']))}: {n} of {number(fact.value['of'], 'conversation')} {text}"
+            roles = ", ".join(map(escaped, fact.value.get("roles", ())))
+            text += f": {roles}" if roles else ""
+            text += f" ({fact.value['part']})" if fact.value["part"] else ""
+            code = "suspicious-text" if fact.at["odd"] in (ECHO, TEMPLATED) else "turn-order"
+            seldom = (
+                fact.at["odd"] == ECHO and n * SELDOM < fact.value["of"]
+            )  # such as a sentence that is right as it is
+            yield finding(code, "info" if seldom else "warning", text, fact, fix, fact.value["where"], n)
+
+
+def conversations(value: Any, depth: int) -> Iterator[list[dict[str, Any]]]:
+    """Each list of turns within a value."""
+    if isinstance(value, dict):
+        for inner in value.values() if depth < DEEPEST else ():
+            yield from conversations(inner, depth + 1)
+    elif isinstance(value, list | tuple) and value and all(isinstance(turn, dict) for turn in value):
+        roles = [role for turn in value if (role := role_of(turn)) is not None]
+        if len(roles) == len(value) and KNOWN & {*roles}:  # else the key says something else
+            yield list(value)
+
+
+def oddities(roles: list[str]) -> Iterator[str]:
+    """What is odd about a conversation with these roles."""
+    if {*roles} - KNOWN:
+        yield "unknown"
+    exchanged = _exchanged([role for role in roles if role in ASK | ANSWER])
+    if exchanged:
+        yield "exchanged"
+    elif roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
+        yield "unanswered"
+    if not exchanged and any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
+        yield "repeated"
+    if "system" in roles[1:]:
+        yield "late"
+
+
+def _exchanged(roles: list[str]) -> bool:
+    """Whether questions and answers alternate once an answer and the question after it change places, and do not as they are."""
+    asks = [role in ASK for role in roles]
+    due = [i % 2 == 0 for i in range(len(asks))]
+    odd = [i for i, (is_, should) in enumerate(zip(asks, due, strict=True)) if is_ != should]
+    return len(asks) % 2 == 0 and len(odd) == 2 and odd[1] == odd[0] + 1 and asks[odd[1]]
+
+
+def echoes(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """Whether an answer holds all of the question before it; where most do, they are texts to be completed."""
+    for one, two in pairwise(turns):
+        if role_of(one) in ASK and role_of(two) in ANSWER:
+            question, answer = map(_text, (one, two))
+            if len(question) >= LONG and question in answer:
+                yield ECHO
+                return
+
+
+def templated(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """Whether a turn holds tokens of a chat template."""
+    if any(has_template(text) for turn in turns for text in said(turn)):
+        yield TEMPLATED
+
+
+def _text(turn: dict[str, Any]) -> str:
+    """What is said in a turn, in lower case with single spaces."""
+    return " ".join(" ".join(said({k: v for k, v in turn.items() if k not in ROLE_KEYS})).split()).casefold()
+
+
+def odd_calls(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """What is odd about its calls of tools, in the form of OpenAI's chat API."""
+    known: set[str] = set()
+    found: set[str] = set()
+    for turn in turns:
+        calls = turn.get("tool_calls")
+        for call in calls if isinstance(calls, list | tuple) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                known.add(str(call.get("id")))
+                found |= set() if _is_json(function.get("arguments")) else {"garbled"}
+        answered = turn.get("tool_call_id")
+        found |= {"dangling"} if isinstance(answered, str) and answered not in known else set()
+    yield from sorted(found)
+
+
+def undeclared(turns: list[dict[str, Any]], tools: Any) -> bool:
+    """Whether a tool is called that the sample's list of tools, in the form of OpenAI's chat API, has not."""
+    if isinstance(tools, str):
+        try:
+            tools = json.loads(tools)
+        except (ValueError, RecursionError):
+            return False
+    functions = (
+        [tool.get("function", tool) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    )
+    known = {function.get("name") for function in functions if isinstance(function, dict)}
+    calls = [call for turn in turns if isinstance(turn.get("tool_calls"), list) for call in turn["tool_calls"]]
+    named = [call.get("function", {}) for call in calls if isinstance(call, dict)]
+    return bool(known) and any(isinstance(f, dict) and "name" in f and f["name"] not in known for f in named)
+
+
+def _is_json(arguments: Any) -> bool:
+    """Whether arguments that are a text are the JSON of an object; what is no text is none yet."""
+    if not isinstance(arguments, str) or not arguments.strip():
+        return True
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+CHECK = Conversations

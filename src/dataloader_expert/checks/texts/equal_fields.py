@@ -1,0 +1,136 @@
+"""Two texts of a sample that are the same in some samples only: a preferred answer that is also the rejected one, a source that was
+copied into its translation, a positive passage among the negative ones. And an answer that is not among its choices, where most are.
+
+Half is the border: what most samples keep to is meant. Equal texts may be meant in some samples, as where nothing had to be
+corrected, but not of fields whose names say that one is the better and one the worse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.wording import BETTER, FEW, WORSE, said
+from dataloader_expert.conclusions import Finding, Severity, finding, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.text_pairs import pair_of
+
+EQUAL = Quantity("equal_fields", "samples", "samples of which two fields hold the same text, with places")
+AMONG = Quantity(
+    "text_among", "samples", "samples whose text is one of a list in another field, or is not, with places"
+)
+LEAST = 20
+"""The fewest samples with both fields of which some can be odd."""
+MOST = 8
+"""Fields that are compared with each other."""
+SHORT = 12
+"""A text of fewer characters may well stand in two fields."""
+MOSTLY = 0.8
+"""The share of samples whose text is in a list from which on it belongs there."""
+
+
+class EqualFields(Check):
+    ids = ("equal-fields",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        texts = [f.name for f in context.fields if f.kind == "text" or f.name in context.conversations][:MOST]
+        lists = [f.name for f in context.fields if f.kind == "other" and f.dtype == "list" and f.name not in texts][
+            :MOST
+        ]
+        single = [f.name for f in context.fields if f.dtype == "str" and not f.shape][:MOST]
+        self.pairs = list(combinations(texts, 2))
+        self.inside = [(one, many) for one in single for many in lists]
+        self.both: Counter[tuple[str, str]] = Counter()
+        self.equal: Counter[tuple[str, str]] = Counter()
+        """Samples with equal texts; or with a long text that is in the list."""
+        self.without: Counter[tuple[str, str]] = Counter()
+        """Samples whose text is not in the list."""
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.pairs or self.inside)
+
+    def looked(self) -> bool:
+        return bool(self.both)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for pair in (*self.pairs, *self.inside):
+            columns = [block.columns[name].values for name in pair if name in block.columns]
+            if len(columns) < 2:
+                continue
+            for i, (a, b) in enumerate(zip(*columns, strict=False)):
+                texts = [list(said(value)) for value in (a, b)]
+                if pair in self.inside:
+                    self._look_inside(block, pair, i, texts, b)
+                elif all(sum(map(len, text)) >= SHORT for text in texts):
+                    self.both[pair] += 1
+                    if texts[0] == texts[1]:
+                        self.equal[pair] += 1
+                        self.where.add((pair, "in"), block, i, pair[1])
+
+    def _look_inside(self, block: Block, pair: tuple[str, str], i: int, texts: list[list[str]], many: object) -> None:
+        if not texts[0] or not isinstance(many, list) or not many or not all(isinstance(one, str) for one in many):
+            return
+        self.both[pair] += 1
+        if texts[0][0] not in texts[1]:
+            self.without[pair] += 1
+            self.where.add((pair, "out"), block, i, pair[0])
+        elif len(texts[0][0]) >= SHORT:
+            self.equal[pair] += 1
+            self.where.add((pair, "in"), block, i, pair[1])
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, EqualFields)
+        self.seen += other.seen
+        self.both += other.both
+        self.equal += other.equal
+        self.without += other.without
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        for pair in (*self.pairs, *self.inside):
+            of, n, out, evidence = self.both[pair], self.equal[pair], self.without[pair], self.evidence()
+            if of < LEAST:
+                continue
+            if 0 < 2 * n <= of:
+                quantity = AMONG if pair in self.inside else EQUAL
+                value = {"count": n, "of": of, "where": self.where.of((pair, "in"))}
+                yield Fact(quantity, value, evidence, {"fields": list(pair), "odd": "in"})
+            elif pair in self.inside and 0 < out <= (1 - MOSTLY) * of:
+                value = {"count": out, "of": of, "where": self.where.of((pair, "out"))}
+                yield Fact(AMONG, value, evidence, {"fields": list(pair), "odd": "out"})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in (*facts.all(EQUAL), *facts.all(AMONG)):
+            n, of, pair = fact.value["count"], fact.value["of"], fact.at["fields"]
+            a, b = (escaped(name) for name in pair)
+            severity: Severity = "warning" if opposed(*pair) or n * FEW <= of else "info"
+            fix = "look at them, and drop them if the two are meant to differ: there is nothing to tell apart"
+            if fact.at["odd"] == "out":
+                text, severity = f"in {n:,} of {of:,} samples {a} is not one of {b}", "warning"
+                fix = "correct one of the two: a sample whose answer cannot be chosen teaches nothing, and counts as an error"
+            elif fact.quantity == AMONG:
+                text = f"in {n:,} of {of:,} samples {a} also is one of {b}"
+            else:
+                text = f"{n} of {of:,} samples {verb(n, 'have')} the same in {a} and in {b}"
+            yield finding("equal-fields", severity, text, fact, fix, fact.value["where"], n)
+
+
+def opposed(one: str, other: str) -> bool:
+    """Whether the names say that one is the better and the other the worse, or that they are in two languages."""
+    a, b = ({*words(name)} for name in (one, other))
+    told = pair_of({one: a, other: b}, {})
+    return (told is not None and told[0] == "translation") or bool(
+        (a & BETTER and b & WORSE) or (a & WORSE and b & BETTER)
+    )
+
+
+CHECK = EqualFields

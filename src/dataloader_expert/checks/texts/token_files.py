@@ -1,0 +1,261 @@
+"""Files of token ids, as language models are trained from: one whose documents are not separated as those of the others are, one that ends in
+a tail of one token, one whose bytes are in the other order, and passages that training repeats again and again.
+
+Told of a separator is the token that a file beside the data names, the largest one, or one that tokenizers use for it, and only where the other files
+have it again and again, and one has next to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.token_runs import RUN, runs
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+UNSEPARATED = Quantity(
+    "unseparated_tokens", "tokens", "how often the token between documents is in a file, and in the others"
+)
+TAIL = Quantity("token_tail", "samples", "windows at the end of a file that hold a single token")
+SWAPPED = Quantity(
+    "swapped_tokens", "", "files whose tokens are those of the others once the bytes of each are exchanged"
+)
+REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that come again and again")
+ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
+"""Tokens with which the tokenizers of GPT-2, GPT-4, GPT-4o, Llama 3, Qwen, Llama 2 and T5 end a text."""
+SMALL, SMALL_VOCABULARY = 2, 33_000
+"""The first three are punctuation in larger vocabularies."""
+LOOKED_AT, LARGEST = 8_000, 1 << 18
+"""About so many windows are looked at, spread evenly over the data, and the largest vocabulary."""
+EXPECTED, MISSING, CROWDED = 25, 0.05, 0.05
+"""How many separators a file should have, and the share of these that makes it one without; and the share of tokens from which a token is none."""
+SHORTEST, PART = 2, 0.005
+"""The fewest windows of a tail, and the least share of a file."""
+UNLIKE, LIKE = 0.8, 0.6
+"""The least total variation of a file's tokens from those of the others as they are, and the largest with their bytes exchanged."""
+AGAIN, SHARE, BITS = 20, 0.03, 4
+"""How often a run comes that is repeated, the least share of training that such runs are, and the zero bits of the hashes that are kept."""
+FRAMED = 0.5
+"""The share of documents from which a run is a part of how each is framed, such as what a chat begins with."""
+FEWEST = 4_096
+"""The fewest tokens of a file that are compared."""
+
+
+class TokenFiles(Check):
+    ids = ("preprocessing-differs", "truncated", "header-mismatch", "near-duplicates")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        alone = context.fields[0] if len(context.fields) == 1 else None
+        streams = (
+            alone is not None and alone.kind == "tokens" and len(alone.shape) == 1 and (alone.shape[0] or 0) >= 2 * RUN
+        )
+        self.field = alone.name if alone is not None and streams else None
+        self.stride = max(1, (context.samples or 0) // LOOKED_AT)
+        self.counts: dict[str, Any] = {}
+        """By file, how often each token is, int64 [largest id + 1]."""
+        self.of: dict[str, str] = {}
+        """The split of each file."""
+        self.last: dict[str, int] = {}
+        self.varied: dict[str, int] = {}
+        """The last window of a file, and the last one that holds more than a token."""
+        self.tails: dict[str, int] = {}
+        """The token at the end of the last window."""
+        self.runs: list[Any] = []
+        self.width = 2
+        self.files = Files()
+
+    def applies(self) -> bool:
+        return self.field is not None
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        self.files.note(block)
+        column = block.columns.get(self.field or "")
+        if column is None or not block.samples:
+            return
+        values = column.array if column.array is not None else None
+        if values is None or values.ndim != 2 or values.dtype.kind not in "iu":
+            return
+        file, index = block.unit.file, block.indices()
+        self.width = values.dtype.itemsize
+        self.of[file] = block.unit.split or ""
+        even = np.flatnonzero((values != values[:, :1]).any(1))
+        self.varied[file] = max(self.varied.get(file, -1), int(index[even].max()) if len(even) else -1)
+        if int(index.max()) > self.last.get(file, -1):
+            self.last[file] = int(index.max())
+            self.tails[file] = int(values[int(index.argmax()), -1])
+        chosen = values[index % self.stride == 0]
+        if not len(chosen):
+            return
+        flat = chosen.reshape(-1)
+        if int(flat.min()) >= 0 and int(flat.max()) < LARGEST:
+            self.counts[file] = _sum(self.counts.get(file), np.bincount(flat.astype(np.int64)))
+        if block.unit.split in (None, "train"):
+            made = np.concatenate([runs(row) for row in chosen])
+            self.runs.append(made[made & np.uint64((1 << BITS) - 1) == 0])
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, TokenFiles)
+        self.seen += other.seen
+        self.files.merge(other.files)
+        self.of |= other.of
+        self.width = max(self.width, other.width)
+        self.runs += other.runs
+        for file, counts in other.counts.items():
+            self.counts[file] = _sum(self.counts.get(file), counts)
+        for file, n in other.varied.items():
+            self.varied[file] = max(self.varied.get(file, -1), n)
+        for file, n in other.last.items():
+            if n > self.last.get(file, -1):
+                self.last[file], self.tails[file] = n, other.tails[file]
+
+    def facts(self) -> Iterable[Fact]:
+        evidence = self.evidence("sampled" if self.stride > 1 else None)
+        swapped = []
+        for file in sorted(self.counts):
+            rest = self._others(file)
+            own = self.counts[file]
+            if rest is None or own.sum() < FEWEST:
+                continue
+            if self.width == 2 and _is_exchanged(own, rest):
+                swapped.append(file)
+                yield Fact(SWAPPED, {"split": self.of[file]}, evidence, {"file": file})
+                continue
+            value = self._unseparated(own, rest)
+            if value is not None:
+                yield Fact(UNSEPARATED, value, evidence, {"file": file})
+        yield from self._tails()
+        if self.runs:
+            yield from self._repeated(evidence)
+
+    def _others(self, file: str) -> Any:
+        """The counts of all other files, int64; None if they are few tokens."""
+        rest = None
+        for other, counts in self.counts.items():
+            rest = _sum(rest, counts) if other != file else rest
+        return rest if rest is not None and rest.sum() >= FEWEST else None
+
+    def _unseparated(self, own: Any, rest: Any) -> dict[str, Json] | None:
+        """The token that separates documents in the other files and not in this one; None if there is none."""
+        import numpy as np
+
+        known = self.context.vocabulary.end
+        largest = int(np.flatnonzero(rest).max())
+        usual = [token for token in sorted(ENDS) if token > SMALL or largest <= SMALL_VOCABULARY]
+        for token in dict.fromkeys([known, largest, *usual]):
+            if token is None or token >= len(rest):
+                continue
+            share = float(rest[token] / rest.sum())
+            expected, there = share * float(own.sum()), int(own[token]) if token < len(own) else 0
+            if expected >= EXPECTED and share <= CROWDED and there <= MISSING * expected:
+                return {"token": int(token), "count": there, "expected": round(expected), "each": round(1 / share)}
+        return None
+
+    def _tails(self) -> Iterator[Fact]:
+        for file, last in sorted(self.last.items()):
+            first = self.files.first(file)
+            n, of = last - max(self.varied[file], first - 1), last - first + 1
+            if n >= max(SHORTEST, PART * of) and n < of:
+                value = {"count": n, "of": of, "token": self.tails[file], "first": last - n + 1}
+                yield Fact(TAIL, value, self.evidence(), {"file": file})
+
+    def _repeated(self, evidence: Any) -> Iterator[Fact]:
+        import numpy as np
+
+        every = np.concatenate(self.runs)
+        _, times = np.unique(every, return_counts=True)
+        again = times[
+            (times >= AGAIN) & (times * self.stride < FRAMED * self._documents())
+        ]  # others frame each document
+        share = float(again.sum() / max(1, len(every)))
+        if len(again) and share >= SHARE:
+            value = {"share": share, "times": int(np.median(again)) * self.stride, "tokens": len(again) << BITS}
+            yield Fact(REPEATED, value, evidence)
+
+    def _documents(self) -> float:
+        """How many documents of training are separated; infinite if nothing tells."""
+        import numpy as np
+
+        parts = [counts for file, counts in self.counts.items() if self.of[file] in ("", "train")]
+        for token in dict.fromkeys([self.context.vocabulary.end, *sorted(ENDS, reverse=True)]):
+            n = sum(int(counts[token]) for counts in parts if token is not None and token < len(counts))
+            if n and (token is None or token > SMALL):
+                return float(n * self.stride)
+        return np.inf
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(SWAPPED):
+            file = str(fact.at["file"])
+            text = f"the tokens of {escaped(file)} are those of the other files once the two bytes of each are exchanged: it was written in the other "
+            text += "byte order"
+            fix = "write it again as little-endian: np.fromfile(path, '>u2').astype('<u2').tofile(path)"
+            yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
+        for fact in facts.all(UNSEPARATED):
+            v, file = fact.value, str(fact.at["file"])
+            count = "never" if not v["count"] else f"{v['count']:,} times"
+            text = f"token {v['token']}, which ends a document every {v['each']:,} tokens in the other files, is {count} in {escaped(file)}, where some "
+            text += f"{v['expected']:,} are to be expected: its documents run together"
+            fix = "write the file again with the token after each document, as the other files have it: losses of the two cannot be compared"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
+        for fact in facts.all(TAIL):
+            v, file = fact.value, str(fact.at["file"])
+            text = f"{escaped(file)} ends in token {v['token']} alone: the last {v['count']:,} of {v['of']:,} windows ({v['count'] / v['of']:.1%}) hold "
+            text += "nothing else: the file was made larger than what was written into it"
+            fix = "cut the file off behind the last token that was written: a model learns to say this one again and again"
+            yield finding("truncated", "warning", text, fact, fix, [{"file": file, "sample": v["first"]}], v["count"])
+        for fact in facts.all(REPEATED):
+            v = fact.value
+            text = f"{v['share']:.1%} of training is runs of {RUN} tokens that come about {v['times']:,} times each: a document of about "
+            text += f"{v['tokens']:,} tokens, or several in all, was written again and again"
+            fix = "keep one copy of each document: a model learns by heart what is repeated so often"
+            yield finding("near-duplicates", "warning", text, fact, fix, [{"field": self.field}])
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Counts of both, of ids up to the larger."""
+    import numpy as np
+
+    if one is None:
+        return other
+    made = np.zeros(max(len(one), len(other)), np.int64)
+    made[: len(one)] += one
+    made[: len(other)] += other
+    return made
+
+
+def _apart(one: Any, other: Any) -> float:
+    """The total variation of two counts."""
+    import numpy as np
+
+    n = max(len(one), len(other))
+    a, b = (np.pad(counts, (0, n - len(counts))) / counts.sum() for counts in (one, other))
+    return float(np.abs(a - b).sum() / 2)
+
+
+def _is_exchanged(own: Any, rest: Any) -> bool:
+    """Whether tokens are those of others with their bytes exchanged, and it is these that are: frequent tokens have small ids."""
+    import numpy as np
+
+    back = _exchanged(own)
+    means = [float(counts @ np.arange(len(counts)) / counts.sum()) for counts in (own, back)]
+    return means[1] < means[0] and _apart(own, rest) >= UNLIKE and _apart(back, rest) <= LIKE
+
+
+def _exchanged(counts: Any) -> Any:
+    """The counts of 16-bit tokens with their bytes exchanged."""
+    import numpy as np
+
+    whole = np.zeros(1 << 16, np.int64)
+    whole[: len(counts)] = counts[: 1 << 16]
+    return whole[np.arange(1 << 16, dtype=np.uint16).byteswap().astype(np.int64)]
+
+
+CHECK = TokenFiles

@@ -1,0 +1,200 @@
+"""Ways to call a model that refuses a batch: with fields mended, exchanged, reordered, sorted, or under the keys that it looks up."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from dataloader_expert.probes.model.attempt import Attempt
+from dataloader_expert.probes.model.calling import evaluated, given_to
+from dataloader_expert.probes.model.mends import Lookup, Mend, column_of, mends
+from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, TARGETS, Way, wrapped
+
+OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
+"""What torch says to lengths that do not descend."""
+UNSORTED = (
+    "lengths in no order, where the model packs sequences in descending order; pass enforce_sorted=False to "
+    "pack_padded_sequence in the model, or sort each batch"
+)
+MOST_ORDERED = 3
+"""Inputs that are tried in other orders."""
+
+
+def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
+    """The way with so many mends, each of another step of its field."""
+    if depth == 0:
+        yield way, ()
+        return
+    for inner, used in with_mends(attempt, way, depth - 1):
+        said = attempt.said_to.get(inner.code(), "")
+        fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
+        if "target" in said.lower():  # it is a loss within the model that complains
+            fields.sort(key=lambda field: field[1] not in (*TARGETS, *DENSE))
+        for expression, name in fields:
+            # which classes and ids there are, few samples do not tell
+            batch = attempt.batch if "target" in said.lower() or of_range(said) else attempt.few
+            mended = wrapped(expression, inner.mends.get(name, ()))
+            try:
+                x = evaluated(mended, batch)
+            except Exception:  # a mend that the tensor itself refuses
+                continue
+            if not hasattr(x, "is_floating_point"):
+                continue
+            taken = {m.step for n, m in used if n == name}
+            if inner.columns or (x.ndim == 1 and any(way.columns for way in attempt.ways)):
+                taken.add("shape")  # no column of a table is the input alone
+            table = refused_ids(attempt, inner, mended) if "out of range" in said else None
+            for mend in mends(x, attempt.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
+                sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
+                if mend.step not in taken and not sample:
+                    yield inner.mended(name, mend.expression), (*used, (name, mend))
+
+
+def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
+    """The way with one mend of all fields that it may make fit: what laid one of them out wrongly did so to its like."""
+    fields: dict[str, dict[str, Mend]] = {}
+    for _, [(name, mend)] in with_mends(attempt, way, 1):
+        fields.setdefault(mend.expression, {})[name] = mend
+    for expression, alike in fields.items():
+        if len(alike) > 1:
+            made = way
+            for name in alike:
+                made = made.mended(name, expression)
+            yield made, tuple(alike.items())
+
+
+def refused_ids(attempt: Attempt, way: Way, expression: str) -> Lookup | None:
+    """The table that refuses a column of this field, if that is what the call fails of."""
+    from torch import nn
+
+    got, error = given_to(attempt.model, way, attempt.few, nn.Embedding, nn.EmbeddingBag)
+    table, given = got[-1] if got and error is not None else (None, [])
+    column = column_of(evaluated(expression, attempt.few), given[0]) if given else None
+    return None if table is None or column is None else Lookup(table.num_embeddings, column)
+
+
+def exchanged(attempt: Attempt) -> Iterator[Way]:
+    """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
+    for way in attempt.ways:
+        if 1 < len(way.arguments) <= MOST_ORDERED and all(p is None for p, _ in way.arguments):
+            yield from reordered(attempt, way)
+        if "index out of range" not in attempt.said_to.get(way.code(), ""):
+            continue
+        kinds = [evaluated(e, attempt.few) for _, e in way.arguments]
+        for i, j in itertools.combinations(range(len(kinds)), 2):
+            one, two = kinds[i], kinds[j]
+            if not all(hasattr(x, "is_floating_point") and not x.is_floating_point() for x in (one, two)):
+                continue
+            if one.shape != two.shape or all(way.arguments[k][0] == way.names[k] for k in (i, j)):
+                continue  # each has the name that the model gives it
+            order = [*range(len(kinds))]
+            order[i], order[j] = j, i
+            arguments = tuple((p, way.arguments[k][1]) for (p, _), k in zip(way.arguments, order, strict=True))
+            names = tuple(way.names[k] for k in order)
+            says = f"fields {way.names[i]} and {way.names[j]} in the other order than the model takes them"
+            other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
+            if attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
+                yield other
+
+
+def reordered(attempt: Attempt, way: Way) -> Iterator[Way]:
+    """Inputs of unlike shapes or dtypes in an order that the model takes."""
+    kinds = {
+        (str(getattr(x, "dtype", "")), getattr(x, "ndim", 0))
+        for x in (evaluated(e, attempt.few) for _, e in way.arguments)
+    }
+    if len(kinds) < len(way.arguments):
+        return  # alike, they run in any order
+    for order in itertools.permutations(range(len(way.arguments))):
+        if order == tuple(range(len(order))):
+            continue
+        names = tuple(way.names[k] for k in order)
+        says = f"the inputs come in the order {', '.join(way.names)}, where the model takes {', '.join(names)}"
+        told = (("key-missing", way.names[0], says),)
+        other = replace(way, arguments=tuple(way.arguments[k] for k in order), names=names, told=told)
+        if attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
+            yield other
+
+
+def by_length(attempt: Attempt) -> Iterator[Way]:
+    """Samples sorted by their lengths, where a recurrent layer packs them as if they were."""
+    for way in attempt.ways:
+        if not OF_ORDER.search(attempt.said_to.get(way.code(), "")):
+            continue
+        fields = {n: (e, evaluated(e, attempt.few)) for (_, e), n in zip(way.arguments, way.names, strict=True)}
+        if not all(hasattr(x, "ndim") and x.ndim and len(x) == attempt.n for _, x in fields.values()):
+            continue
+        for name, (expression, x) in fields.items():
+            if x.ndim > 1 or x.is_floating_point():
+                continue
+            made = way
+            order = f"{{x}}[{expression}.argsort(descending=True)]"
+            own = any(e == way.target for e, _ in fields.values())
+            for field in (*fields, *([] if own or way.target is None else [TARGET])):
+                made = made.mended(field, order)
+            made = replace(made, told=(*way.told, ("layout-mismatch", name, UNSORTED)))
+            if attempt.fails(made) is None and attempt.fails(made, whole=True) is None:
+                yield made
+
+
+def with_keys(attempt: Attempt, way: Way, error: Exception) -> Iterator[Way]:
+    """For a model that looks a key up in the batch: the batch with another field under that key."""
+    if not isinstance(error, KeyError) or "batch" not in way.names or not isinstance(attempt.few, Mapping):
+        return
+    missing: list[str] = [str(error.args[0])]
+    while len(missing) <= 3:
+        for added, told in keys_for(attempt, missing):
+            made = Way(((None, f"{{**batch, {added}}}"),), ("batch",), way.target, told=told)
+            found = attempt.fails(made)
+            if found is None:
+                yield made
+                return
+            if isinstance(found, KeyError) and str(found.args[0]) not in missing:
+                missing.append(str(found.args[0]))
+                break
+        else:
+            return
+
+
+def keys_for(attempt: Attempt, missing: list[str]) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
+    """Entries that might stand under the missing keys, and what they tell: what follows from the shape of a field that the model
+    looks up, else other fields that it does not look up by their own names."""
+    noted = Noting(attempt.few)
+    with contextlib.suppress(Exception):  # the key is missing
+        attempt.model(noted)
+    fields = [n for n, v in attempt.few.items() if hasattr(v, "shape") and n not in missing]
+    first = next((n for n in fields if n in noted.seen and attempt.few[n].ndim > 1), None)
+    derived = [m for m in missing if m in DERIVED and first is not None]
+    rest, spare = [m for m in missing if m not in derived], [n for n in fields if n not in noted.seen]
+    for free in itertools.permutations(spare, len(rest)):
+        pairs = list(zip(rest, free, strict=True))
+        values = {m: DERIVED[m].replace("first.", f"batch[{first!r}].") for m in derived}
+        values |= {m: f"batch[{f!r}]" for m, f in pairs}
+        said = [(m, f"the model looks up {m!r}, which the batch lacks; it follows from the shape") for m in derived]
+        said += [(f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs]
+        yield ", ".join(f"{m!r}: {v}" for m, v in values.items()), tuple(("key-missing", n, s) for n, s in said)
+
+
+class Noting(dict[str, Any]):
+    """A batch that notes which of its keys are looked up."""
+
+    def __init__(self, of: Mapping[str, Any]) -> None:
+        super().__init__(of)
+        self.seen: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.seen.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.seen.add(key)
+        return super().get(key, default)
+
+
+def of_range(said: str) -> bool:
+    """Whether it is of ids or labels beyond what a model knows."""
+    return "out of range" in said or "out of bounds" in said

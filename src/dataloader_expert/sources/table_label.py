@@ -1,0 +1,196 @@
+"""The label of a table: by the names of its columns and what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dataloader_expert.sources.base import PLACED, Block, Field, runs
+from dataloader_expert.sources.layout import (
+    BEFELL,
+    GOODS,
+    PARTS,
+    PREDICTED,
+    SPLITS,
+    STATES,
+    VERDICTS,
+    WEAK_LABELS,
+    label_by_name,
+)
+from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
+from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
+from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in
+from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
+from dataloader_expert.sources.times import is_time
+
+BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?\d+", re.IGNORECASE)
+"""Names that say nothing but the place of a column."""
+BEST_SCORE, MOST_CHOICES = 100, 26
+"""The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
+REPEATED = 3
+"""Rows of a thing from which on it comes again and again."""
+RAREST = 0.005
+"""The least share of the rarest class of a guessed label. Values with less are mistakes, which do not hide the label that is to be
+checked, if they are as few together, or a single one; of more, the column is hardly a label."""
+NOTHING_TOLD = Predicted()
+
+
+def find_label(
+    blocks: list[Block],
+    split: str | None = None,
+    told: Predicted = NOTHING_TOLD,
+) -> tuple[str | None, str]:
+    """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
+
+    The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
+    name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
+    ``split``: the column that names the split; ``told``: what the files say of the columns that are predicted.
+    """
+    first = blocks[0]
+    names = [n for n in first.columns if n != split and not _names_splits(n, blocks)]
+    found = {n: field_of(n, first.columns[n]) for n in names}
+    scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
+    named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
+    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first) and _may_be(n, blocks)])
+    if len(told.asked) == 1 and told.asked[0] in scalar:
+        return told.asked[0], f"the one column that {told.form} asks for"
+    together, why = told.several(names)
+    if len(told.asked) > 1 and together:
+        return None, why
+    if len(told.withheld) == 1 and (strong is None or ";" in how):
+        [only] = told.withheld
+        if only in scalar and not is_quantity(values_in(blocks, only)):
+            return only, "the one column that only the training split has"
+    if len(told.answered) == 1 and (strong is None or ";" in how):
+        [only] = told.answered
+        if only in scalar and not is_quantity(values_in(blocks, only)):
+            return only, "the one column of a file of labels"
+    if strong is not None:
+        return strong, how
+    if together:
+        return None, why
+    if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
+        return names[-1], "chosen by its name, as the last column; pass label= if it is another"
+    befell = _outcome(scalar, names, blocks) if strong is None else None
+    if befell is not None:
+        return befell, "chosen by its name; pass label= if it is another"
+    verdict = _verdict([n for n in scalar if found[n].dtype == "str"], blocks)
+    if verdict is not None:
+        return verdict, "chosen by its values; pass label= if it is another"
+    texts = {n: {*words(n)} for n in names if found[n].dtype == "str"}
+    others = {n: {*words(n)} for n in names if found[n].kind == "other"}
+    chosen = choices_of({n: {*words(n)} for n in names})
+    if chosen is not None and chosen[1] in scalar and _are_classes(values_in(blocks, chosen[1])):
+        return chosen[1], f"which of {chosen[0]} is right, by its name; pass label= if it is another"
+    if spans := named_so(others, SPANS):
+        return None, f"no field is named like a label, and {spans} say what is where in a text; pass label="
+    pair = pair_of(texts, others)
+    if pair is not None:
+        return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
+    rated = rating_of_pairs({n: values_in(blocks, n) for n in names}) if len(names) == len(RATED) else None
+    if rated is not None:
+        return rated, "guessed from its values: stars for pairs of numbers that recur; pass label= if it is another"
+    series = series_in(first)
+    bare = bool(names) and all(map(BARE.fullmatch, names))
+    score = _score(found, blocks, bare)
+    if score is not None:
+        return score, f"{PLACED}: the one number with fractions beside two texts; pass label= if it is another"
+    lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
+    places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
+    symbols = any(found[name].dtype == "str" for name in names[1:-1])
+    if bare and symbols and found[names[0]].dtype == "str" and found[names[-1]].dtype != "str":
+        places.reverse()  # among codes that are texts, a first one is as likely another feature
+    else:
+        places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+    for name, place in places if len(names) > 1 else ():
+        if name not in scalar or name in (series or ()):
+            continue
+        if "float" in found[name].dtype and not (bare and _are_whole(values_in(blocks, name))):
+            continue
+        if set(words(name)) & GROUP_WORDS:
+            continue  # of whom a sample is says what it is only where the name says so
+        every = values_in(blocks, name)
+        values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
+        counts = Counter(v for v in values if v is not None)
+        if all(isinstance(v, str) and is_time(v) for v in counts):
+            continue  # a few dates are not classes
+        least = max(2, RAREST * len(values))
+        usual = sum(n >= least for n in counts.values())
+        stray = sum(n for n in counts.values() if n < least)
+        if (
+            usual >= 2
+            and len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10))
+            and stray <= max(1, RAREST * len(values))
+        ):
+            guess = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
+            return name, guess
+    return strong, how
+
+
+def _score(found: Mapping[str, Field], blocks: list[Block], bare: bool) -> str | None:
+    """The column that says how alike two texts are: the one with fractions, by its name or where no column has one."""
+    texts = [name for name, field in found.items() if field.kind == "text"]
+    floats = [name for name, field in found.items() if field.kind == "number" and "float" in field.dtype]
+    if len(texts) != 2 or len(floats) != 1 or not (bare or {*words(floats[0])} & SCORES):
+        return None
+    values = [v for v in values_in(blocks, floats[0]) if v is not None and v == v]
+    return floats[0] if values and -1 <= min(values) < max(values) <= BEST_SCORE else None
+
+
+def _are_classes(values: list[Any]) -> bool:
+    """Whether there are few of them, each of which comes again."""
+    counts = Counter(value for value in values if value is not None)
+    return 1 < len(counts) <= MOST_CHOICES and 2 * len(counts) <= counts.total()
+
+
+def _are_whole(values: list[Any]) -> bool:
+    """Whether all numbers are whole, as classes are in a file that writes every number with a point."""
+    return all(isinstance(v, int | float) and (v != v or float(v).is_integer()) for v in values)
+
+
+def _names_splits(name: str, blocks: list[Block]) -> bool:
+    """Whether a column holds nothing but names of splits."""
+    values = [v for v in values_in(blocks, name)[:GUESSED_FROM] if v is not None]
+    return bool(values) and all(isinstance(v, str) and v.lower() in SPLITS for v in values)
+
+
+def _outcome(scalar: list[str], names: list[str], blocks: list[Block]) -> str | None:
+    """The one column of two values whose name says what became of a row; None if there is none, or several."""
+    found = []
+    for name in scalar:
+        of = {*words(name)}
+        if of & BEFELL or (of & STATES and name == names[-1]):
+            values = {v for v in values_in(blocks, name) if v is not None and v == v}
+            found += [name] if len(values) == 2 else []
+    return found[0] if len(found) == 1 else None
+
+
+def _verdict(texts: Iterable[str], blocks: list[Block]) -> str | None:
+    """The one column of texts whose two values are a verdict, such as pass and fail; None if there is none, or several."""
+    found = [n for n in texts if {str(v).strip().lower() for v in values_in(blocks, n) if v is not None} in VERDICTS]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_attribute(name: str, names: list[str], block: Block) -> bool:
+    """Whether a category is that of goods, each of which has one: an attribute of what is sold, in a table of sales."""
+    if not name.lower().startswith("category"):
+        return False
+    of = block.columns[name].values
+    for other in (other for other in names if {*words(other)} & GOODS and other != name):
+        pairs = Counter(zip(block.columns[other].values, of, strict=False))
+        several = len({value for value, _ in pairs}) * REPEATED <= sum(pairs.values())
+        if several and len({value for value, _ in pairs}) == len(pairs):
+            return True
+    return False
+
+
+def _may_be(name: str, blocks: list[Block]) -> bool:
+    """Whether a column that is called like a label may be one: not one mark for all rows, nor stars by the thousand."""
+    values = {v for v in values_in(blocks, name) if v is not None and v == v}
+    if name.lower() in WEAK_LABELS and len(values) == 1:
+        return False
+    if name.lower() == "overall":
+        return is_rating(list(values))
+    return "star" not in name.lower() or len(values) <= MAX_CLASSES // 2
