@@ -142,9 +142,9 @@ SPEAKS = {
 @pytest.mark.parametrize(
     ("says", "how"),
     [
-        pytest.param(reversed_by(3), "exchanged", id="reversed"),
+        pytest.param(reversed_by(3), "swapped", id="reversed"),
         pytest.param(constant, "always the same", id="constant"),
-        pytest.param(guessed, "no more than by chance", id="guessed"),
+        pytest.param(guessed, "no better than chance", id="guessed"),
     ],
 )
 def test_it_is_told_who_and_how(says: Labelling, how: str) -> None:

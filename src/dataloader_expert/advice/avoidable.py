@@ -74,12 +74,12 @@ KINDS = {
     ),
     "patterns": (
         "matching many regular expressions one after another",
-        "join them into one (re.compile('|'.join(...)), with a function that looks up what to put in), or leave out those whose word the "
+        "join them into one (re.compile('|'.join(...)), with a function that looks up the replacement), or skip those whose keyword the "
         "text does not contain",
     ),
     "models": (
         "running a model",
-        "run it once for all samples beforehand, in batches and under torch.no_grad(), and store what it gives; or run it on the device, "
+        "run it once for all samples beforehand, in batches and under torch.no_grad(), and store its output; or run it on the device, "
         "on whole batches",
     ),
     "hashes": ("computing checksums", "verify the files once, before training"),
@@ -133,7 +133,7 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         text = f"{work['share']:.0%} of a sample's time{between(low, high)} goes to {what}, at {where}"
         severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
         if places[0]["function"] == "__init__":  # of an object that is made for each sample
-            fix = f"make that object once for all samples, if its arguments are always the same; else {fix}"
+            fix = f"make that object once for all samples, if its arguments are always the same; otherwise {fix}"
         yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
 
 
@@ -178,7 +178,7 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
             fix += "whole arrays instead of Python objects"
         if len(cited) > 1:
-            fix = "leave the pause out: loading needs none; if it stands for a store, measure the store itself"
+            fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
         yield finding("costly-line", "info", text, cited, fix, at)
 
@@ -205,7 +205,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
     for scan in fact.value["scans"]:
         if (scan["file"], scan["line"]) == place:
             table, column = escaped(scan["table"]), escaped(scan["column"])
-            why = f"its query reads all {scan['rows']:,} rows of `{table}`, as no index serves it (EXPLAIN QUERY PLAN: SCAN {table})"
+            why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
                 why,
                 f"CREATE INDEX {table}_{column} ON {table} ({column}), once; add the columns that it sorts by",
@@ -213,7 +213,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
             )
     v = fact.value
     if v["again"] >= AGAIN and place in {(at["file"], at["line"]) for at in v["again_at"]}:
-        why = f"{v['again']:.0f} times a sample an array that was an image is made into the same image again"
+        why = f"{v['again']:.0f} times per sample, an array is converted back into the image that it came from"
         return (
             why,
             "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
@@ -223,7 +223,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
             (w, h), (u, t) = early["pixels"], early["used"]
             why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
-            return why, "resize first, where that leaves the result as good (scale radii and distances with it)", fact
+            return why, "resize first, if the result stays as good (scale radii and distances with it)", fact
     return None
 
 

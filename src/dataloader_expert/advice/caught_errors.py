@@ -17,7 +17,7 @@ def hidden(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     text = f"{v['count']} of {v['read']:,} samples read met an error that the dataset's own code caught ({v['place']}: {v['message']}): "
-    text += "unless it tried again with success, what it delivers instead is trained on unnoticed"
+    text += "unless a retry succeeded, whatever it returned instead goes into training unnoticed"
     fix = "let the error through or leave those samples out of the dataset, and count them; do not return zeros or another sample"
     yield finding("errors-hidden", "warning", text, fact, fix, [{"sample": i} for i in v["samples"]], v["count"])
 

@@ -22,7 +22,9 @@ def used_up(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     v = fact.value
-    text = f"the process is out of file descriptors: of the {fact.at['limit']} allowed (ulimit -n),  {v['files']} are files"
+    text = (
+        f"the process is out of file descriptors: of the {fact.at['limit']} allowed (ulimit -n), {v['files']} are files"
+    )
     text += f" left open, most often {escaped(v['path'], 120)} ({v['times']} times)"
     yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
 

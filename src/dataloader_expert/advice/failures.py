@@ -76,7 +76,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
     text += f", in {v['where']}" if v["where"] else ""
     workers, current = int(fact.at.get("workers") or 0), facts.value(CURRENT)
     if workers and current is not None and not current["num_workers"]:
-        fix = "mend this before you use workers"
+        fix = "fix this before you use workers"
         yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", fact, fix)
         return
     yield finding(code, "error", text, fact, fix)
@@ -90,7 +90,7 @@ def nothing(facts: Facts) -> Iterator[Finding]:
         fix = "return a sample for each index, or leave these out of the dataset: default_collate raises on None"
         many = n >= MANY * fact.value["tried"]
         if dropped and many:
-            fix = "find out whether so many are to be left out; if so, leave them out of the dataset, so that batches are full"
+            fix = "check whether that many should be left out; if so, leave them out of the dataset, so that batches are full"
         elif dropped:
             fix = "make sure that your collate function drops them, and expect smaller batches"
         places = [{"sample": i} for i in fact.value["samples"]]
@@ -107,7 +107,7 @@ def raising(facts: Facts) -> Iterator[Finding]:
     text = f"{v['count']} of {v['tried']} samples {verb(v['count'], 'raise')}: {v['error']}"
     fix = "repair or skip these samples: a DataLoader stops at the first one"
     if v["length"] is not None:
-        fix = f"have __len__ return {v['length']:,}: only the last samples are not there"
+        fix = f"have __len__ return {v['length']:,}: only the last samples are missing"
     elif v.get("beyond") is not None:
         last, first = v["beyond"]
         text = f"__len__ is too large: all {v['count']:,} indices tried from {first:,} on raise, and none up to {last:,}: {v['error']}"

@@ -21,7 +21,7 @@ UNCURED = {
     "shape-mismatch": "match the sizes of the model's layers, and the batch to them",
 }
 """What to do about what no change of the batch was found to mend."""
-OF_COLUMNS = "name the columns that the model takes, and the label, in columns=; or make its first layer as wide"
+OF_COLUMNS = "name the columns that the model takes, and the label, in columns=; or make its first layer that wide"
 OF_A_DATASET = "return the columns that the model takes as one tensor; or make its first layer as wide"
 FAILS = ("label-out-of-range",)
 """What no loss over classes takes; of which dtype and shape a target must be depends on the loss."""
@@ -63,11 +63,11 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         elif code == RAISES:
             text, fix = (
                 f"the model raises when it is called with a batch: {said}",
-                "call it with one batch alone, without us",
+                "call it with one batch outside this tool",
             )
         elif code == "memory-limit-reached":
             text = f"the model takes more memory than there is when it is called with a batch: {said}"
-            fix = "a smaller batch or model, or a machine with more memory"
+            fix = "use a smaller batch or model, or a machine with more memory"
         else:
             text = f"the model rejects a batch: {said}"
             fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
@@ -115,7 +115,7 @@ def too_large(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(DEVICE_LIMIT)
     if fact is not None and fact.value["value"] == 0:
         text = f"not even a batch of one fits into {fact.value['room'] / 1e9:.3g} GB of device memory"
-        fix = "a smaller model, a lower precision, gradient checkpointing, an optimizer with fewer states, or a larger device"
+        fix = "use a smaller model, a lower precision, gradient checkpointing, an optimizer with fewer states, or a larger device"
         yield finding("batch-does-not-fit", "error", text, fact, fix)
 
 

@@ -63,7 +63,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
     on = "the training split" if trained else "all samples read, for lack of a training split"
     if not trained and facts.value(DRAWS_SPLITS, False):
-        on += "; the code draws one at random: compute them anew on it before a final evaluation"
+        on += "; the code draws a random training split: recompute them on it before a final evaluation"
     images = [n for n in numeric if fields[n]["kind"] == "image"]
     if images:
         parts = list(facts.all(STATISTICS, field=images[0]))

@@ -26,20 +26,20 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     v = fact.value
-    text = f"the dataset keeps the samples that it reads in `{escaped(v['attribute'])}`: the first time one takes"
+    text = f"the dataset caches samples in `{escaped(v['attribute'])}`: the first read takes"
     text += f" {v['first_ms']:.3g} ms, the second {v['again_ms']:.3g} ms"
     wide = v.get("memory_bytes", 0) >= WIDE * max(1, v.get("entries_bytes", 0))
     if wide:
-        text += f"; for {in_bytes(v['entries_bytes'] / v['samples'])} of a sample it keeps {in_bytes(v['memory_bytes'] / v['samples'])} of"
-        text += " memory, as what it keeps are views of larger arrays"
-    rates = "the rates here are partly of samples read before"
+        text += f"; for each sample of {in_bytes(v['entries_bytes'] / v['samples'])} it holds {in_bytes(v['memory_bytes'] / v['samples'])} of"
+        text += " memory, because it keeps views of larger arrays"
+    rates = "the rates here partly come from cached samples"
     workers = 0 if current is None else current.value["num_workers"]
     if current is None or not workers:
         fix = "before you add workers, fill the cache in the main process: forked workers share what it holds"
         fix = f"{COPY}; {fix}" if wide else fix
         yield finding("dataset-caches-samples", "warning" if wide else "info", f"{text}; {rates}", fact, fix)
         return
-    text += f". Each of the {workers} workers keeps those that it has read itself"
+    text += f". Each of the {workers} workers caches the samples that it has read itself"
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
     grows, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
     if current.value["persistent_workers"] and grows > 0:

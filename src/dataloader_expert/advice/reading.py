@@ -94,13 +94,13 @@ def amplification(facts: Facts) -> Iterator[Finding]:
 LEAST_SHARE = 0.1
 """The least share of a sample's time that reading less would save if it is a warning."""
 READ_LESS = (
-    "read once what is the same for every sample, such as an index or a vocabulary, and of the rest only what is used (the rows at their "
+    "read what all samples share, such as an index or a vocabulary, only once, and of the rest only the parts that are used (the rows at their "
     "offsets, columns, smaller row groups or chunks), or store samples at the size in which they are used"
 )
 FIXES = {
     "npy": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
-    "npz": "write the arrays of the .npz, whose members are read whole, as .npy files: numpy.load(path, mmap_mode='r') reads the rows of a "
-    "sample alone; or read all samples of a file one after another",
+    "npz": "store the arrays of the .npz, which is always read whole, as .npy files: numpy.load(path, mmap_mode='r') reads only the rows of a "
+    "sample; or read all samples of a file one after another",
     "table": "parse the text once and store it in a binary format, such as numpy.save",
     "soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
     "wave": "read only the part that is used: setpos() and readframes(), or store clips of the length in which they are used",
@@ -110,7 +110,7 @@ FIXES = {
     "image": "store the images at the size in which they are used",
     "pandas": "read the table once, and keep it; or store the rows of a sample together",
     "torch": "open the file once with torch.load(path, mmap=True), or store the rows of a sample in a file of their own",
-    "archive": "store the members uncompressed, and read of each only what is used; or unpack the archive once",
+    "archive": "store the members uncompressed, and read only the used part of each; or unpack the archive once",
 }
 """What to do instead, by the library that reads."""
 
@@ -122,11 +122,11 @@ def thrashing(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     text = f"`{escaped(v['function'])}`, cached with maxsize={v['maxsize']}, misses {v['misses']:,} of {v['calls']:,} calls in the order of the "
-    text += f"loader, although it was asked for {v['must']:,} different values: it evicts what is asked for again"
+    text += f"loader, although only {v['must']:,} different values were asked for: it evicts values before they are asked for again"
     saves = v["seconds"] / max(1e-9, v["seconds_with_room"])
     if saves > 1.1:
         text += f"; with room for all these, {v['samples']:,} samples take {v['seconds_with_room']:.2f} instead of {v['seconds']:.2f} s"
-    fix = "raise maxsize to what the samples in reach of each other need, if each worker has the memory; or let a sampler draw samples that "
+    fix = "raise maxsize to cover neighbouring samples, if each worker has the memory; or let a sampler draw samples that "
     fix += "share a value one after another"
     places = [v["place"]] if v["place"] is not None else []
     severity: Severity = "warning" if saves > 1.1 else "info"

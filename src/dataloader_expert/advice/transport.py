@@ -103,7 +103,7 @@ def transport(facts: Facts) -> Iterator[Finding]:
             where = [{**place, "field": most["path"]} for place in where] or [{"field": most["path"]}]
             if most["nonzero"] < SPARSE:
                 text += f", {most['nonzero']:.1%} of its values are not 0"
-                fix = f"send what is not 0 of `{escaped(most['path'] or 'it')}` (indices and values), and make the whole on the device if it is needed"
+                fix = f"send only the non-zero values of `{escaped(most['path'] or 'it')}` with their indices, and rebuild the dense tensor on the device if it is needed"
         yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where)
 
 

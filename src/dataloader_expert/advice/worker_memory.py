@@ -92,7 +92,9 @@ def _leaked(fact: Fact, mean: float, kept: Fact | None) -> Iterator[Finding]:
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"
     if kept is not None:
-        text += f": the dataset keeps what it has read in `{escaped(kept.value['attribute'])}`, in each worker anew"
+        text += (
+            f": the dataset keeps what it has read in `{escaped(kept.value['attribute'])}`, separately in each worker"
+        )
         yield finding("memory-leak", "warning", text, [fact, kept], CACHE_FIX)
         return
     yield finding("memory-leak", "error", text, fact, "find what __getitem__ keeps: lists on self, caches")

@@ -49,7 +49,9 @@ def by_worker(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(TWINS)
     if fact is None or not fact.value["by_worker"] or _told_otherwise(facts):
         return
-    text = "a sample depends on the worker that reads it: two workers read the same sample differently, each alike every time"
+    text = (
+        "a sample depends on the worker that reads it: two workers read the same sample differently, each consistently"
+    )
     fix = "compute a sample from its index alone; open files on first use in each worker, and use get_worker_info() for streams only"
     yield finding("workers-differ", "error", text, fact, fix)
 
@@ -59,9 +61,9 @@ def rewritten(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(REWRITTEN)
     if fact is not None:
         names = " and ".join(f"`{escaped(name)}`" for name in fact.value["attributes"])
-        text = f"reading a sample changes it: {names} {'is' if len(fact.value['attributes']) == 1 else 'are'} modified in place, so that "
-        text += f"{fact.value['differ']} of {fact.value['read']} samples were others when read again"
-        fix = "work on a copy, such as x = self.x[i].clone(), or without in-place operations (-=, add_): else each epoch has other samples"
+        text = f"reading a sample changes it: {names} {'is' if len(fact.value['attributes']) == 1 else 'are'} modified in place, so "
+        text += f"{fact.value['differ']} of {fact.value['read']} samples were different when read again"
+        fix = "work on a copy, such as x = self.x[i].clone(), or without in-place operations (-=, add_): otherwise every epoch sees different samples"
         yield finding("sample-modified", "error", text, fact, fix)
 
 
@@ -70,9 +72,7 @@ def depends(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(DEPENDS)
     if fact is not None:
         text = f"{fact.value['differ']} of {fact.value['read']} samples differ when read again, although no random number is drawn: they depend "
-        text += (
-            "on what was read before, such as a running mean, or on the time; in workers each has a state of its own"
-        )
+        text += "on what was read before, such as a running mean, or on the time; each worker has its own state"
         fix = "compute what depends on other samples once, beforehand, on the training split; draw random numbers from torch, numpy or random"
         yield finding("not-deterministic", "warning", text, fact, fix)
 
@@ -91,7 +91,7 @@ def reseeded(facts: Facts) -> Iterator[Finding]:
         text = (
             f"reading a sample seeds {which} with a constant: every sample draws the same random numbers, in each epoch"
         )
-        fix = "seed once, before training; for samples that are always the same, seed with their index"
+        fix = "seed once, before training; for reproducible samples, seed with the sample's index"
         yield finding("rng-constant-seed", "error", text, fact, fix)
 
 

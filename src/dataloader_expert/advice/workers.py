@@ -97,7 +97,7 @@ def worker_advice(facts: Facts) -> list[Advice]:
     if not chosen.get("in_order", True):
         cost += "; the order of batches differs between runs"
     if any(work["kind"] == "retries" for work in facts.value(AVOIDABLE, [])):
-        cost += "; part of what overlaps is time.sleep() after errors: mend these first"
+        cost += "; part of what overlaps is time.sleep() after errors: fix these first"
     gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
     other = changed(current.value, chosen)
     words = as_keywords(other)

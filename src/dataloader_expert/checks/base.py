@@ -373,7 +373,7 @@ class Check(ABC):
         """The findings; those on a label that is only guessed from its place are info and say so."""
         if not self.context.placed:
             return list(self.judge(facts))
-        but = f"; {escaped(self.context.label)} is only guessed to be the label"
+        but = f"; that {escaped(self.context.label)} is the label is only a guess"
         return [
             replace(f, severity="info", message=f.message + but) if f.code in OF_LABELS else f
             for f in self.judge(facts)
@@ -457,7 +457,7 @@ SPLITS = Quantity("splits", "samples", "samples of each split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
 EFFECTS = Quantity(
-    "design_effects", "", "variance of each class's share in one split, over that of samples which come one by one"
+    "design_effects", "", "design effect: variance of each class's share in one split, over that of independent samples"
 )
 SERIES_FIELDS = 4
 """How many fields are looked at as names of series."""
@@ -477,7 +477,7 @@ CHANGED_UNITS = Quantity(
 GIVEAWAY = Quantity(
     "label_known_by",
     "",
-    "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
+    "how well a single field predicts the label of held-out rows: 0 is no better than a guess, 1 always right",
 )
 CUT_AT = Quantity(
     "texts_cut_at",
@@ -487,10 +487,12 @@ CUT_AT = Quantity(
 ORDER = Quantity(
     "order_reversed",
     "samples",
-    "rows in which the larger of two numbers or times is the one that is the smaller elsewhere",
+    "rows in which two numbers or times have the opposite order from elsewhere",
 )
 ROWS_SHIFTED = Quantity(
-    "rows_shifted", "samples", "stretches of rows in which the lengths of two fields agree once one is moved by a row"
+    "rows_shifted",
+    "samples",
+    "stretches of rows in which the lengths of two fields agree only if one is shifted by a row",
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""

@@ -44,7 +44,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         return RequestError(
             "timed-out",
             f"{phase}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
-            "raise budget_s, or mend what hangs or takes so long there",
+            "raise budget_s, or fix what hangs or takes so long there",
         )
     if end["reason"] == "hang":
         return RequestError(
@@ -68,7 +68,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         alone = "" if sample is None else " on that sample alone"
         fix = "fix what crashes there" if where else f"run it under python -X faulthandler{alone} to find the line"
         if not crash:
-            fix = "something outside ended it, such as the kernel for want of memory (dmesg tells); call again"
+            fix = "something outside ended it, such as the kernel when memory ran out (see dmesg); call again"
         return RequestError("worker-crashed", f"{phase}the measuring process was killed by {name}{at}{where}; {fix}")
     if end["reason"] == "silent":
         return RequestError(

@@ -86,7 +86,7 @@ def create_loader(
         dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
         if shuffle is not None:
             raise ValueError(
-                "shuffle is not for JASPER directories: train is shuffled; pass sampler= for another order"
+                "shuffle= does not apply to JASPER directories, where train is always shuffled; pass sampler= for another order"
             )
         if batch_size is None:
             raise ValueError("batch_size is None; JASPER directories are read in batches")

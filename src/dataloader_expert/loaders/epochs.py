@@ -157,7 +157,7 @@ class EpochLoader(DataLoader[Any]):
         the samples differ, of a stream also the number of workers; if the sampler is no ``EpochSampler``; if it is no state of a loader.
         """
         if "batches" not in state:
-            raise ValueError(f"this is no state of a loader: it has {sorted(state) or 'nothing'}, and no batches")
+            raise ValueError(f"this is not a loader state: it has {sorted(state) or 'nothing'}, and no batches")
         batches = int(state["batches"])
         if state.get("batch_size", self.batch_size) != self.batch_size:
             raise ValueError(
@@ -166,8 +166,8 @@ class EpochLoader(DataLoader[Any]):
             )
         if self._data is not None and state.get("data", self._data) != self._data:
             raise ValueError(
-                "the state is of other samples: of another data set, of files that changed since, or of another part of a split; "
-                "resume with the samples of the state"
+                "the state is for other samples (another data set, files that changed since, or another part of a split): "
+                "resume with the same samples"
             )
         if isinstance(self.dataset, IterableDataset):
             taken = state.get("order", {})

@@ -110,7 +110,7 @@ class EpochSampler(Sampler[T]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass resumes at ``state``; a ``ValueError`` if it is of another sampler, seed, data or world size, or no state."""
         if not {"epoch", "taken"} <= state.keys() or int(state["taken"]) < 0:
-            raise ValueError(f"this is no state of a sampler, which has an epoch and the number taken in it: {state}")
+            raise ValueError(f"this is not a sampler state, which has an epoch and a position: {state}")
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(

@@ -52,7 +52,7 @@ def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
     replicas = world if num_replicas is None else num_replicas
     if rank is None and replicas not in (1, world):
         raise ValueError(
-            f"num_replicas is {replicas}, and the process group has {world}: pass rank= too, else every process would take the first share"
+            f"num_replicas is {replicas}, and the process group has {world}: pass rank= too, or every process takes the first share"
         )
     found = rank if rank is not None else own if replicas == world else 0
     if not 0 <= found < replicas:

@@ -164,7 +164,7 @@ def _with_tools(commands: Commands) -> dict[str, Tool]:
             "--fail-on",
             choices=("error", "warning", "never"),
             default="error",
-            help="severity of findings from which the exit status is 1",
+            help="lowest severity of findings that makes the exit status 1",
         )
         _gate(output, tool)
         for field, info in tool.request.model_fields.items():
@@ -185,7 +185,7 @@ def _gate(output: argparse._ArgumentGroup, tool: Tool) -> None:
         action="extend",
         default=[],
         metavar="CODE[:GLOB]",
-        help="known findings: they are printed, but do not count; with GLOB only in files that match it",
+        help="known findings: printed, but not counted; with GLOB, only in matching files",
     )
     if tool.name == "check_quality":
         output.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML")

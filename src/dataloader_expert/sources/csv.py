@@ -371,7 +371,9 @@ class Csv(Answered[_Part]):
                 if form == usual:
                     continue
                 told.add((part.path, name))
-                text = f"{name} has {form} such as {cell[:40]!r}, in the other files {usual} such as {example[:40]!r}"
+                text = (
+                    f"{name} has {form} such as {cell[:40]!r}, but {usual} such as {example[:40]!r} in the other files"
+                )
                 self.problems.append(Unreadable("dtype-drift", text, file=part.path, field=name))
         self.told, self.texts = frozenset(told), frozenset(texts)
 

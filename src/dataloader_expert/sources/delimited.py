@@ -141,7 +141,9 @@ class DelimitedText(Csv):
                 continue
             if values is None:
                 text = (
-                    "values that are no numbers" if len(tables) == 1 else "a column alone, beside no table or several"
+                    "values that are not numbers"
+                    if len(tables) == 1
+                    else "a single column, next to no table or to several"
                 )
                 self.problems.append(Aside("note", f"{text}: not read as samples", file=entry.path))
             elif len(values) != rows[tables[0]]:

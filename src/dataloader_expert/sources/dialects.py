@@ -116,7 +116,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     except csv.Error:
         pass  # the readable head is enough for detection
     if not rows:
-        raise Unreadable("parse-error", "its first record is no row of a table")
+        raise Unreadable("parse-error", "its first record is not a table row")
     remarks, first = _remarks(rows, lines), head[bom:]
     rows, skip = rows[remarks:], bom + _past(first, remarks)
     decimal = "," if delimiter == ";" and _have_commas(rows) else "."

@@ -103,7 +103,9 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
                 due = None if known is None else int(known)
                 again = done - _first_byte(answer, done)
                 if again < 0:
-                    raise StreamError(f"{url}: asked for what is behind byte {done}, it sends from byte {done - again}")
+                    raise StreamError(
+                        f"{url}: asked to resume at byte {done}, the server sends from byte {done - again}"
+                    )
                 came = 0
                 while (due is None or came < due) and (chunk := answer.read1(CHUNK)):
                     came += len(chunk)
@@ -130,7 +132,7 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
             why, pause = str(getattr(e, "reason", None) or e or type(e).__name__), None
         failures += 1
         if failures > patience.retries:
-            raise StreamError(f"{url}: given up behind byte {done} after {failures} attempts: {why}")
+            raise StreamError(f"{url}: gave up at byte {done} after {failures} attempts: {why}")
         pause = min(LONGEST_WAIT, patience.wait * 2 ** (failures - 1)) if pause is None else pause
         logger.info("%s: %s; attempt %d in %.1f s, from byte %d", url, why, failures + 1, pause, done)
         time.sleep(pause)

@@ -76,7 +76,7 @@ def with_members(block: Block, members: Members) -> Block:
             other = next((key for key in row if key not in known), None)
             where: dict[str, Any] = {"file": block.file(i), "sample": block.index(i), "field": name}
             if value is not None and not isinstance(value, dict):
-                text = f"{name} is no object here, as it is in most samples"
+                text = f"{name} is not an object here, as it is in most samples"
                 problems.append(Unreadable("dtype-drift", text, **where))
             elif other is not None:
                 problems.append(Unreadable("extra-key", f"{other} is in few samples and is not read", **where))

@@ -29,6 +29,6 @@ def codes_in_names(paths: Sequence[str]) -> str | None:
         return None
     told = ", ".join(f"part {i} has {n} values" for i, n in few[:MOST_TOLD]) + (", …" if len(few) > MOST_TOLD else "")
     return (
-        f"names of files follow one pattern, as {names[0][:60]}, in which {told}: one of them may be the label or a group; take it from "
-        "the name in a Dataset class of yours"
+        f"file names follow one pattern, such as {names[0][:60]} ({told}): one part may be the label or a group; parse it from "
+        "the name in your own Dataset class"
     )

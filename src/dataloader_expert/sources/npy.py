@@ -171,7 +171,7 @@ class Npy(Source):
         self.sharding = f"{len(entries)} arrays side by side"
         if len(first) > 1 and may_be_classes([(name, h) for name, (_, h, _) in first.items()]):
             self.unread["label"] = (
-                "nothing says whether files of equal arrays of pictures are a class each or a field each; they are read as fields"
+                "it is unclear whether equal arrays of images are one class each or one field each; they are read as fields"
             )
         if sharded is not None:
             most = max(part.samples for part in parts.values() if part is not None)
@@ -196,7 +196,7 @@ class Npy(Source):
                 start += n
         self.units = tuple(units)
         (_, (dtype, shape), _) = next(of for group in groups.values() for of in group.values())
-        self.label, self.label_how = "label", "from the names of files, each of which holds pictures of a class"
+        self.label, self.label_how = "label", "from the file names: each file holds the images of one class"
         self.fields = (array_field("data", dtype, shape[1:]), Field("label", "category", "str"))
         self.sharding = f"{number(len(self.class_of), 'array')}, a class each"
 

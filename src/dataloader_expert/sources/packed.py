@@ -139,7 +139,7 @@ def _decompress(fd: int, called: str, size: int, spool: Spool) -> int:
             if whole > FREELY and whole > RATIO * (spool.stored + size) and length > RATIO * size:
                 raise Unreadable("bomb", f"over {length:,} bytes from {size:,}: not read", file=called)
             if length > room:
-                text = f"over {length:,} bytes decompressed leave no room for more in {tempfile.gettempdir()}; decompress it beside the data, or set TMPDIR"
+                text = f"over {length:,} bytes decompressed leave no room for more in {tempfile.gettempdir()}; decompress it next to the data, or set TMPDIR"
                 raise Unreadable("unreadable", text, file=called)
             at = start + length - len(part)
             while part:

@@ -340,7 +340,7 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
     where, _, attribute = name.rpartition(":")
     if not where or not attribute:
         raise RequestError(
-            "invalid-argument", f"{escaped(name)} is no reference; give file.py:name or package.module:name"
+            "invalid-argument", f"{escaped(name)} is not a Python reference; give file.py:name or package.module:name"
         )
     module = _module(where, roots)
     if not hasattr(module, attribute):

@@ -41,9 +41,7 @@ TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
 TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
 """Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
-CLASS_OF_YOURS = (
-    "name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
-)
+CLASS_OF_YOURS = "write a Dataset class that reads them and name it, such as data.py:MyDataset: it is measured and checked the same way"
 HOLDING = ("MATLAB", "spreadsheet", "statistics package")
 """Kinds that are not read, of which a few files beside samples rather say something of them than lie there by mistake."""
 DOCUMENTS = ("notebook", "spreadsheet")
@@ -433,7 +431,7 @@ def _foreign(
         elif entry.kind not in kinds and not (apart and is_project(entry.path)):
             foreign.append(entry)
         elif entry.kind not in kinds and (suffix == ".log" or entry.size > read):
-            larger = ", and larger than all that is" if entry.size > read else ""
+            larger = ", although larger than everything that is" if entry.size > read else ""
             problems.append(
                 Aside("note", f"is {entry.kind or 'of an unknown kind'}: not read{larger}", file=entry.path)
             )
@@ -445,7 +443,7 @@ def _foreign(
     of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
     for entry in foreign:
         if entry.path in of_samples:
-            text = "is called after a sample, and of a kind that is not read"
+            text = "is named after a sample, but is of a kind that is not read"
             problems.append(Aside("note", text, file=entry.path))
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
@@ -453,15 +451,15 @@ def _foreign(
         unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
         what = f"is {kind}" if kind else unknown
         if entry.path in company:
-            problems.append(Aside("note", f"{what}, beside the samples: not read", file=entry.path))
+            problems.append(Aside("note", f"{what}, next to the samples: not read", file=entry.path))
         elif len(described) <= STRAYS and entry.path in described:
-            problems.append(Aside("note", f"{what}, beside the data: not read", file=entry.path))
+            problems.append(Aside("note", f"{what}, next to the data: not read", file=entry.path))
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
             problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
         elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
-            text = f"{what}, a format that is not read: it may hold labels or other things of the samples"
+            text = f"{what}, a format that is not read: it may hold labels or other information about the samples"
             problems.append(Aside("note", text, file=entry.path))
         else:
             problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))

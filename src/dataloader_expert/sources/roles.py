@@ -150,7 +150,7 @@ def find_roles(
     one_file = len({block.unit.file for block in blocks}) == 1  # the numbers of series begin anew in each file
     series = series_in(blocks[0]) if group is None and one_file else None
     if series is not None and series[0] in rest:
-        group = Role(series[0], f"by its values: {series[1]} rises anew in the rows of each")
+        group = Role(series[0], f"by its values: {series[1]} starts again in the rows of each")
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)

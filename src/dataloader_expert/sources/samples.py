@@ -85,7 +85,7 @@ class FileSamples(Source):
             further = {name: of for name, of in further.items() if name not in maps}
         strays = beside_folders([e.path for e in entries]) - notes.rows.keys() - notes.splits.keys()
         entries = [e for e in entries if e.path not in strays]
-        text = "lies beside the folders of all other samples: not read as one"
+        text = "lies next to the folders of all other samples: not read as a sample"
         self.problems += [Aside("sample", text, file=path) for path in sorted(strays)]
         paths = [e.path for e in entries]
         of_folders = folders_of(paths)
@@ -129,21 +129,21 @@ class FileSamples(Source):
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
         for name, n in Counter(pairing.further.values()).items():
-            several = "more of samples that have one already, which alone is read"
-            several = several if name in kinds else "files of samples that have several each: none is read"
+            several = "more for samples that already have one; only the first is read"
+            several = several if name in kinds else "files for samples that have several each; none is read"
             self.unread[f"further {name}"] = f"{n} {several}"
         for name, folders in pairing.without.items():
             which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
         if together:
-            text = "belong together, of which each is read as a sample"
+            text = "belong together, but each is read as its own sample"
             self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
         if names and self.value == "image" and not kinds and same_scenes(paths, labels, listing):
-            text = f"{' and '.join(map(escaped, names))} hold images called alike that show the same scenes: read as classes, not as pairs"
+            text = f"{' and '.join(map(escaped, names))} hold images with the same names that show the same scenes: read as classes, not as pairs"
             self.unread["of pairs"] = text
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
-            self.unread[aside] = f"a folder of this name is no class: its {len(set_aside):,} files are not read"
+            self.unread[aside] = f"a folder with this name is not a class: its {len(set_aside):,} files are not read"
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
@@ -154,7 +154,7 @@ class FileSamples(Source):
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
-            self.unread["keypoints"] = "key points behind the boxes of labels are not read"
+            self.unread["keypoints"] = "keypoints after the boxes in label files are not read"
         if any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
@@ -433,7 +433,7 @@ class FileSamples(Source):
         again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
         if again:
             self._label_by_name()
-            self.label_how = f"told by the names of files, and numbered by {listed(again)} of a table: {names[0]}"
+            self.label_how = f"from the file names, with numbers in {listed(again)} of a table: {names[0]}"
             for name in again:
                 self._drop_column(name)
 

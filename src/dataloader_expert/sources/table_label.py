@@ -96,7 +96,7 @@ def find_label(
     bare = bool(names) and all(map(BARE.fullmatch, names))
     score = _score(found, blocks, bare)
     if score is not None:
-        return score, f"{PLACED}: the one number with fractions beside two texts; pass label= if it is another"
+        return score, f"{PLACED}: the one number with fractions next to two texts; pass label= if it is another"
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
     symbols = any(found[name].dtype == "str" for name in names[1:-1])

@@ -37,10 +37,10 @@ class TextFiles(FileSamples):
 
     def own(self, entries: list[Entry]) -> list[Entry]:
         documents = _without_projects(entries)
-        text = "is code, settings or documentation beside the documents: not read as a sample"
+        text = "is code, settings or documentation next to the documents: not read as a sample"
         self.problems += [Aside("note", text, file=e.path) for e in entries if e not in documents]
         kept = _without_notes(documents)
-        text = "stands beside the folders of classes: not read as a sample"
+        text = "lies next to the class folders: not read as a sample"
         held = {entry.path for entry in kept}
         self.problems += [Aside("note", text, file=e.path) for e in documents if e.path not in held]
         return kept

@@ -99,7 +99,7 @@ class Lines(Table):
         source = cls()
         source.listing = listing
         entries, notes, languages = texts_of(listing)
-        text = "stands beside the files of the splits or languages: not read"
+        text = "lies next to the files of the splits or languages: not read"
         source.problems += [
             Unreadable("foreign-file", text, file=e.path)
             if languages and _language_of(e) is not None  # its partner is lost

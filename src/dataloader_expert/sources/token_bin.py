@@ -48,10 +48,12 @@ class TokenBin(Npy):
             raise Unreadable("truncated", "a header and no tokens", file=entry.path)
         if over:
             raise Unreadable(
-                "truncated", f"{entry.size - at} bytes are no whole number of {8 * width}-bit ids", file=entry.path
+                "truncated", f"{entry.size - at} bytes are not a whole number of {8 * width}-bit ids", file=entry.path
             )
         if told is not None and told > tokens:
-            raise Unreadable("truncated", f"the header tells {told:,} tokens, there are {tokens:,}", file=entry.path)
+            raise Unreadable(
+                "truncated", f"the header declares {told:,} tokens, but there are {tokens:,}", file=entry.path
+            )
         return (dtype, (tokens,)), False, at
 
     def _declared(self) -> str:

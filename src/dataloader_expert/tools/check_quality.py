@@ -38,7 +38,7 @@ class Request(Common):
             if code not in known:
                 near = nearest(code, known)
                 hint = f"did you mean {_either(near)}?" if near else f"known are {', '.join(known)}"
-                raise ValueError(f"{escaped(code)} is no check; {hint}")
+                raise ValueError(f"{escaped(code)} is not a check; {hint}")
         return given
 
 

@@ -24,7 +24,9 @@ class WhatIf(Model):
     step_ms: float | None = Field(None, gt=0, allow_inf_nan=False)
     storage_mb_s: float | None = Field(None, gt=0, allow_inf_nan=False)
     storage_latency_ms: float | None = Field(None, ge=0, allow_inf_nan=False)
-    num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these numbers; at most 16")
+    num_workers: Workers | list[Workers] | None = Field(
+        None, description="numbers of workers to forecast as well; at most 16"
+    )
 
     @field_validator("num_workers")
     @classmethod
@@ -158,9 +160,9 @@ class ForecastLine(Model):
     by_law: Figure = Field(
         description="upper bound by mean costs; the simulated throughput adds queueing, order and uneven samples"
     )
-    asked: dict[str, Any] = Field(default_factory=dict, description="the hardware that it is of")
-    per_process: bool = Field(False, description="whether rates are of one of several processes, not of all together")
-    note: str | None = Field(None, description="what it takes for granted")
+    asked: dict[str, Any] = Field(default_factory=dict, description="the hardware that was asked for")
+    per_process: bool = Field(False, description="whether rates are per process instead of for all processes together")
+    note: str | None = Field(None, description="assumptions of the forecast")
     by_workers: list[WorkersLine] = Field(description="the same by number of workers, in samples/s")
 
 

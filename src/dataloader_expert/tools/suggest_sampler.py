@@ -36,7 +36,7 @@ class Simulation(Model):
     batches_missing_class: float | None
     padding_before: float | None
     padding_after: float | None
-    ranks: int = Field(1, description="whose batches these are, all together")
+    ranks: int = Field(1, description="number of ranks that these batches are summed over")
 
 
 class Alternative(Model):

@@ -21,10 +21,8 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-COARSE = Quantity(
-    "coarser_samples", "samples", "samples of cohorts whose values lie further apart than those of all others"
-)
-HELD = Quantity("held_samples", "samples", "samples whose values are each held for the same number of steps")
+COARSE = Quantity("coarser_samples", "samples", "samples of cohorts that are quantised more coarsely than all others")
+HELD = Quantity("held_samples", "samples", "samples that repeat each value for the same number of steps")
 FIELDS, KEPT, LEAST = 3, 1_000, 20
 """The most fields, the most samples of each that are measured, and the fewest of a cohort."""
 LOOKED, WINDOW = 4_096, 48
@@ -147,18 +145,16 @@ class Coarser(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(COARSE):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} was quantised {told_of(str(fact.at['kind']), v['of'])}: from its smallest to its largest value a sample has about "
-            text += f"{v['levels']:,.0f} levels there and {v['others']:,.0f} elsewhere"
-            fix = "make all samples from the originals with the same code and depth"
+            text = f"{name} is quantised more coarsely {told_of(str(fact.at['kind']), v['of'])}: the range of a sample has about "
+            text += f"{v['levels']:,.0f} levels there, and {v['others']:,.0f} elsewhere"
+            fix = "regenerate all samples from the originals with the same code and bit depth"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(HELD):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = (
-                f"in {v['count']:,} of {number(v['of'], 'sample')} each value of {name} is held for {v['for']} steps, "
-            )
-            text += "in the others it changes from step to step"
-            text += f"; they are those {told_of(v['kind'], [v['cohort']])}" if "kind" in v else ""
-            fix = "they were recorded at a lower rate: bring all samples to one rate, by interpolation or by averaging"
+            text = f"{name} repeats each value for {v['for']} steps in {v['count']:,} of {number(v['of'], 'sample')}, "
+            text += "but changes at every step in the others"
+            text += f"; these are the samples {told_of(v['kind'], [v['cohort']])}" if "kind" in v else ""
+            fix = "resample all samples to one rate, by interpolation or averaging: these were recorded at a lower one"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -22,7 +22,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import NOT_TIMES, TIME_WORDS, words
 
 DEFAULTS = Quantity(
-    "default_values", "samples", "samples with a time or a place that stands for none, and far from the others"
+    "default_values", "samples", "samples with a time or place that marks a missing value, far from the others"
 )
 KEPT, CELLS, MOST = 20_000, 2_000_000, 12
 """The most rows, and values of all fields, that are kept; the most fields of times, and pairs of coordinates."""
@@ -118,16 +118,16 @@ class DefaultValues(Check):
             of = f"{v['count']:,} of {v['of']:,} samples"
             if "fields" in fact.at:
                 lat, lon = map(escaped, fact.at["fields"])
-                text = f"{lat} and {lon} are both 0 in {of}, far from all other places: by custom that stands for an unknown place"
-                fix = "read both as missing there; else a model takes them for a place, and distances to it are meaningless"
+                text = f"{lat} and {lon} are both 0 in {of}, far from all other places: this usually marks an unknown place"
+                fix = "read both as missing there; otherwise a model takes them for a real place, and distances to it are meaningless"
                 yield finding("missing-values", "warning", text, fact, fix, v["where"], v["count"])
                 continue
             name, day = escaped(str(fact.at["field"])), v["value"]
             open_end = tuple(map(int, day.split("-"))) >= LATE and bool(set(words(name)) & ENDS)
             told = f"0 ({day})" if v["number"] else day
             text = f"{name} is {told} in {of}, far more often than {'any time near it' if open_end else 'chance explains'}: "
-            text += "by custom that stands for " + ("no end yet" if open_end else "an unknown time")
-            fix = "read it as missing; else ages, durations and splits by time are computed from it"
+            text += "this usually means " + ("no end yet" if open_end else "an unknown time")
+            fix = "read it as missing; otherwise ages, durations and splits by time are computed from it"
             info = open_end or v["count"] > MOSTLY * v["of"]
             yield finding("missing-values", "info" if info else "warning", text, fact, fix, v["where"], v["count"])
 

@@ -140,7 +140,7 @@ class Dependencies(Check):
         for fact in facts.all(CONTRADICTED):
             v, (one, other) = fact.value, (escaped(name) for name in fact.at["fields"])
             a, b, usual = (escaped(text, 40) for text in v["example"])
-            text = f"{one} and {other} contradict each other in {v['count']:,} of {number(v['of'], 'row')}: {one} {a} has {other} {b} there, {usual} elsewhere"
+            text = f"{one} and {other} contradict each other in {v['count']:,} of {number(v['of'], 'row')}: {one} {a} goes with {other} {b} there, but with {usual} elsewhere"
             fix = "find out which of the two columns is right, and correct the other"
             severity: Severity = "warning" if v["both_ways"] else "info"
             yield finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])

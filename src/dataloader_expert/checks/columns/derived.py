@@ -23,7 +23,7 @@ from dataloader_expert.sources.base import Block
 CONTRADICTS = Quantity(
     "contradicts_its_source",
     "samples",
-    "rows of one part in which a column is not what it is made of elsewhere: a part of a date, or of two numbers",
+    "rows of one part in which a column does not follow the rule of the other rows: part of a date, or computed from two numbers",
 )
 FIELDS, DATES, TRIED = 12, 3, 64
 """The most numbers and dates, and rows on which sums and products are tried first."""
@@ -188,9 +188,9 @@ class Derived(SeriesRows):
         for fact in facts.all(CONTRADICTS):
             v, name, of = fact.value, escaped(str(fact.at["field"])), " and ".join(map(escaped, fact.at["of"]))
             link = " " if v["part"].endswith("between") else " of "
-            text = f"{name} is the {v['part']}{link}{of} everywhere but {self.part_said(v)}, where it is not in {v['count']:,} of all "
-            text += number(v["of"], "row")
-            fix = f"find out which of these columns is wrong there, and make {name} again from {of}"
+            text = f"{name} is the {v['part']}{link}{of} everywhere except {self.part_said(v)}: {v['count']:,} of all "
+            text += f"{number(v['of'], 'row')} do not match"
+            fix = f"find out which of these columns is wrong there, and recompute {name} from {of}"
             where = [{"sample": v["sample"], "file": self.files.of(v["sample"]), "field": fact.at["field"]}]
             yield finding("columns-contradict", "warning", text, fact, fix, where, v["count"])
 

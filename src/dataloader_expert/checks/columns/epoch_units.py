@@ -71,7 +71,7 @@ class EpochUnits(Check):
             units, name = fact.value["units"], escaped(str(fact.at["field"]))
             told = ", ".join(f"{unit} in {n:,} samples" for unit, n in units.items())
             text = f"{name} counts since 1970 in several units: {told}"
-            fix = "bring all to one unit; compared as they are, times a thousandfold apart say nothing"
+            fix = "convert all to one unit: times that differ by a factor of 1,000 cannot be compared"
             yield finding("scale-drift", "error", text, fact, fix, fact.value["where"], min(units.values()))
 
 

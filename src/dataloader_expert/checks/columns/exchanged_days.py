@@ -20,7 +20,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.times import is_time, read_time
 
 EXCHANGED = Quantity(
-    "days_exchanged", "samples", "dates that are in order with their neighbours only once day and month are exchanged"
+    "days_exchanged", "samples", "dates that are only in order with their neighbours after swapping day and month"
 )
 KEPT, CELLS, MOST, GROUPS = 20_000, 2_000_000, 4, 200
 """The most rows, and values, that are kept; the most fields of dates, and groups of rows."""
@@ -107,9 +107,9 @@ class ExchangedDays(Check):
             if len(v["of"]) == v["groups"]:
                 where = "of all rows"
             first = "day" if v["day_first"] else "month"
-            text = f"{name} has day and month exchanged in {number(v['count'], 'date')} {where}: with the {first} first, as dates that allow "
-            text += "one reading only are written, the rows run back in time again and again; the other way they are in order"
-            fix = f"write these dates anew with the {first} first, or all as YYYY-MM-DD"
+            text = f"{name} has day and month swapped in {number(v['count'], 'date')} {where}: read with the {first} first, like the unambiguous "
+            text += "dates, the rows keep jumping back in time; read the other way, they are in order"
+            fix = f"rewrite these dates with the {first} first, or all dates as YYYY-MM-DD"
             yield finding("dtype-drift", "warning", text, fact, fix, v["where"], v["count"])
 
 

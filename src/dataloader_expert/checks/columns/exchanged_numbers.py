@@ -25,7 +25,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 
-EXCHANGED = Quantity("numbers_exchanged", "samples", "stretches of rows in which two numbers are likelier exchanged")
+EXCHANGED = Quantity("numbers_exchanged", "samples", "stretches of rows in which two numbers are probably swapped")
 COPIED = Quantity("numbers_copied", "samples", "stretches of rows in which a number holds the values of another one")
 KEPT, CELLS, FIELDS, GROUPS = 20_000, 2_000_000, 12, 50
 """The most rows, and values, that are kept; the most fields, and values of one that tells kinds of rows."""
@@ -104,16 +104,16 @@ class ExchangedNumbers(DrawnNumbers):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EXCHANGED):
             v, (a, b) = fact.value, map(escaped, fact.at["fields"])
-            text = f"{a} and {b} seem to be exchanged in samples {v['first']:,} to about {v['last']:,}: there each is what the other one is "
+            text = f"{a} and {b} seem to be swapped in samples {v['first']:,} to about {v['last']:,}: there each looks like the other does "
             text += "elsewhere"
-            fix = "look at these samples; if so, exchange the two back, and find out where the columns were confused"
+            fix = "check these samples; if so, swap the two back, and find out where the columns were mixed up"
             where: list[dict[str, Json]] = [{"sample": v["first"], "file": v["file"], "field": fact.at["fields"][0]}]
             yield finding("fields-swapped", "warning", text, fact, fix, where, v["rows"])
         for fact in facts.all(COPIED):
             v, (a, b) = fact.value, map(escaped, fact.at["fields"])
-            text = f"{b} holds the values of {a} in samples {v['first']:,} to about {v['last']:,}: the two are equal there and hardly anywhere "
-            text += f"else, and {b} is unlike what it is elsewhere"
-            fix = f"fetch {b} of these samples from its source; it was overwritten there"
+            text = f"{b} holds the values of {a} in samples {v['first']:,} to about {v['last']:,}: the two are equal there and almost nowhere "
+            text += f"else, and {b} has other values elsewhere"
+            fix = f"restore {b} of these samples from its source: it was overwritten there"
             where = [{"sample": v["first"], "file": v["file"], "field": fact.at["fields"][1]}]
             yield finding("equal-fields", "warning", text, fact, fix, where, v["rows"])
 

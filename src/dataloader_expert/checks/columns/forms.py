@@ -218,7 +218,7 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         in_ = f"in {len(ways)} formats" if dates else "with a decimal point and with a decimal comma"
         fix = "write all dates as YYYY-MM-DD: readers that guess fail, or swap day and month"
         if len({way.removesuffix(OFFSET) for way in ways}) == 1:
-            fix = "write all times with their offset: it is unknown to which time zone the others belong"
+            fix = "write all times with a UTC offset: the time zone of the others is unknown"
         rest = sum(ways.values()) - max(ways.values())
         yield finding(
             "dtype-drift",
@@ -233,9 +233,9 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         yield finding(
             "dtype-drift",
             "info",
-            f"{name} holds codes: most are digits alone, {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r} {verb(v['odd'], 'are')} not",
+            f"{name} holds codes: most are digits only, but {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r} {verb(v['odd'], 'are')} not",
             fact,
-            "read the column as text: a parser of numbers drops leading zeros, or these codes",
+            "read the column as text: a number parser drops leading zeros, and fails on these codes",
             v["where"],
             v["odd"],
         )
@@ -245,7 +245,7 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             "warning",
             f"{name} has the text {v['odd_example'][:LONGEST]!r} in place of a number in {number(v['odd'], 'sample')}",
             fact,
-            "read it as missing, such as with na_values of pandas: else all of the column is read as text",
+            "read it as missing, for example with pandas' na_values: otherwise the whole column is read as text",
             v["where"],
             v["odd"],
         )
@@ -280,7 +280,7 @@ def _cure(odd: int, commas: int) -> str:
     others = "correct these values, or leave them empty if they mean a missing value"
     if not commas:
         return others
-    cure = "read what has a decimal comma with decimal=',', or write all numbers with a decimal point"
+    cure = "read numbers with a decimal comma with decimal=',', or write all numbers with a decimal point"
     return cure if commas == odd else f"{cure}; {others.replace('these values', 'the others')}"
 
 

@@ -25,9 +25,7 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 COARSER = Quantity(
     "coarser_steps", "samples", "rows of groups whose numbers are all multiples of a step far above the others'"
 )
-CROSSED = Quantity(
-    "numbers_crossed", "samples", "rows of groups in which two numbers lie where the other one lies elsewhere"
-)
+CROSSED = Quantity("numbers_crossed", "samples", "rows of groups in which two numbers have each other's usual range")
 KEPT, CELLS, FIELDS, MOST_GROUPS = 20_000, 2_000_000, 12, 50
 """The most rows, and values, that are kept; the most fields that are compared, and values of one that tells groups."""
 LEAST, VALUES = 30, 20
@@ -125,21 +123,21 @@ class GroupRecords(DrawnNumbers):
             v, name = fact.value, escaped(str(fact.at["field"]))
             usual = f"to {v['usual']:g}" if v["usual"] else "not"
             text = f"{name} is rounded to multiples of {v['step']:g} in the samples {_where(fact)}, and {usual} in the others"
-            fix = "fetch the numbers as they were measured; a model takes the coarse ones for what they are elsewhere"
+            fix = "restore the unrounded numbers from their source, or round all rows to the same step"
             severity: Severity = "warning" if v["matters"] else "info"
             yield finding("scale-drift", severity, text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CROSSED):
             if facts.find(ORDER, fields=fact.at["fields"]) is not None:
                 continue  # told by the order
             v, (a, b) = fact.value, map(escaped, fact.at["fields"])
-            text = f"{a} and {b} seem to be exchanged in the samples {_where(fact)}: there each is distributed as the other one is elsewhere"
-            fix = "look at these samples; if so, exchange the two back, and find out where the columns were confused"
+            text = f"{a} and {b} seem to be swapped in the samples {_where(fact)}: there each is distributed like the other elsewhere"
+            fix = "check these samples; if so, swap the two back, and find out where the columns were mixed up"
             yield finding("fields-swapped", "warning", text, fact, fix, [{"field": fact.at["fields"][0]}], v["rows"])
 
 
 def _where(fact: Fact) -> str:
     of, group = ", ".join(map(escaped, fact.value["of"][:3])), str(fact.at["group"])
-    return f"in {of}" if group == FILE else f"in which {escaped(group)} is {of}"
+    return f"in {of}" if group == FILE else f"where {escaped(group)} is {of}"
 
 
 def coarser(numbers: Any, whose: Any, n: int) -> Coarse | None:

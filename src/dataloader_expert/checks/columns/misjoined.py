@@ -24,7 +24,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 MISJOINED = Quantity(
     "numbers_misjoined",
     "samples",
-    "a group or stretch of rows in which two numbers that go together elsewhere do not, or do so with the row before or after",
+    "a group or stretch of rows in which two numbers that correlate elsewhere do not, or only with the row before or after",
 )
 PAIRS, OTHERS, LEAST = 12, 3, 100
 """The most pairs of numbers; the fewest other groups, and rows of a group or stretch."""
@@ -139,18 +139,16 @@ class Misjoined(SeriesRows):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
             inside = self.files.stretch(v["first"], v["last"])
             if v["by"] is not None:
-                inside = f"the {v['count']:,} samples in which {escaped(v['by'])} is {escaped(v['is'])}"
+                inside = f"the {v['count']:,} samples where {escaped(v['by'])} is {escaped(v['is'])}"
                 inside = inside if v["by"] else f"the {v['count']:,} samples of {escaped(v['is'])}"
             if "row" in v:
-                text = f"in {inside}, {b} goes with {a} of the row {'after' if v['row'] > 0 else 'before'} in its series (rank correlation "
-                text += (
-                    f"{v['there']:.2f}, {v['own']:.2f} with its own), and with its own elsewhere ({v['elsewhere']:.2f})"
-                )
-                fix = f"look at how {a} and {b} were joined there, such as by the time of another zone; shift one of them back"
+                text = f"in {inside}, {b} correlates with {a} of the {'next' if v['row'] > 0 else 'previous'} row in its series (rank correlation "
+                text += f"{v['there']:.2f}, but {v['own']:.2f} in the same row); elsewhere it does so in the same row ({v['elsewhere']:.2f})"
+                fix = f"check how {a} and {b} were joined there, for example across time zones, and shift one of them back"
             else:
-                text = f"in {inside}, {a} and {b} do not belong together: their rank correlation is {v['own']:.2f} there and {v['elsewhere']:.2f} "
-                text += "elsewhere, though each is distributed as elsewhere"
-                fix = "look at some; one of both was probably joined by place after a sort, or shuffled: join it again by its key"
+                text = f"{a} and {b} seem mismatched in {inside}: their rank correlation is {v['own']:.2f} there and {v['elsewhere']:.2f} "
+                text += "elsewhere, although each has the same distribution as elsewhere"
+                fix = "check a few: one of the two was probably joined by position after sorting, or shuffled; join it again by key"
             where = [
                 {"sample": at, "file": self.files.of(at), "field": fact.at["fields"][1]}
                 for at in (v["first"], v["last"])

@@ -49,7 +49,9 @@ from dataloader_expert.sources.roles import words
 
 UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 TURNED = Quantity(
-    "turned_signs", "samples", "rows of one group whose numbers have the other sign than all others' and are as large"
+    "turned_signs",
+    "samples",
+    "rows of one group whose numbers have the opposite sign from all others, at the same size",
 )
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
@@ -250,9 +252,9 @@ class MixedUnits(Check):
             yield found if likely else replace(found, severity="info")
         for fact in facts.all(TURNED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} has the other sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
-            text += "the others, which are as large"
-            fix = "find out how the axis points there; if it is turned round, change the sign, and of other axes that were turned with it"
+            text = f"{name} has the opposite sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
+            text += "the others"
+            fix = "find out which way the axis points there; if it is reversed, flip the sign of this field, and of other axes that were reversed with it"
             yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CHANGED_UNITS):
             v = fact.value
@@ -286,7 +288,7 @@ def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
 
 def _in_group(fact: Fact) -> str:
     of, group = escaped(fact.value["of"]), str(fact.at["group"])
-    return f"in {of}" if group == FILE else f"in which {escaped(group)} is {of}"
+    return f"in {of}" if group == FILE else f"where {escaped(group)} is {of}"
 
 
 def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
@@ -295,7 +297,7 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
         return finding(
             "scale-drift",
             "warning",
-            f"{name} is on another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
+            f"{name} is at another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
             "with hardly one between",
             fact,
             "find out what changed there: a unit, a device or what is measured",
@@ -306,9 +308,9 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
         "scale-drift",
         "warning",
         f"{name} seems to be in another unit in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the "
-        f"others, and converted ({v['how']}) the values are distributed like those",
+        f"others, and after conversion ({v['how']}) they are distributed like the others",
         fact,
-        "convert these values, if that is so",
+        "check a few; if so, convert these values",
         [{"field": fact.at["field"], **place}],
         v["rows"],
     )

@@ -22,7 +22,7 @@ from dataloader_expert.sources.base import Block
 NOTATIONS = Quantity(
     "notations",
     "samples",
-    "codes that some values of another field write in one way and the others in another, with samples",
+    "codes whose notation depends on the value of another field, with samples",
 )
 ROWS, FIELDS, GROUPS, VALUES, EXAMPLES = 1 << 15, 12, 16, 100, 20_000
 """Rows that are drawn, fields of codes and of groups, values of a group, and codes that are known as text."""
@@ -126,9 +126,9 @@ class Notations(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             odd, usual = map(repr, v["pair"])
             shown = ", ".join(map(escaped, v["groups"][:3])) + (", ..." if len(v["groups"]) > 3 else "")
-            text = f"{name}: {v['count']:,} of {number(v['of'], 'code')} {verb(v['count'], 'are')} written as {odd} is, where others write {usual}: "
-            text += f"those whose {escaped(v['by'])} is {shown}; {number(v['codes'], 'code')} {verb(v['codes'], 'occur')} both ways"
-            fix = "write each code in one way: a model takes these for different codes"
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'code')} {verb(v['count'], 'are')} written like {odd} instead of {usual}: "
+            text += f"those where {escaped(v['by'])} is {shown}; {number(v['codes'], 'code')} {verb(v['codes'], 'occur')} in both forms"
+            fix = "write each code the same way: a model treats these as different codes"
             yield finding("label-twins", "warning", text, fact, fix, v["where"], v["count"])
 
 

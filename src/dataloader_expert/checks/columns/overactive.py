@@ -27,9 +27,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import WHO, words
 
-ACTIVE = Quantity(
-    "overactive", "samples", "rows of one user who has many times as many as any other, and acts otherwise"
-)
+ACTIVE = Quantity("overactive", "samples", "rows of one user who has far more than any other, and behaves differently")
 USERS = WHO | {
     "visitor",
     "account",
@@ -112,12 +110,12 @@ class Overactive(DrawnNumbers):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ACTIVE):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            signs = [f"always has one value of {escaped(field)}" for field in v["constant"]]
+            signs = [f"always has the same value of {escaped(field)}" for field in v["constant"]]
             if v["faster"] is not None and v["faster"] >= RATE:
                 signs.append(f"acts {v['faster']:,.0f} times as often as the next while active")
             text = f"{name} {escaped(v['user'])} has {v['share']:.0%} of all rows, the next one {v['next']:.2%}, and {' and '.join(signs)}: "
-            text += "this looks like a program or a test account"
-            fix = "leave its rows out, or limit the rows of one user: a model learns its habits, and a popularity baseline counts them"
+            text += "this looks like a bot or a test account"
+            fix = "leave its rows out, or cap the rows per user: they dominate what a model or a popularity baseline learns"
             yield finding(
                 "outliers", "warning", text, fact, fix, [{"field": fact.at["field"], "value": v["user"]}], v["rows"]
             )

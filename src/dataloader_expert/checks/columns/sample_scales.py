@@ -9,7 +9,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -17,7 +17,7 @@ from dataloader_expert.sources.base import Block
 ODD_SCALES = Quantity(
     "odd_scales",
     "samples",
-    "samples whose values have another size than those of most, and how many times it is, with places",
+    "samples whose values have another scale than most, and by what factor, with places",
 )
 KINDS = {"embedding", "array", "sequence"}
 MOST = 2_000_000
@@ -110,16 +110,16 @@ class SampleScales(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             n, of = v["count"], number(v["of"], "sample")
             if v["unit"]:
-                text = f"{name} of {n:,} of {of} {verb(n, 'have')} a length of {v['times']:.3g} in the median, those of the others of one"
-                fix = "normalise them like the others, or find out which model made them: a dot product with them is no cosine"
+                text = f"{name} vectors have a median norm of {v['times']:.3g} in {n:,} of {of}, and a norm of 1 in the others"
+                fix = "normalise them like the others, or find out which model made them: their dot products are not cosine similarities"
             elif v["offset"] is not None:
                 text = f"the values of {name} in {n:,} of {of} are about {v['offset']:,.8g} more than in the others, and vary as much"
-                fix = "they are counted from another origin: subtract what lies between"
+                fix = "subtract the difference: they are counted from another origin"
             else:
                 text = (
                     f"the values of {name} in {n:,} of {of} are about {v['times']:,.3g} times as large as in the others"
                 )
-                fix = "find out their unit, and bring all to one"
+                fix = "find out their unit, and convert all values to one unit"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], n)
 
 

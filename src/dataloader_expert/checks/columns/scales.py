@@ -114,7 +114,7 @@ class Scales(Check):
             yield Fact(RANGES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        fix = "find out how they were written, and use one scale"
+        fix = "find out how they were written, and convert all to one scale"
         for fact in facts.all(SCALES):
             v, name = fact.value, escaped(fact.at["field"])
             what = "images" if fact.at["field"] in self.images else "blocks of samples"

@@ -14,9 +14,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SPELLINGS = Quantity("spellings", "samples", "spellings of one value of a category, with their samples")
-STANDING_IN = Quantity(
-    "standing_in", "samples", "texts of a category that stand for a missing value, with their samples"
-)
+STANDING_IN = Quantity("standing_in", "samples", "texts of a category that mean a missing value, with their samples")
 MOST = 200
 """Distinct values beyond which a field is not a category: codes and names may well differ only in case."""
 OFTEN = 20
@@ -81,7 +79,7 @@ class Spelling(Check):
             yield finding(
                 "missing-values",
                 "info",
-                f"{fact.at['field']} has {number(n, 'text')} that {verb(n, 'stand')} for a missing value: "
+                f"{fact.at['field']} has {number(n, 'text')} that {verb(n, 'mean')} a missing value: "
                 + ", ".join(map(repr, fact.value["counts"])),
                 fact,
                 "leave these cells empty, so that they count as missing and not as a category",

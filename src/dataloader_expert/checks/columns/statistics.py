@@ -405,7 +405,7 @@ class Statistics(Check):
                 f"{len(of):,} of the {members:,} fields {escaped(family)}# hold one value in every sample, such as "
                 f"{escaped(str(of[0][0].at['field']))}",
                 [fact for fact, _ in of][:MAX_PLACES],
-                "nothing to do where they are parts of one thing, such as the border of an image; else leave them out",
+                "nothing to do where they are parts of one array, such as the border of an image; otherwise leave them out",
                 where,
                 len(of),
             )
@@ -439,10 +439,10 @@ class Statistics(Check):
                 yield finding(
                     "missing-values",
                     "info",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), which {escaped(by)} decides: those "
-                    f"of {escaped(has)} have it",
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), depending on {escaped(by)}: only samples "
+                    f"with {escaped(has)} have it",
                     [fact, kind],
-                    f"leave {name} out: whether it is there tells the label"
+                    f"leave {name} out: whether it is missing gives the label away"
                     if by == self.context.label
                     else f"nothing to do, as long as {escaped(by)} is an input too",
                     places,
@@ -455,9 +455,9 @@ class Statistics(Check):
                     "missing-values",
                     "info" if said or few else "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
-                    + (", of which its table has no row" if few else ""),
+                    + (", which have no row in its table" if few else ""),
                     fact,
-                    "leave labels that are not told out of the loss, or count them as absent"
+                    "mask missing labels in the loss, or count them as negative"
                     if said
                     else f"leave {name} out, or take only the samples that have it"
                     if few
@@ -483,9 +483,11 @@ def _supplied(name: str, context: Context) -> str:
     if kind in ("category", "boolean"):
         return f"make a missing {name} a category of its own"
     if name in ids or said & ROW_WORDS:
-        return f"find out {name} of these samples, or make a missing one a value of its own: there is no mean of ids"
+        return (
+            f"find out {name} of these samples, or give missing ids a value of their own: a mean of ids is meaningless"
+        )
     if kind == "number":
-        return f"impute {name} with statistics of the training split, add a mask"
+        return f"impute {name} with statistics of the training split, and add a mask"
     return f"find {name} of these samples at its source"
 
 
@@ -588,7 +590,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             "info",
             f"{name}: {n:,} of {cut.value['n']:,} values {verb(n, 'are')} exactly {cut.value['value']:g}, the largest",
             cut,
-            "find out whether values were cut off there, such as by a saturated sensor; if so, mark them",
+            "find out whether values were clipped there, for example by a saturated sensor; if so, mark them",
             [{"field": name}],
             n,
         )
@@ -617,7 +619,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"{name} is 0 in {n:,} of {zero.value['n']:,} samples, and otherwise {zero.value['next']:g} or more"
             f"{': it can hardly be 0' if body else ''}",
             zero,
-            "if 0 stands for what was not measured, read it as missing in every split",
+            "if 0 means 'not measured', read it as missing in every split",
             zero.value["where"] or [{"field": name}],
             n,
         )
@@ -628,9 +630,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         yield finding(
             "missing-values",
             "warning",
-            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: by custom that stands for a missing value",
+            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: this usually marks a missing value",
             fact,
-            f"read {shown} as missing in every split; else it moves the mean, and a model takes it for a measurement",
+            f"read {shown} as missing in every split; otherwise it distorts the mean, and a model takes it for a measurement",
             marked,
             n,
         )
@@ -671,7 +673,7 @@ SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30
 def _cure(treatment: dict[str, Any] | None, few: bool = False) -> str:
     """What to do with far values, with what it does where a treatment helps; ``few``: too few for a transform of all."""
     if treatment is None and few:
-        return "inspect them; if they are errors, leave them out, else keep them: so few ask for no transform"
+        return "inspect them; if they are errors, leave them out, otherwise keep them: so few need no transform"
     if treatment is None:
         return "inspect them; neither clipping nor a logarithm halves the tails, so use a robust scale or keep them"
     before, after = treatment["before"], treatment["after"]

@@ -22,7 +22,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 WRAPPED = Quantity(
     "wrapped_numbers",
     "samples",
-    "rows whose numbers fit the others' once the range of the integers is added or taken off",
+    "rows whose numbers fit the others' after adding or subtracting the integer range",
 )
 KEPT, CELLS = 20_000, 1_000_000
 BITS = (8, 16, 32)
@@ -77,13 +77,11 @@ class Wrapped(DrawnNumbers):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(WRAPPED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} seems to have gone round the end of {v['bits']}-bit integers in {v['rows']:,} rows ({v['share']:.1%}): these are "
-            text += (
-                f"{v['least']:,.0f} to {v['most']:,.0f}, and go on where the others stop once {1 << v['bits']:,} is "
-            )
-            text += "added" if v["signed"] else "taken off"
-            fix = f"store {name} in wider integers{'' if v['signed'] else ' with a sign'}, from its source; until then "
-            fix += f"{'add' if v['signed'] else 'take off'} {1 << v['bits']:,} in these rows"
+            text = f"{name} seems to have overflowed {v['bits']}-bit integers in {v['rows']:,} rows ({v['share']:.1%}): these hold "
+            text += f"{v['least']:,.0f} to {v['most']:,.0f}, and continue the range of the others when {1 << v['bits']:,} is "
+            text += "added" if v["signed"] else "subtracted"
+            fix = f"reload {name} from its source into wider{'' if v['signed'] else ' signed'} integers; until then "
+            fix += f"{'add' if v['signed'] else 'subtract'} {1 << v['bits']:,} in these rows"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["rows"])
 
 

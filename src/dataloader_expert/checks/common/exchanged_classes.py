@@ -12,7 +12,7 @@ from dataloader_expert.facts import Quantity
 EXCHANGED_IN = Quantity(
     "classes_exchanged_in",
     "samples",
-    "samples of a group or split in which classes have the labels of others, and which, with places",
+    "samples of a group or split in which classes carry each other's labels, and which, with places",
 )
 LEAST, FEWEST = 20, 5
 """The fewest rows of a group that are told to be of exchanged classes, and of each such class."""

@@ -7,7 +7,7 @@ from typing import Any
 from dataloader_expert.facts import Quantity
 
 RENUMBERED = Quantity(
-    "classes_renumbered", "classes", "classes whose boxes look in one split like those of another class in training"
+    "classes_renumbered", "classes", "classes whose boxes in one split look like those of another class in training"
 )
 APART, NEAR = 2.0, 0.75
 """The standard deviations between the looks of two classes, and of one."""

@@ -154,7 +154,7 @@ class SeriesRows(Check):
         """Where that is, in words."""
         if v["by"] is not None:
             values = ", ".join(map(escaped, v["values"]))
-            return f"in the samples in which {escaped(v['by'])} is {values}" if v["by"] else f"in {values}"
+            return f"in the samples where {escaped(v['by'])} is {values}" if v["by"] else f"in {values}"
         if v["along"] == "sample":
             return f"in {self.files.stretch(int(v['first']), int(v['last']))}"
         return f"in the samples from {_moment(v['first'])} to {_moment(v['last'])}"

@@ -303,11 +303,11 @@ class Duplicates(Check):
             across = equal = f"{but}: each is a single value, and most values recur"
         if aside and not rich and _recur(g["extra"], g["groups"], g["equal_pairs"], self.seen):
             chance = True
-            across = equal = f"{but}. Many rows are the same but for their key, as rows of few distinct values are"
+            across = equal = f"{but}. Many rows differ only in their key, as is usual with few distinct values"
         if measured and labelled is not None:
             chance = True
             across = equal = (
-                f"{but}: most have other values of {self.context.label}, as observations do, and copies do not"
+                f"{but}: most differ in {self.context.label}, as repeated observations do and copies do not"
             )
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
@@ -316,7 +316,7 @@ class Duplicates(Check):
                 weight,
                 f"{g['extra']} of {self.seen} samples equal another one{equal}"
                 if chance
-                else f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
+                else f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another sample ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
                 "nothing to do, unless you know that they are copies"
                 if chance
@@ -356,9 +356,9 @@ class Duplicates(Check):
                 severity,
                 f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
                 plain,
-                "nothing to do: the fields do not decide the label, so that no model can be right on both"
+                "nothing to do: the fields do not determine the label, so no model can be right on all of them"
                 if undecided
-                else "decide on one label; no model can be right on both",
+                else "decide on one label: no model can be right on both",
                 g["conflict_where"],
                 g["conflicts"],
             )

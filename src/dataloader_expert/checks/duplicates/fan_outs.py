@@ -20,7 +20,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
-FANNED = Quantity("fanned_out", "samples", "rows of an id that another row has, alike in all else but one column")
+FANNED = Quantity(
+    "fanned_out", "samples", "rows that repeat the id of another row and differ from it in one column only"
+)
 FIELDS, OTHERS, COLUMNS = 2, 4, 40
 """Ids that are looked at; the fewest other columns that vary, and the most that are compared."""
 LEAST, MOSTLY, ALONE = 20, 0.95, 0.5
@@ -119,10 +121,12 @@ class FanOuts(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(FANNED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} recurs in {v['rows']:,} rows ({v['share']:.1%}), which are equal to an earlier row of this {name} in all but "
-            text += f"{escaped(v['differs'])}, while most values of {name} have a single row: a join multiplied these rows, or wrote one for each value"
-            fix = f"keep one row for each {name}: make the other table's rows of one {name} into one before joining; rows that stand "
-            fix += "twice weigh twice, and a random split puts them on both sides"
+            text = (
+                f"{v['rows']:,} rows ({v['share']:.1%}) repeat an earlier row with the same {name} in everything but "
+            )
+            text += f"{escaped(v['differs'])}, while most values of {name} have a single row: a join probably multiplied these rows"
+            fix = f"keep one row per {name}, and aggregate the other table by {name} before joining: repeated rows are "
+            fix += "counted several times, and a random split puts them on both sides"
             yield finding("duplicate-keys", "warning", text, fact, fix, v["where"], v["rows"])
 
 

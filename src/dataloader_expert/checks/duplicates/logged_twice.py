@@ -110,10 +110,10 @@ class LoggedTwice(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(TWICE):
             v, group = fact.value, escaped(str(fact.at["group"]))
-            text = f"{v['rows']:,} rows ({v['share']:.1%}) are equal to another one of the same {group} at most {v['seconds']:.3g} seconds before, in all "
+            text = f"{v['rows']:,} rows ({v['share']:.1%}) repeat a row of the same {group} from at most {v['seconds']:.3g} seconds earlier in everything "
             text += f"but {escaped(str(fact.at['field']))}: the same events were probably logged twice"
-            fix = "keep the first of each: they weigh twice in a loss and in counts, and where rows are split by time or at random, both "
-            fix += "sides may have one"
+            fix = "keep the first of each: repeats count twice in losses and counts, and a split by time or at random can put "
+            fix += "one on each side"
             yield finding("near-duplicates", "warning", text, fact, fix, v["where"], v["rows"])
 
 

@@ -55,7 +55,7 @@ RULE = (
     f"hashes of the images without margins, also mirrored, at most {CANDIDATE} of 64 bits apart and a correlation of {USUAL.alike} "
     f"after alignment, or at most {FAR} bits and {STRICT.alike}"
 )
-MISSED = "near copies of images that are turned, rotated, covered or cropped by more than a tenth"
+MISSED = "near duplicates of images that are rotated, covered, or cropped by more than a tenth"
 
 
 Candidate = tuple[int, int, bool, int]

@@ -83,7 +83,7 @@ class NearRows(Check):
                 groups.append(range(at, at + size))
                 at += size
         rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
-        missed = "near copies of rows that differ by more than rounding"
+        missed = "near duplicates of rows that differ by more than rounding"
         yield near_fact(self.kept, Rows.joined(found), "rows", groups, rule, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -32,7 +32,7 @@ may have if it does not."""
 MOST, AT_ONCE, LEAST = 20_000, 256, 1024
 """The most recordings that are compared, how many at a time, and the fewest frames of one."""
 RULE = f"a correlation of {ALIKE} of the energy in {BANDS} bands over {TIMES} frames"
-MISSED = "near copies of recordings that begin elsewhere, are faster or slower, or have half the sample rate, or of which there are ten or more"
+MISSED = "near copies of recordings that start at another point, are faster or slower, have half the sample rate, or recur ten times or more"
 
 
 class NearSounds(Check):
@@ -97,7 +97,7 @@ class NearSounds(Check):
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.applies() and self.seen > MOST:
-            yield Unknown("near-duplicates", f"near copies of recordings are looked for among at most {MOST:,}")
+            yield Unknown("near-duplicates", f"near duplicates of recordings are searched for among at most {MOST:,}")
 
 
 def pattern(value: Any, rate: float) -> Any:

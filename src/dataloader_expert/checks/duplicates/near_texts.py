@@ -31,7 +31,7 @@ MOST = 500_000
 LARGE = 30
 """The largest group of one band in which all pairs are confirmed; in larger ones each is compared with the first and its neighbour."""
 RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
-MISSED = "near copies of short texts in which a word differs"
+MISSED = "near duplicates of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the symbols of a formula."""
 PRINT = 2

@@ -20,7 +20,7 @@ DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
 AGREEING = Quantity("duplicates_agreeing", "samples", "the same for samples that are equal in their labels too")
-NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
+NEAR = Quantity("near_duplicates", "samples", "near duplicates of another sample, exact copies not counted")
 MOST_SHOWN = 20
 FEWEST, NEARLY_ALL = 3, 0.95
 """The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
@@ -293,13 +293,13 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             "info",
             f"{number(versions['samples'], of[:-1])} {verb(versions['samples'], 'have')} a version of the same name in another folder: {', '.join(map(escaped, versions['folders'][:6]))}",
             near,
-            "take each folder as an input or a target of one sample: such folders are no classes",
+            "treat each folder as an input or target of one sample, not as a class",
             [place for pair in v["conflicting"] for place in pair],
             versions["samples"],
         )
     frames = v["frames"] and not v["cross_split"]
     if v["extra"] and not versions:
-        text = f"{number(v['extra'], of[:-1])} {'is a near copy' if v['extra'] == 1 else 'are near copies'} of another"
+        text = f"{number(v['extra'], of[:-1])} {'is a near duplicate' if v['extra'] == 1 else 'are near duplicates'} of another"
         yield finding(
             "near-duplicates",
             "warning" if sure and not frames else "info",
@@ -307,7 +307,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             if frames
             else f"{text} ({v['rule']})",
             near,
-            "nothing to do, as long as each clip stays in one split; every n-th frame shows as much"
+            "nothing to do, as long as each clip stays in one split; keeping every n-th frame loses little"
             if frames
             else "inspect the pairs; keep one of each, or keep both in one split",
             [place for pair in v["pairs"] for place in pair],

@@ -22,7 +22,7 @@ from dataloader_expert.sources.arrays import array_of
 from dataloader_expert.sources.base import Block
 
 PASSAGES = Quantity(
-    "repeated_passages", "samples", "sequences of a split of which a part is in training too, with places"
+    "repeated_passages", "samples", "sequences of a split that share a passage with training, with places"
 )
 BITS, KEPT = 4, 2_000_000
 """Zero bits of the hashes that are kept at first, and the most hashes that are kept: beyond, one bit more must be zero."""
@@ -146,7 +146,7 @@ class Passages(Check):
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.bits > MOST_BITS and "train" in self.splits:
-            text = f"of so many tokens one run in {1 << self.bits:,} was compared: passages shorter than some {LEAST << self.bits:,} tokens are missed"
+            text = f"with this many tokens, only one run in {1 << self.bits:,} was compared: passages shorter than about {LEAST << self.bits:,} tokens are missed"
             yield Unknown("repeated passages", text)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -159,7 +159,7 @@ class Passages(Check):
             ]
             text = f"{number(v['count'], 'sequence')} of {v['of']:,} of {escaped(split)} {verb(v['count'], 'repeat')} passages of train: a fifth or more of"
             text += f" their runs of {RUN} tokens"
-            fix = "remove these passages from one of both, and split by document before tokens are joined"
+            fix = "remove these passages from one of the two splits, and split by document before concatenating tokens"
             yield finding("splits-near-overlap", "warning", text, fact, fix, where[:MAX_PLACES], v["count"])
 
 

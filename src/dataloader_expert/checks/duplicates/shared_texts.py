@@ -134,7 +134,7 @@ class SharedTexts(Check):
                 f"{v['count']:,} of {v['samples']:,} samples of {escaped(v['other'])} share their {name}{how} with samples of {escaped(v['of'])} "
                 f"that are otherwise different; "
                 + (
-                    "texts come again and again there, and nearly all others are in one split alone"
+                    "texts recur often there, but nearly all others stay in one split"
                     if by_text
                     else f"within {escaped(v['of'])}, {v['within']:.1%} recur"
                 ),

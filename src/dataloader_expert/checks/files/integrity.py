@@ -25,7 +25,7 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
 
-SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the commonest 20)")
+SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the 20 most common)")
 FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
 
@@ -94,12 +94,12 @@ FIXES = {
     "bomb": "check where the file comes from; re-encode it at its real size",
     "executable-payload": "store plain arrays (numpy.save with allow_pickle=False, safetensors); never unpickle data from others",
     "outside-root": "pass --root with the folder that the link points to, or copy the file in",
-    "dangling-reference": "add the files that are named, or remove their rows",
-    "duplicate-keys": "give every sample a key of its own: readers join what has one key, or keep one of them",
+    "dangling-reference": "add the missing files, or remove the rows that name them",
+    "duplicate-keys": "give every sample its own key: readers merge samples that share a key, or keep only one of them",
     "length-mismatch": "write fields of one length, or leave the odd one out",
     "missing-shard": "fetch the missing file, or write the shards again",
     "junk-file": "delete it",
-    "label-out-of-range": "write masks again from their source, in a lossless format such as PNG",
+    "label-out-of-range": "regenerate the masks from their source in a lossless format such as PNG",
     "foreign-file": "move it out of the data set's folder",
     "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
     "dtype-drift": "write all samples with one dtype",
@@ -112,7 +112,7 @@ FIXES = {
     "encoding-error": "re-encode the file as UTF-8",
     "odd-name": "rename it",
     "splits-overlap": "remove it from all lists but one",
-    "label-conflict": "find out which of both is right",
+    "label-conflict": "find out which of the two is right",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 FIXES_OF_KIND = {
@@ -456,7 +456,7 @@ class Integrity(Check):
                 "info",
                 f"{name} is empty in {empty} of {total} samples",
                 fact,
-                "keep them if they mean that there is nothing, such as images without objects; the collate function must take them",
+                "keep them if empty is meant, such as images without objects; the collate function must handle them",
                 self._odd(fact, _empty),
                 empty,
             )
@@ -560,7 +560,7 @@ class Integrity(Check):
                 "warning",
                 f"{name} has values of several types: {listed}",
                 fact,
-                "write all samples with one type",
+                "write all samples with the same type",
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )

@@ -14,7 +14,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import COUNTED, DISTINCT_KEY
 
-KEYS = Quantity("repeated_keys", "samples", "samples whose key another sample of the same split has")
+KEYS = Quantity("repeated_keys", "samples", "samples that share their key with another sample of the same split")
 MOST = 4_000_000
 """The most rows whose keys are compared, at 16 bytes each."""
 
@@ -76,9 +76,9 @@ class Keys(Check):
             yield finding(
                 "duplicate-keys",
                 "warning",
-                f"{number(n, 'row')} {verb(n, 'have')} a value of the key {fact.at['field']} that an earlier row has",
+                f"{number(n, 'row')} {verb(n, 'repeat')} the key {fact.at['field']} of an earlier row",
                 fact,
-                "give every row its own key, or drop the rows that were written twice; joins by this key multiply rows",
+                "give every row its own key, or drop the rows that were written twice; joins on this key multiply rows",
                 fact.value["where"],
                 n,
             )

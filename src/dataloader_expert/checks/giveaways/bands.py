@@ -17,7 +17,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 BAND = Quantity(
-    "class_by_band", "samples", "recordings of a class that all have mains hum, or no sound above a frequency in Hz"
+    "class_by_band",
+    "samples",
+    "recordings of a class that nearly all have mains hum, or no sound above a frequency in Hz",
 )
 RATE = "sample_rate"
 KEPT, CLASSES, LEAST = 1_500, 60, 20
@@ -86,9 +88,9 @@ class Bands(DrawnByClass):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BAND):
             v = fact.value
-            text = f"{v['what']} in {escaped(self.name)} gives class {escaped(v['class'])} away: nearly all of "
-            text += f"{number(v['count'], 'recording')} of it that were looked at are so, and hardly any other"
-            fix = "filter all recordings alike, and find out what else differs between the classes' sources"
+            text = f"{v['what']} in {escaped(self.name)} gives class {escaped(v['class'])} away: nearly all "
+            text += f"the {number(v['count'], 'recording')} of it that were checked show this, and hardly any others do"
+            fix = "apply the same filter to all recordings, and find out what else differs between the classes' sources"
             severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
 

@@ -129,11 +129,11 @@ class CodeParts(Check):
             severity: Severity = (
                 "info" if self.context.guessed or v["classes"] > 2 else "warning"
             )  # sku, and what is sold
-            text = f"the {part} of {name} {'predicts' if part.endswith('r') else 'predict'} {label} of {v['right']:.1%} of samples with codes that "
-            text += f"were held out (always guessing the most common class: {v['guess']:.1%})"
+            text = f"the {part} of {name} {'predicts' if part.endswith('r') else 'predict'} {label} for {v['right']:.1%} of samples with "
+            text += f"held-out codes (always guessing the most common class: {v['guess']:.1%})"
             if v["part"]:
-                text += f"; such as {escaped(v['part'])}: {escaped(v['class'])}"
-            fix = f"drop {name} unless it is known before the label is: a model that sees it learns nothing else"
+                text += f"; for example, {escaped(v['part'])} means {escaped(v['class'])}"
+            fix = f"drop {name} unless it is known before the label: a model that sees it learns nothing else"
             yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": field}])
 
 

@@ -24,7 +24,7 @@ from dataloader_expert.sources.roles import words
 OFF = Quantity(
     "extents_off_by_one",
     "samples",
-    "rows whose end lies by one from where it does in nearly all, as counted from their start",
+    "rows whose end is off by one from that of nearly all others, relative to their start",
 )
 KEPT, CELLS, MOST, GROUPS = 20_000, 2_000_000, 4, 50
 """The most rows, and values, that are kept; the most pairs, and texts; and the most values of a field that explains."""
@@ -130,16 +130,18 @@ class Extents(Check):
             usual = f"{v['usual']:g}" if v["text"] is None else f"the length of {escaped(v['text'])}"
             if v["text"] is not None and v["usual"]:
                 usual += f" {'+' if v['usual'] > 0 else '-'} {abs(v['usual']):g}"
-            text = f"{end} - {start} is {usual} in most of {number(v['of'], 'sample')}, and one {'more' if v['by'] > 0 else 'less'} in "
+            text = f"{end} - {start} is {usual} in most of {number(v['of'], 'sample')}, but one {'more' if v['by'] > 0 else 'less'} in "
             text += f"{v['count']:,}"
             if v["value"] is not None:
                 where = (
                     f"those in {escaped(v['value'])}"
                     if v["group"] is None
-                    else f"those in which {escaped(v['group'])} is "
+                    else f"those where {escaped(v['group'])} is "
                 )
                 text += f": {where}{'' if v['group'] is None else escaped(v['value'])}"
-            fix = "find out how their source counts, from 0 or from 1, and with or without the last one, and write them as the others"
+            fix = (
+                "find out whether their source counts from 1, or includes the end, and convert them to match the others"
+            )
             yield finding("length-mismatch", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -81,8 +81,8 @@ class Formulas(DrawnNumbers):
         for fact in facts.all(FORMULA):
             v, a = fact.value, escaped(str(fact.at["field"]))
             made = OF_LABEL[v["how"]][1].format(label=escaped(str(self.label)), b=escaped(v["of"]))
-            text = f"{a} is {made} in {v['share']:.1%} of the rows: with both the label can be computed"
-            fix = f"drop {a}: it was made of the label and is not known where that is to be predicted"
+            text = f"{a} is {made} in {v['share']:.1%} of the rows: the label can be computed from the two"
+            fix = f"drop {a}: it was computed from the label, and is not known at prediction time"
             yield finding("label-leaked-by-field", "warning", text, fact, fix, [{"field": fact.at["field"]}])
 
 

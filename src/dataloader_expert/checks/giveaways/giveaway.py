@@ -46,22 +46,22 @@ SIZED = ("image", "audio", "array")
 FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
 AROUND = "blanks around"
 KEY, ORDER, SIZE, ENCODED = "identifier", "order of the rows", "size", "encoding"
-REMOVE = "remove it from {} unless it is known before the label is"
+REMOVE = "remove it from {} unless it is known before the label"
 TOLD = {
-    "": ("{}", "drop {} unless it is known before the label is: a model that sees it learns nothing else"),
+    "": ("{}", "drop {} unless it is known before the label: a model that sees it learns nothing else"),
     SIZE: (
         "the size of {}",
-        "bring all samples to one size, and find out what else differs between the classes' sources",
+        "resize all samples to one size, and find out what else differs between the classes' sources",
     ),
     ENCODED: (
         "the JPEG quality or the format of the files of {}",
-        "encode all images alike, and find out what else differs between the classes' sources",
+        "re-encode all images the same way, and find out what else differs between the classes' sources",
     ),
     FIRST: ("the first word of {}", REMOVE),
     LAST: ("the last word of {}", REMOVE),
     AROUND: (
         "white space before or after {}",
-        "strip {}, and find out what else differs between the classes' sources: tokenizers see a blank at the end",
+        "strip {}, and find out what else differs between the classes' sources: tokenizers see trailing spaces",
     ),
     LETTERS: ("what comes before the first digit in {}", "make sure that the model does not see {}"),
     KEY: (
@@ -298,7 +298,7 @@ class Giveaway(Check):
         for fact in facts.all(APART):
             name = escaped(str(fact.at["field"]))
             what, fix = TOLD[str(fact.at["measure"])]
-            text = f"{what.format(name)} alone tells class {escaped(fact.value['class'])} from all others"
+            text = f"{what.format(name)} alone separates class {escaped(fact.value['class'])} from all others"
             severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": fact.at["field"]}])
         for fact in facts.all(GIVEAWAY):
@@ -313,7 +313,7 @@ class Giveaway(Check):
             )  # a model hardly sees a text that identifies; a number it does, unless dropped
             severity = "info" if known or self.context.guessed else "warning"
             how = (
-                f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
+                f"predicts {escaped(self.context.label)} for {v['right']:.1%} of held-out samples"
                 f" (always guessing the most common class: {v['guess']:.1%})"
                 if v["right"]
                 else f"determines the rank order of {escaped(self.context.label)} ({v['score']:.1%})"
@@ -334,7 +334,7 @@ class Giveaway(Check):
                 yield finding(
                     "label-leaked-by-field",
                     "warning" if v["nearly_all"] and not self.context.guessed else "info",
-                    f"nearly all samples in which {name} {v['how']} have one {escaped(self.context.label)}, {escaped(v['class'])}: "
+                    f"nearly all samples in which {name} {v['how']} have the same {escaped(self.context.label)}, {escaped(v['class'])}: "
                     f"{v['count']:,} of {v['of']:,} ({v['base']:.1%} of all samples have it)"
                     + (", and nearly all samples of that class are among them" if v["nearly_all"] else ""),
                     fact,
@@ -349,11 +349,11 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 "warning" if strong else "info",
-                f"whether {name} is missing says much of {escaped(self.context.label)}: it is in {v['own']:.1%} of the samples of class "
-                f"{escaped(v['class'])}, and in {v['others']:.1%} of the others",
+                f"whether {name} is missing gives {escaped(self.context.label)} away: it is missing in {v['own']:.1%} of the samples of class "
+                f"{escaped(v['class'])}, but in {v['others']:.1%} of the others",
                 fact,
-                f"find out why {name} is missing: if it is recorded because of the label, or after it is known, drop it, and do not give "
-                "a model a flag that says where it is missing",
+                f"find out why {name} is missing: if it is recorded because of the label, or after it is known, drop it, and do not add "
+                "a missing-value flag",
                 [{"field": fact.at["field"]}],
                 v["count"],
             )
@@ -365,17 +365,17 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 "info" if self.context.guessed else "warning",
-                f"all {v['count']:,} samples of class {escaped(v['class'])}, and no others, are those in which {what}",
+                f"{what} in all {v['count']:,} samples of class {escaped(v['class'])}, and in no others",
                 fact,
-                f"collect samples of this class with another {name}, and of other classes with this one: a model learns to tell "
-                f"{name} instead, also where it only shows in the picture or recording",
+                f"collect samples of this class with another {name}, and of other classes with this one: a model learns to recognise "
+                f"{name} instead of the class, even where it only shows in the image or recording",
                 [{"field": fact.at["field"]}],
                 v["count"],
             )
         for fact in facts.all(WRITTEN):
             name = str(fact.at["field"])
             if fact.value >= KNOWN:
-                text = f"{fact.value:.1%} of samples have the name of their class ({escaped(self.context.label)}), and of no other, in"
+                text = f"{fact.value:.1%} of samples contain the name of their own class ({escaped(self.context.label)}), and of no other class, in"
                 text += f" {escaped(name)}"
                 fix = REMOVE.format(escaped(name))
                 severity = "info" if self.context.guessed else "warning"

@@ -87,18 +87,18 @@ class Marks(DrawnByClass):
         for fact in facts.all(BORDERED):
             v = fact.value
             named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
-            text = f"an even border of {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that class that were "
-            text += "looked at have one, and hardly any other has it"
+            text = f"a plain border in {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that class that were "
+            text += "checked have one, and hardly any others do"
             fix = "crop the borders off before resizing, and find out what else differs between the classes' sources"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MARKED):
             v = fact.value
             top, left, bottom, right = v["box"]
             named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
-            text = f"a mark at a fixed place of {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that "
-            text += f"class that were looked at have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
-            text += "the width, and hardly any other has it"
-            fix = "cover or crop that place in all images: a model learns the mark instead"
+            text = f"a mark at a fixed place in {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that "
+            text += f"class that were checked have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
+            text += "the width, and hardly any others do"
+            fix = "cover or crop that place in all images: a model learns the mark instead of the class"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
 
 

@@ -22,10 +22,10 @@ from dataloader_expert.sources.roles import words
 ROLLING = Quantity(
     "rolling_window",
     "",
-    "of which rows of another column a number is a statistic, and the share of its rows of which it is",
+    "a number that is a rolling statistic of another column: over which rows, and in what share of the rows",
 )
 DIFFERS = Quantity(
-    "rolling_windows_differ", "samples", "rows in which a rolling statistic is over another window than in the others"
+    "rolling_windows_differ", "samples", "rows in which a rolling statistic uses another window than in the others"
 )
 PAIRS, UNNAMED = 24, 6
 """The most pairs of columns, and of those whose names tell nothing."""
@@ -170,13 +170,11 @@ class Rolling(SeriesRows):
         for fact in facts.all(DIFFERS):
             v, name, of = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["of"]))
             there, usual = (Window(*v[key]) for key in ("window", "usual"))
-            text = f"{name} is made in another way {self.part_said(v)}: there it is {there.called(of)}, elsewhere "
-            text += f"{usual.called(of)}{_within(v)}, in {v['count']:,} and {v['of'] - v['count']:,} rows, to the last digit"
+            text = f"{name} is computed differently {self.part_said(v)}: there it is {there.called(of)}, elsewhere "
+            text += f"{usual.called(of)}{_within(v)}, exactly, in {v['count']:,} and {v['of'] - v['count']:,} rows"
             if there.own != usual.own or there.later != usual.later:
-                text += (
-                    "; a window that holds the row's own value, or later ones, is not known when it is to be predicted"
-                )
-            fix = "compute it in one way for all rows, from earlier rows only if the column is to be predicted"
+                text += "; a window that includes the row's own value or later ones is not known at prediction time"
+            fix = "compute it the same way for all rows, and from earlier rows only if the column is the target"
             severity: Severity = "error" if v["by"] == "" else "warning"
             where = [{"sample": v["sample"], "file": self.files.of(v["sample"]), "field": fact.at["field"]}]
             yield finding("preprocessing-differs", severity, text, fact, fix, where, v["count"])
@@ -185,19 +183,19 @@ class Rolling(SeriesRows):
         v, window, field = fact.value, Window(*fact.value["window"]), str(fact.at["field"])
         said = set(words(field))
         name, of = escaped(field), escaped(str(fact.at["of"]))
-        text = f"{name} is {window.called(of)}{_within(v)}, in {v['share']:.1%} of the rows, to the last digit"
+        text = f"{name} is {window.called(of)}{_within(v)}, exactly, in {v['share']:.1%} of the rows"
         fix = f"compute {name} from earlier rows only, such as from {of} shifted by one row, before the window is taken"
         where = [{"field": field}]
         if v["label"] and (window.own or (v["timed"] and window.later and not said & FUTURE)):
             severity: Severity = "info" if self.context.guessed else "warning"
-            text += f": it gives {of} away, which is not known when it is to be predicted"
+            text += f": it gives {of} away, which is not known at prediction time"
             return finding("label-leaked-by-field", severity, text, fact, fix, where)
         if not v["timed"] or not window.later or said & FUTURE:
             return None
         if window.rows == 1 and not said & PAST:
             return None  # one of both is the other one of an earlier row, whichever
-        text += ": it looks ahead, to rows that are not known at the time of its own"
-        fix += "; if it is what is to be predicted, keep it out of the features"
+        text += ": it looks ahead to rows that are not known yet at that time"
+        fix += "; if it is the target, keep it out of the features"
         smoothed = window.first is not None and window.first < 0
         return finding("time-leakage", "info" if smoothed else "warning", text, fact, fix, where)
 
@@ -342,7 +340,7 @@ def _copies(x: Any, y: Any, both: Any) -> bool:
 
 
 def _within(v: dict[str, Any]) -> str:
-    return f" (of rows with the same {' and '.join(map(escaped, v['series']))})" if v["series"] else ""
+    return f" (among rows with the same {' and '.join(map(escaped, v['series']))})" if v["series"] else ""
 
 
 CHECK = Rolling

@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Block
 ENCODED = Quantity(
     "target_encoded",
     "",
-    "the share of rows in which a number is the mean of the label of all rows with the same value of another field",
+    "share of rows in which a number is the mean label over all rows with the same value of another field",
 )
 KEPT, MOST = 20_000, 8
 """The most rows, all of which must be known, and fields of a kind."""
@@ -87,9 +87,9 @@ class TargetMeans(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ENCODED):
             name, group, label = escaped(str(fact.at["field"])), escaped(str(fact.at["group"])), escaped(self.label)
-            text = f"{name} is the mean of {label} over the training rows with the same {group}, the row itself among them, in {fact.value:.1%} "
+            text = f"{name} is the mean of {label} over the training rows with the same {group}, including the row itself, in {fact.value:.1%} "
             text += "of them"
-            fix = "compute it without the row itself, out of fold, or from earlier rows: of a value with one row it is the label"
+            fix = f"compute it without the row itself, out of fold, or from earlier rows: where a {group} has one row, it is the label"
             severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": fact.at["field"]}])
 

@@ -38,12 +38,14 @@ class Window(NamedTuple):
     def called(self, of: str) -> str:
         """As in 'the mean of sales over the 7 rows before its own'."""
         if self.first is None:
-            return f"the {self.stat} of {of} over all rows {'up to and with' if self.last == 0 else 'before'} its own"
+            return (
+                f"the {self.stat} of {of} over all rows {'up to and including' if self.last == 0 else 'before'} its own"
+            )
         n = self.last - self.first + 1
         if n == 1:
             return f"the {of} {_rows(abs(self.last))} {'later' if self.last > 0 else 'earlier'}"
         if self.last == 0:
-            where = f"the {n} rows up to and with its own"
+            where = f"the {n} rows up to and including its own"
         elif self.last < 0:
             where = f"the {n} rows before " + ("its own" if self.last == -1 else f"the last {-self.last - 1}")
         elif self.first > 0:

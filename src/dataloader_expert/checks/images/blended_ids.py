@@ -19,7 +19,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SEAMS = Quantity(
-    "masks_with_seams", "masks", "masks that go from one class to another by the numbers between, unlike others"
+    "masks_with_seams",
+    "masks",
+    "masks that step through the class numbers in between at class borders, unlike the others",
 )
 LOOKED_AT, SIDE = 4_000, 256
 """About so many masks are looked at, and of each a square of so many pixels."""
@@ -79,9 +81,9 @@ class BlendedIds(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SEAMS):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name}: {v['count']:,} of {v['of']:,} masks with classes whose numbers are apart go from one to the other by the numbers "
-            text += "between, and the others at once: these masks were probably resized with interpolation, which invents classes along borders"
-            fix = "make these masks anew with nearest-neighbour interpolation"
+            text = f"{name}: {v['count']:,} of {v['of']:,} masks step through the class numbers in between where two non-adjacent classes "
+            text += "meet, unlike the other masks: they were probably resized with interpolation, which invents classes along borders"
+            fix = "regenerate these masks with nearest-neighbour interpolation"
             yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["count"])
 
 

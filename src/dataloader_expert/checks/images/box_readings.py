@@ -63,8 +63,8 @@ READINGS = (
         for sides in (_corners_for_size, _corners_for_centre)
     ),
     Reading(
-        "x and y are exchanged",
-        "exchange x and y there, unless these images were turned after they were annotated",
+        "x and y are swapped",
+        "swap x and y there, unless these images were rotated after annotation",
         lambda sides, _: sides[:, [1, 0, 3, 2]],
     ),
     Reading(

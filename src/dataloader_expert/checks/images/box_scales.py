@@ -106,9 +106,9 @@ class BoxScales(Check):
             of += (
                 f" named {escaped(str(fact.at['named']))}…" if "named" in fact.at else f" of {fact.at['sized']} pixels"
             )
-            text = f"all boxes of the {number(v['images'], 'image')}{of} lie in the first {v['part']:.0%} of the width and the "
-            text += f"height, beyond which {v['beyond']:.0%} of the other images have some: they seem to be of a smaller copy of the images"
-            fix = "look at some; if so, multiply them by the ratio of the sizes"
+            text = f"all boxes of the {number(v['images'], 'image')}{of} lie within the first {v['part']:.0%} of the width and the "
+            text += f"height, while {v['beyond']:.0%} of the other images have boxes beyond that: they seem to be drawn on smaller copies of the images"
+            fix = "check a few; if so, scale the boxes by the ratio of the image sizes"
             yield finding("box-scale", "warning", text, fact, fix, v["where"], v["images"])
 
 

@@ -18,7 +18,7 @@ BOXES = Quantity(
 MISREAD = Quantity(
     "boxes_misread",
     "images",
-    "images whose boxes lie within them only if their numbers are read otherwise than the others'",
+    "images whose boxes only fit if their numbers are read differently from the others'",
 )
 
 
@@ -96,10 +96,10 @@ class Boxes(Check):
             yield finding(
                 "box-outside",
                 "error",
-                f"in {number(v['images'], 'image')} boxes in {name} extend beyond the image (read as {v['format']} in {v['unit']}), and "
-                f"all lie within it if {fact.at['if']}: they are written in another format",
+                f"in {number(v['images'], 'image')}, boxes in {name} extend beyond the image (read as {v['format']} in {v['unit']}), but "
+                f"all fit if {fact.at['if']}: they are written in another format",
                 fact,
-                f"{v['fix']}; look also at images from the same source, whose boxes may happen to lie within",
+                f"{v['fix']}; also check other images from the same source: their boxes may fit by chance",
                 v["where"],
                 v["boxes"],
             )

@@ -17,7 +17,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Field
 
-REVERSED = Quantity("channels_reversed", "samples", "samples whose channels stand in reversed order, with places")
+REVERSED = Quantity("channels_reversed", "samples", "samples whose channels are in reverse order, with places")
 KEPT, LEAST, FEWEST = 4_000, 10, 2
 """The most samples whose profiles are compared, the fewest that one must be like, and the fewest that are reversed."""
 CHANNELS, MOST_CHANNELS = 4, 256
@@ -78,8 +78,8 @@ class ChannelOrder(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(REVERSED):
             v, name = fact.value, escaped(self.name)
-            text = f"the channels of {name} seem to stand in reversed order in {v['count']:,} of {number(v['of'], 'sample')}: their "
-            text += "channel means match those of the others from the last to the first"
+            text = f"the channels of {name} seem to be in reverse order in {v['count']:,} of {number(v['of'], 'sample')}: their "
+            text += "channel means match those of the others in reverse"
             fix = "find out how these were written; if so, reverse their channels"
             yield finding("order-reversed", "warning", text, fact, fix, v["where"], v["count"])
 

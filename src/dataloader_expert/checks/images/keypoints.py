@@ -17,7 +17,7 @@ from dataloader_expert.sources.base import Block
 ODD_POINTS = Quantity(
     "odd_keypoints",
     "objects",
-    "objects whose key points lie outside their box, or are its points with x and y exchanged",
+    "objects whose keypoints lie outside their box, or inside it only with x and y swapped",
 )
 MARGIN, INSIDE, OUTSIDE = 0.15, 0.9, 0.5
 """By how much of its sides a box is widened; the share of an object's points from which they lie in it, and below which they do not."""
@@ -76,12 +76,12 @@ class Keypoints(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             severity: Severity = "warning"
             text = f"{name} of {v['count']:,} of {number(v['of'], 'object')} {verb(v['count'], 'lie')} outside the box of their object"
-            fix = "compare them with the image: they may be of another size of it, or of another object"
+            fix = "overlay them on the image: they may belong to another image size, or to another object"
             if fact.at["odd"] == "exchanged":
                 severity, text, fix = (
                     "error",
-                    text + ", and inside with x and y exchanged",
-                    "exchange x and y of these objects",
+                    text + ", and inside it with x and y swapped",
+                    "swap x and y of these objects",
                 )
             yield finding("keypoints-outside", severity, text, fact, fix, v["where"], v["count"])
 

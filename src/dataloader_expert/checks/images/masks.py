@@ -24,13 +24,11 @@ SCALED = Quantity("mask_scales", "masks", "masks whose values are on another sca
 STRAY = Quantity(
     "mask_values_stray", "masks", "masks with a rare value beyond the classes, which are numbered without a gap"
 )
-BLENDED = Quantity(
-    "masks_blended", "masks", "masks most of whose values are in few pixels each, where most masks have none such"
-)
+BLENDED = Quantity("masks_blended", "masks", "masks in which most values cover few pixels each, unlike most masks")
 REPLACED = Quantity(
     "mask_class_replaced",
     "masks",
-    "masks with a value for what is to be ignored, all of which lack a class that others have",
+    "masks that hold the ignore value but all lack a class that others have",
 )
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 IGNORED = 255
@@ -171,7 +169,7 @@ class Masks(Check):
             if len(forms) > 1:
                 n, usual = sum(forms.values()), next(iter(forms))
                 text = f"{name}: {n - forms[usual]} of {n} masks are not {usual} but {', '.join(list(forms)[1:4])}"
-                fix = "store one class index a pixel in one channel in each mask"
+                fix = "store every mask as one channel with one class index per pixel"
                 yield finding("shape-drift", "error", text, fact, fix, fact.value["where"], n - forms[usual])
         for fact in facts.all(BEYOND):
             v, name = fact.value, escaped(fact.at["field"])
@@ -199,13 +197,15 @@ class Masks(Check):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name}: {v['masks']} of {v['of']} masks hold {IGNORED}, and none of these holds class {v['class']}, which the others often do: "
             text += f"{IGNORED} seems to stand for class {v['class']} there"
-            fix = f"write {v['class']} for {IGNORED} in these masks, if that is so: a loss that ignores {IGNORED} learns nothing of the class there"
+            fix = f"check a few; if so, replace {IGNORED} with {v['class']} in these masks: a loss that ignores {IGNORED} skips the class there"
             yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for fact in facts.all(BLENDED):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name}: {v['masks']} of {v['of']} masks hold many values in few pixels each, unlike the others: the masks were "
             text += "probably resized with interpolation, which blends the classes along their borders"
-            fix = "make these masks anew with nearest-neighbour interpolation, and store them without lossy compression"
+            fix = (
+                "regenerate these masks with nearest-neighbour interpolation, and store them without lossy compression"
+            )
             yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(BY_SPLIT)):
             first, *others = sorted(facts.all(BY_SPLIT, field=name), key=lambda f: f.at["split"] != "train")

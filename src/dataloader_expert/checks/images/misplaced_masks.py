@@ -25,7 +25,7 @@ from dataloader_expert.sources.base import Block
 MISPLACED = Quantity(
     "misplaced_masks",
     "masks",
-    "masks that fit their images once mirrored, turned or moved, or that fit the images beside",
+    "masks that only fit after mirroring, turning or moving, or that fit the previous or next image",
 )
 LEAST, MOST = 40, 100_000
 """The fewest masks that tell what is usual, and how many are looked at."""
@@ -60,12 +60,12 @@ class Way:
     by: int = 0
 
 
-_AGAIN = "unless the images were changed on purpose, do to these masks what was done to their images"
-_SHIFTED = "look at where the stretch begins: an image or a mask was lost or added there; pair them anew"
+_AGAIN = "apply the same change to these masks as to their images, unless the images were changed on purpose"
+_SHIFTED = "check where the stretch begins: an image or a mask was probably lost or added there; pair them again"
 WAYS = (
-    Way("mask-mirrored", "once mirrored left to right", _AGAIN, (2,)),
-    Way("mask-mirrored", "once mirrored top to bottom", _AGAIN, (1,)),
-    Way("mask-mirrored", "once turned by 180°", _AGAIN, (1, 2)),
+    Way("mask-mirrored", "after mirroring left to right", _AGAIN, (2,)),
+    Way("mask-mirrored", "after mirroring top to bottom", _AGAIN, (1,)),
+    Way("mask-mirrored", "after turning by 180°", _AGAIN, (1, 2)),
     Way("rows-shifted", "of the next sample", _SHIFTED, by=1),
     Way("rows-shifted", "of the previous sample", _SHIFTED, by=-1),
 )
@@ -74,7 +74,7 @@ WAYS = (
 EXCHANGED = Quantity(
     "exchanged_masks",
     "masks",
-    "masks of a split of which most fit as by chance where they are, and other images of the split",
+    "splits in which most masks fit their own images no better than chance, but fit other images of the split",
 )
 MOVED = len(WAYS)
 """What stands for a way in facts about masks that fit once they are moved."""
@@ -181,30 +181,26 @@ class MisplacedMasks(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EXCHANGED):
             v, split = fact.value, escaped(str(fact.at["split"]))
-            text = f"{escaped(str(fact.at['field']))}: the masks of {split} do not fit their {escaped(self.image)}, but other ones of {split}"
+            text = f"{escaped(str(fact.at['field']))}: the masks of {split} fit the {escaped(self.image)} of other samples of {split}, not their own"
             if v["by"]:
-                text += f": {v['steady']:.0%} of those looked at fit the one {abs(v['by'])} places {'after' if v['by'] > 0 else 'before'}, round the end"
-            fix = "pair images and masks anew: files were listed in two orders, or renamed; names without leading zeros sort as texts"
+                text += f": {v['steady']:.0%} of those checked fit the one {number(abs(v['by']), 'place')} {'later' if v['by'] > 0 else 'earlier'}, wrapping around at the end"
+            fix = "pair images and masks again: the files were listed in different orders, or renamed (names without leading zeros sort as text)"
             yield finding("rows-shifted", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MISPLACED):
             v, image = fact.value, escaped(self.image)
             way = _move(v["by"]) if v["way"] == MOVED else WAYS[v["way"]]
             text = f"{escaped(str(fact.at['field']))}: {number(v['count'], 'mask')} of {v['of']:,} {verb(v['count'], 'fit')} "
-            text += (
-                f"the {image} {way.words}"
-                if way.by
-                else f"the {image} {way.words}, and not as {'it is' if v['count'] == 1 else 'they are'}"
-            )
+            text += f"the {image} {way.words}" if way.by else f"the {image} only {way.words}"
             yield finding(way.code, "warning", text, fact, way.fix, v["where"], v["count"])
 
 
 def _move(by: list[float] | None) -> Way:
     """The way of masks that fit once they are moved; ``by``: the share of the height downwards, and of the width to the right."""
     if by is None:
-        return Way("mask-shifted", "once moved, each by steps of its own", _AGAIN)
+        return Way("mask-shifted", "after moving each by an offset of its own", _AGAIN)
     sides = ((by[0], "height", "down", "up"), (by[1], "width", "right", "left"))
     steps = [f"{abs(part):.0%} of the {side} {on if part > 0 else back}" for part, side, on, back in sides if part]
-    return Way("mask-shifted", f"once moved by {' and '.join(steps)}", _AGAIN)
+    return Way("mask-shifted", f"after moving by {' and '.join(steps)}", _AGAIN)
 
 
 def _small(mask: Any, side: int) -> Any:

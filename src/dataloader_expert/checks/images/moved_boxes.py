@@ -25,9 +25,11 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-MOVED = Quantity("moved_boxes", "samples", "the stretch in which boxes fit the image before or after theirs")
+MOVED = Quantity(
+    "moved_boxes", "samples", "the stretch in which boxes fit the previous or next image instead of their own"
+)
 SCATTERED = Quantity(
-    "scattered_boxes", "samples", "samples whose boxes fit once they are mirrored or enlarged, with places"
+    "scattered_boxes", "samples", "samples whose boxes only fit after mirroring or scaling, with places"
 )
 LEAST, MOST, PIECE = 60, 20_000, 1_024
 """The fewest images that tell what is usual, how many are looked at, and how many at a time."""
@@ -122,24 +124,24 @@ class MovedBoxes(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCATTERED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} of {number(v['count'], 'image')} fit these once they are mirrored {v['flips']}, and not as they are"
-            fix, code = "look at some; if so, mirror their boxes as the images were", "box-mirrored"
+            text = f"{name} of {number(v['count'], 'image')} only fit after mirroring {v['flips']}"
+            fix, code = "check a few; if so, mirror their boxes as the images were", "box-mirrored"
             if v["flips"] is None and any(facts.all(NARROW)):
                 continue  # told with what these images have in common
             if v["flips"] is None:
-                text = f"{name} of {number(v['count'], 'image')} fit these once they are {v['scale']:g} times as large, and not as they are: "
-                text += "they seem to be of smaller copies"
-                fix, code = "look at some; if so, multiply them by the ratio of the sizes", "box-scale"
+                text = f"{name} of {number(v['count'], 'image')} only fit when scaled by {v['scale']:g}: "
+                text += "they seem to be drawn on smaller copies"
+                fix, code = "check a few; if so, scale the boxes by the ratio of the image sizes", "box-scale"
             yield finding(code, "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MOVED):
             v = fact.value
             name, there = escaped(str(fact.at["field"])), self.files.stretch(v["first"], v["last"])
             by = WAYS[v["way"]][1]
-            text = f"{name} seem to be those of other images in {there}: there they fit the {'next' if by > 0 else 'previous'} image"
-            fix = "look at where the stretch begins: an image or its labels were lost or added there; pair them anew"
+            text = f"{name} seem to belong to other images in {there}: there they fit the {'next' if by > 0 else 'previous'} image"
+            fix = "check where the stretch begins: an image or its labels were probably lost or added there; pair them again"
             if not by:
-                text = f"{name} seem to be mirrored in {there}: there they fit their images once mirrored {MIRRORED[v['way']]}"
-                fix = "do to these boxes what was done to their images"
+                text = f"{name} seem to be mirrored in {there}: there they fit their images after mirroring {MIRRORED[v['way']]}"
+                fix = "apply the same flip to these boxes as to their images"
             where = [
                 {"sample": at, "file": self.files.of(at), "field": fact.at["field"]} for at in (v["first"], v["last"])
             ]

@@ -224,7 +224,7 @@ class ObjectClasses(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"one class of objects in several spellings: {spelt(alike)}; {spelt([right])} is the commonest",
+                f"one class of objects in several spellings: {spelt(alike)}; {spelt([right])} is the most common",
                 fact,
                 "use one spelling",
                 fact.value["where"],
@@ -236,10 +236,10 @@ class ObjectClasses(Check):
             yield finding(
                 "label-drift",
                 "warning",
-                f"the classes of {split} seem to be numbered otherwise than in train: in {split}, {', '.join(pairs[:5])}"
+                f"the classes of {split} seem to be numbered differently than in train: in {split}, {', '.join(pairs[:5])}"
                 + (", …" if len(pairs) > 5 else ""),
                 fact,
-                "compare the lists of classes by which both were labelled, and renumber one",
+                "compare the class lists used to label the two, and renumber one",
                 [{"split": fact.at["split"]}],
                 len(pairs),
             )

@@ -234,17 +234,17 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "odd-aspect": (
         "info",
         "are far wider or narrower than the others",
-        "pad them, or crop before resizing, which would distort them",
+        "pad or crop them before resizing: resizing alone would distort them",
     ),
     "still channel": (
         "warning",
-        "have a colour channel that is the same throughout, next to others that vary",
+        "have one constant colour channel, while the others vary",
         "fetch them again from their source, or drop them: a channel was lost",
     ),
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "cut off": (
         "warning",
-        "are plain mid-grey in their lower part: truncated files that a decoder filled up before they were saved again",
+        "are plain mid-grey in their lower part: truncated files that a decoder padded before they were saved again",
         "fetch them again from their source",
     ),
 }

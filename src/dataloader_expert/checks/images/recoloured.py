@@ -21,7 +21,7 @@ from dataloader_expert.sources.base import Block
 EXCHANGED = Quantity(
     "red_and_blue_exchanged",
     "images",
-    "images of cohorts whose colours are those of the others with red and blue exchanged",
+    "images of cohorts whose colours match the others only with red and blue swapped",
 )
 KEPT, LEAST = 4_000, 30
 """The most images whose pixels are kept, and the fewest of a cohort."""
@@ -71,9 +71,9 @@ class Recoloured(DrawnImages):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EXCHANGED):
             v, where = fact.value, told_of(str(fact.at["kind"]), fact.value["of"])
-            text = f"red and blue seem to be exchanged in {escaped(self.name)} {where}: the colours are those of the others only once they "
-            text += "are exchanged"
-            fix = "look at some beside others; if so, read them all in one order (OpenCV reads BGR, most others RGB)"
+            text = f"red and blue seem to be swapped in {escaped(self.name)} {where}: the colours match those of the others only after "
+            text += "swapping them back"
+            fix = "compare a few with the others; if so, read all images in one channel order (OpenCV reads BGR, most others RGB)"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -17,9 +17,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-RESHAPED = Quantity(
-    "reshaped_arrays", "samples", "arrays whose neighbouring pixels are alike only once they are reshaped"
-)
+RESHAPED = Quantity("reshaped_arrays", "samples", "arrays whose neighbouring pixels only match after reshaping")
 KEPT, CHANNELS, SMALLEST = 2_000, 16, 8
 """The most samples that are looked at, the most channels, and the fewest pixels of a side."""
 BESIDE, ALONE, FEWEST, CLEAR = 1.2, 1.6, 10, 0.95
@@ -84,8 +82,10 @@ class Reshaped(Check):
         for fact in facts.all(RESHAPED):
             v, name = fact.value, escaped(str(self.field))
             n, inside = v["count"], f" (in {', '.join(map(escaped, v['splits']))})" if v["splits"] else ""
-            text = f"{number(n, 'array')} of {name}, of {v['of']:,}, {verb(n, 'are')} scrambled{inside}: neighbouring pixels are alike only once the "
-            text += "numbers are reshaped to the other order of axes: they were reshaped where their axes should have been moved"
+            text = f"{n:,} of {number(v['of'], 'array')} of {name} {verb(n, 'are')} scrambled{inside}: neighbouring pixels only match after "
+            text += (
+                "reshaping to the other axis order, so the axes were reshaped where they should have been transposed"
+            )
             fix = "undo it: x.reshape(channels, height, width).transpose(1, 2, 0), or the reverse; and use transpose or moveaxis, not reshape"
             yield finding("layout-mismatch", "error", text, fact, fix, v["where"], n)
 

@@ -20,7 +20,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 TURNED = Quantity(
-    "turned_images", "images", "images of cohorts whose mean is that of the others once they are turned or moved round"
+    "turned_images", "images", "images of cohorts whose mean matches the others only after turning or rolling them"
 )
 KEPT, LEAST = 3_000, 30
 """The most images whose small copies are kept, and the fewest of a cohort."""
@@ -42,10 +42,10 @@ Turn = Callable[[Any], Any]
 def _turns() -> dict[str, Turn]:
     """What may have been done to images [..., h, w], by what is said of it."""
     return {
-        "rows and columns exchanged": lambda a: a.swapaxes(-1, -2),
+        "transposed": lambda a: a.swapaxes(-1, -2),
         "turned by 90 degrees to the left": lambda a: a.swapaxes(-1, -2)[..., ::-1, :],
         "turned by 90 degrees to the right": lambda a: a.swapaxes(-1, -2)[..., ::-1],
-        "rows and columns exchanged, from the last to the first": lambda a: a.swapaxes(-1, -2)[..., ::-1, ::-1],
+        "transposed and turned by 180 degrees": lambda a: a.swapaxes(-1, -2)[..., ::-1, ::-1],
         "turned by 180 degrees": lambda a: a[..., ::-1, ::-1],
         "mirrored top to bottom": lambda a: a[..., ::-1, :],
         MIRRORED: lambda a: a[..., ::-1],
@@ -105,8 +105,8 @@ class Turned(DrawnImages):
         for fact in facts.all(TURNED):
             v, name = fact.value, escaped(self.name)
             where = told_of(str(fact.at["kind"]), v["of"])
-            text = f"the images of {name} seem to be {_said(v['how'])} {where}: their mean is that of the others only once this is undone"
-            fix = "compare some with others; if so, read them all with the same code and axes"
+            text = f"the images of {name} seem to be {_said(v['how'])} {where}: their mean image matches that of the others only after undoing this"
+            fix = "compare a few with the others; if so, load all images with the same code and axis order"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
 
 
@@ -175,11 +175,7 @@ def _moved_round(one: Any, two: Any) -> str | None:
         came[tuple(index)] |= n > 0
     told = _agree(moved[came], two[came]) >= SAME and two[came].std() >= STRUCTURED * two.std()
     shares = [f"{100 * min(n, size - n) // size} % of the {of}" for n, of in ((down, "height"), (across, "width")) if n]
-    return (
-        f"moved round by about {' and '.join(shares)}, so that what left at one edge came back at the other"
-        if told
-        else None
-    )
+    return f"rolled by about {' and '.join(shares)}, wrapping around at the edges" if told else None
 
 
 def _halves(images: Any) -> tuple[Any, Any]:

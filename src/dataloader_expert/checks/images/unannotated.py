@@ -67,9 +67,9 @@ class Unannotated(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BARE):
             v, n = fact.value, fact.value["count"]
-            text = f"{number(n, 'sample')} of {v['of']:,} of {escaped(str(fact.at['split']))} {verb(n, 'have')} no object, and every one of "
+            text = f"{n:,} of {number(v['of'], 'sample')} of {escaped(str(fact.at['split']))} {verb(n, 'have')} no objects, while every sample of "
             text += f"{escaped(v['other'])} has some: these were probably not annotated"
-            fix = "look at some: if they show objects, annotate or drop them, for a detector learns that these are ground; if not, keep them"
+            fix = "check a few: if they show objects, annotate or drop them, as a detector would learn the objects as background; if not, keep them"
             yield finding("empty-sequence", "warning", text, fact, fix, v["where"], n)
 
 

@@ -24,7 +24,7 @@ from dataloader_expert.sources.roles import TIME_WORDS
 ODD_ANNOTATORS = Quantity(
     "odd_annotators",
     "samples",
-    "samples of an annotator, and how far its labels agree with those that others gave the same samples, with places",
+    "samples of an annotator, and how well its labels agree with those of others on the same samples, with places",
 )
 KEPT, MOST_CLASSES, MOST_RATERS, MOST_ITEMS, MOST_FIELDS, MOST_KINDS = 20_000, 20, 200, 4, 4, 50
 RATERS = {
@@ -151,20 +151,19 @@ class Annotators(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ODD_ANNOTATORS):
             v, name, label = fact.value, escaped(str(fact.at["field"])), escaped(self.context.label)
-            text = (
-                f"labels ({label}) by {name} {escaped(v['of'])} agree with those of the others for {v['agree']:.0%} of "
-            )
-            text += (
-                f"{number(v['rows'], 'sample')} that several labelled, theirs with each other for {v['others']:.0%}: "
-            )
+            text = f"{label}: {name} {escaped(v['of'])} agrees with the others on {v['agree']:.0%} of "
+            text += f"{number(v['rows'], 'sample')} that several labelled, while the others agree with each other on {v['others']:.0%}: "
             if v["kappa"] <= REVERSED:
-                text, fix = text + "far less than by chance, as if classes were exchanged", "if so, exchange them back"
+                text, fix = text + "far below chance, as if classes were swapped", "if so, swap them back"
             elif v["constant"]:
-                text, fix = text + "they are always the same", "leave these labels out of training"
+                text, fix = text + "the label is always the same", "leave these labels out of training"
             else:
-                text, fix = text + "no more than by chance", "label these samples again or leave these labels out"
+                text, fix = (
+                    text + "no better than chance",
+                    "relabel these samples, or leave these labels out of training",
+                )
             severity: Severity = "info" if self.context.guessed else "warning"
-            yield finding("label-odd-one-out", severity, text, fact, f"look at some; {fix}", v["where"], v["count"])
+            yield finding("label-odd-one-out", severity, text, fact, f"check a few; {fix}", v["where"], v["count"])
 
 
 class ItemsKept:

@@ -25,7 +25,7 @@ from dataloader_expert.sources.base import Block, Column
 LOOKS_EXCHANGED = Quantity(
     "class_looks_exchanged",
     "objects",
-    "objects, or classes in masks, of a group or split in which classes look like others, and which, with places",
+    "objects, or mask classes, of a group or split in which classes look like other classes elsewhere, and which, with places",
 )
 KEPT, IMAGES, EACH, MOST_CLASSES = 10_000, 4_000, 8, 50
 """The most objects, images that they are of, objects of an image, and classes."""
@@ -151,11 +151,13 @@ class ClassLooks(Check):
             if split and any(other.at["split"] == v["of"] for other in facts.all(RENUMBERED)):
                 continue  # the shapes of boxes tell it
             pairs = ", ".join(
-                f"{escaped(there)} looks like {escaped(elsewhere)}" for elsewhere, there in v["pairs"][:TOLD]
+                f"{escaped(there)} looks like {escaped(elsewhere)} elsewhere" for elsewhere, there in v["pairs"][:TOLD]
             )
-            text = f"classes ({escaped(str(fact.at['field']))}) seem to be numbered otherwise in {called(fact.at['by'], v['of'])}: "
-            text += f"{pairs}{', …' if len(v['pairs']) > TOLD else ''} elsewhere, in {v['count']:,} of {number(v['seen'], 'object')}"
-            fix = "compare the lists of classes by which both were labelled, and renumber one"
+            text = f"classes ({escaped(str(fact.at['field']))}) seem to be numbered differently in {called(fact.at['by'], v['of'])}: "
+            text += (
+                f"{pairs}{', …' if len(v['pairs']) > TOLD else ''}, in {v['count']:,} of {number(v['seen'], 'object')}"
+            )
+            fix = "compare the class lists used to label the two, and renumber one"
             code = "label-drift" if split else "label-odd-one-out"
             yield finding(code, "warning", text, fact, fix, v["where"], v["count"])
 

@@ -18,9 +18,7 @@ from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
-LABELS_MARKED = Quantity(
-    "labels_marked", "samples", "samples whose label is -1 beside classes from 0 on, and their places"
-)
+LABELS_MARKED = Quantity("labels_marked", "samples", "samples with label -1 where classes start at 0, and their places")
 TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
@@ -182,7 +180,7 @@ class Classes(Check):
                 if self.odd
                 else "its values hold several labels each"
                 if several(sum(self.counts.values(), Counter()))
-                else "its values are whole numbers as they are measured or counted, not numbers of classes"
+                else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
@@ -294,10 +292,10 @@ class Classes(Check):
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1 beside classes 0 to {len(counts) - 1}: "
-                "taken for samples without one",
+                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1, while the classes are 0 to {len(counts) - 1}: "
+                "treated as unlabelled",
                 marked,
-                "leave them out; cross-entropy takes no label -1, and counted as a class they would be learnt",
+                "leave them out: cross-entropy rejects a label of -1, and a model would learn it if it counted as a class",
                 marked.value["where"],
                 marked.value["count"],
             )
@@ -347,7 +345,7 @@ class Classes(Check):
                 "warning",
                 f"no class of {self.context.label} is in more than one split: {spelt(sorted(counts)[:5])}{', …' if len(counts) > 5 else ''}",
                 found,
-                "if these are speakers, patients or other groups, name the label with label=; else split again, stratified by class",
+                "if these are speakers, patients or other groups, name the label with label=; otherwise split again, stratified by class",
                 [{"split": f.at["split"]} for f in found],
                 len(counts),
             )

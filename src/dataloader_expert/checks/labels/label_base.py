@@ -152,8 +152,8 @@ class LabelBase(Check):
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
-                f"{'more' if more else 'less'} than in the other {number(v['of'] - v['count'], 'file')}: {'it has' if one else 'they have'} no "
-                f"sample of class {v['end']}, and all samples of class {v['beyond']}",
+                f"{'higher' if more else 'lower'} than in the other {number(v['of'] - v['count'], 'file')}: {'it has' if one else 'they have'} no "
+                f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
                 fact,
                 f"{'subtract' if more else 'add'} one there, if that is so",
                 [{"file": file, "field": fact.at["field"]} for file in v["files"]],
@@ -169,8 +169,8 @@ class LabelBase(Check):
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {label} where {name} is {escaped(v['of'])} ({number(v['samples'], 'sample')}) seem to be one "
-                f"{'more' if more else 'less'} than elsewhere: none is of class {v['end']}, which each other {name} has, and all samples of "
-                f"class {v['beyond']} are there",
+                f"{'higher' if more else 'lower'} than elsewhere: class {v['end']}, which every other {name} has, is missing there, and "
+                f"class {v['beyond']} is found only there",
                 fact,
                 f"{'subtract' if more else 'add'} one there, if that is so",
                 [{"field": fact.at["field"]}],

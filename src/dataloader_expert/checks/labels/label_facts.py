@@ -6,10 +6,10 @@ from dataloader_expert.facts import Quantity
 
 MOVED = Quantity("labels_moved", "samples", "stretches of rows whose labels fit the samples before or after them")
 EXCHANGED = Quantity(
-    "labels_exchanged", "samples", "stretches of rows in which each class has the label of another one, and of which"
+    "labels_exchanged", "samples", "stretches of rows in which classes carry each other's labels, and which ones"
 )
 STOPPED = Quantity(
     "labels_stopped",
     "samples",
-    "samples after a time from which on only one label is given, and the share of others before",
+    "samples from the time on at which only one label remains, and the share of other labels before",
 )

@@ -106,12 +106,12 @@ class LabelOrder(Check):
             in_order = random >= LEAST and found <= FEW * random
             if (in_order or shards >= SEVERAL) and self.context.timed is None and self.context.grouped is None:
                 name = escaped(str(self.context.label))
-                text = f"samples of one {name} are stored one after another: from one sample to the next it changes {number(found, 'time')}, in "
-                text += f"random order {random:,.0f} times"
-                fix = "shuffle them before a part is split off by position; read them with shuffle=True, or streams with a buffer larger than a class"
+                text = f"samples are stored in the order of {name}: it changes {number(found, 'time')} from one sample to the next, against "
+                text += f"{random:,.0f} in random order"
+                fix = "shuffle them before splitting by position; load them with shuffle=True, or a stream with a shuffle buffer larger than a class"
                 if shards >= SEVERAL:
-                    text += f"; the {shards} shards of a split are read as a stream, which sees one class at a time"
-                    fix = "shuffle all samples once and write the shards anew: a shuffle buffer mixes only what is a few thousand samples apart"
+                    text += f"; the {shards} shards of a split are streamed, so training sees one class at a time"
+                    fix = "shuffle all samples once and rewrite the shards: a shuffle buffer only mixes samples that are a few thousand apart"
                 severity: Severity = "warning" if shards >= SEVERAL else "info"
                 yield finding("sorted-by-label", severity, text, fact, fix, [{"field": str(self.context.label)}])
 

@@ -187,10 +187,10 @@ class LabelRuns(Check):
             v, label = fact.value, escaped(self.context.label)
             last = v["first"] + v["rows"] - 1
             value = escaped(self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"]))
-            text = f"{label} is {value} throughout {self.files.stretch(v['first'], last)}, where none of its {number(v['others'], 'other run')} is "
+            text = f"{label} is {value} throughout {self.files.stretch(v['first'], last)}, while none of its {number(v['others'], 'other run')} is "
             text += f"longer than {v['next']:,}"
             where = [{"sample": at, "file": self.files.of(at), "field": fact.at["field"]} for at in (v["first"], last)]
-            fix = "find out whether these were labelled one by one; if not, label them again or leave them out"
+            fix = "find out whether these were labelled individually; if not, relabel them or leave them out"
             yield finding("label-odd-one-out", "warning", text, fact, fix, where, v["rows"])
 
 

@@ -209,7 +209,7 @@ class LabelSets(Check):
                 f"{len(never)} of {number(len(counts), 'label')} in {field} {'is' if len(never) == 1 else 'are'} in no sample: "
                 f"{', '.join(map(escaped, never[:5]))}{more}",
                 all_,
-                "add samples, or leave these outputs out: a model only learns that they are never there",
+                "add samples, or leave these outputs out: a model only learns never to predict them",
                 [{"field": self.field}],
                 len(never),
             )

@@ -144,12 +144,12 @@ class LabelsStopped(Check):
         for fact in facts.all(STOPPED):
             v = fact.value
             within = (
-                "" if fact.at["field"] is None else f" in which {escaped(str(fact.at['field']))} is {escaped(v['of'])}"
+                "" if fact.at["field"] is None else f" where {escaped(str(fact.at['field']))} is {escaped(v['of'])}"
             )
             left = self.context.class_name(int(v["left"]) if v["left"].isdecimal() else v["left"])
             text = f"{label} is {escaped(left)} in all {v['rows']:,} samples{within} from {escaped(self.time)} {_called(v['since'])} on, while "
-            text += f"{v['share']:.1%} of those before have another one, at all times"
-            fix = "find out whether labels were still given then; leave these samples out until they are labelled"
+            text += f"a steady {v['share']:.1%} of the earlier ones have another label"
+            fix = "find out whether these samples were labelled at all; if not, leave them out until they are"
             severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-odd-one-out", severity, text, fact, fix, v["where"], v["rows"])
 

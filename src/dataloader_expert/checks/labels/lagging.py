@@ -7,7 +7,9 @@ from typing import Any
 
 from dataloader_expert.facts import Quantity
 
-LAGGING = Quantity("labels_lagging", "samples", "recordings whose labels fit the samples several rows before or after")
+LAGGING = Quantity(
+    "labels_lagging", "samples", "recordings with labels that fit the samples several rows before or after"
+)
 SHORTEST, FARTHEST, PARTS = 20, 200, 2
 """The fewest rows of a recording, the most rows by which its labels are shifted, and how many times as many it must have."""
 OTHERS, MOSTLY = 2, 0.5

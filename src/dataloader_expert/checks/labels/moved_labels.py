@@ -228,32 +228,32 @@ class MovedLabels(Check):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by {abs(v['lag'])} rows in "
             text += f"{self.files.stretch(v['first'], v['last'])} ({escaped(str(fact.at['field']))} {escaped(v['of'])}): there it fits the samples "
-            text += f"{abs(v['lag'])} rows {'before' if v['lag'] > 0 else 'after'}, as in the others it fits its own"
+            text += f"{abs(v['lag'])} rows {'before' if v['lag'] > 0 else 'after'}; elsewhere it fits its own"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
-            fix = "look at the clocks of the recording and of its labels, or at how they were aligned; shift them back"
+            fix = (
+                "check the clocks of the recording and its labels, or how they were aligned, and shift the labels back"
+            )
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["rows"])
         for fact in facts.all(MOVED):
             v = fact.value
             text = f"the label ({escaped(self.context.label)}) seems to be shifted by a row in "
             if "of" in v:
-                text += (
-                    f"the {v['count']:,} samples in which {escaped(v['of'])} is {escaped(v['is'])}: there it fits the "
-                )
+                text += f"the {v['count']:,} samples where {escaped(v['of'])} is {escaped(v['is'])}: there it fits the "
                 text += f"{'next' if v['by'] > 0 else 'previous'} one of these"
             else:
                 text += self.files.stretch(v["first"], v["last"])
                 text += f": there it fits the {'next' if v['by'] > 0 else 'previous'} sample"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
-            fix = "look at these rows and at where the stretch begins: a label was lost or added there; shift them back"
+            fix = "check where these rows begin: a label was probably lost or added there; shift the labels back"
             n = v.get("count", v["last"] - v["first"] + 1)
             yield finding("rows-shifted", "warning", text, fact, fix, where, n)
         for fact in () if any(facts.all(EXCHANGED_IN)) else facts.all(EXCHANGED):  # that of a split or a group is told
             v = fact.value
-            pairs = [f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"]]
-            text = f"classes seem to have the labels ({escaped(self.context.label)}) of others in "
+            pairs = [f"{escaped(elsewhere)} labelled {escaped(there)}" for elsewhere, there in v["pairs"]]
+            text = f"classes seem to carry each other's labels ({escaped(self.context.label)}) in "
             text += f"{self.files.stretch(v['first'], v['last'])}: {', '.join(pairs[:TOLD])}{', …' if len(pairs) > TOLD else ''}"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
-            fix = "look at these rows; if so, find out with which list of classes they were written, and label them as the others"
+            fix = "check these rows; if so, find out which class list they were written with, and relabel them like the others"
             yield finding("label-odd-one-out", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 
 

@@ -26,7 +26,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 NOISY = Quantity(
-    "noisy_groups", "samples", "samples of a group whose label is surely another one by their text, with places"
+    "noisy_groups", "samples", "samples of a group whose text clearly belongs to another label, with places"
 )
 KEPT, MOST_CLASSES, MOST_BY_WORDS = 10_000, 50, 20
 CERTAIN, RIGHT = 3.0, 0.8
@@ -173,16 +173,18 @@ class NoisyGroups(Check):
         label = escaped(self.context.label)
         for fact in facts.all(EXCHANGED_IN):
             v = fact.value
-            pairs = ", ".join(f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"][:TOLD])
-            text = f"classes ({label}) seem to be exchanged in {called(fact.at['field'], v['of'])}: {pairs}{', …' if len(v['pairs']) > TOLD else ''}, in {v['count']:,} of "
-            text += f"{number(v['rows'], 'sample')} that are told so by what elsewhere tells the right class of {v['usual']:.0%}"
-            fix = "look at some; if so, find out with which list of classes they were labelled, and exchange the labels back"
+            pairs = ", ".join(
+                f"{escaped(elsewhere)} labelled {escaped(there)}" for elsewhere, there in v["pairs"][:TOLD]
+            )
+            text = f"classes ({label}) seem to be swapped in {called(fact.at['field'], v['of'])}: {pairs}{', …' if len(v['pairs']) > TOLD else ''}, in {v['count']:,} of "
+            text += f"{number(v['rows'], 'sample')}, by a classifier that is right for {v['usual']:.0%} of the samples elsewhere"
+            fix = "check a few; if so, find out which class list they were labelled with, and swap the labels back"
             yield finding("label-odd-one-out", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(NOISY):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{v['count']:,} of {number(v['rows'], 'sample')} in which {name} is {escaped(v['of'])} have another {label} than their text "
-            text += f"tells by those of the others, of which {v['others']:.1%} have"
-            fix = f"look at some; if they are wrong, label them again or leave this {name} out of training"
+            text = f"{v['count']:,} of {number(v['rows'], 'sample')} where {name} is {escaped(v['of'])} have another {label} than their text "
+            text += f"suggests, against {v['others']:.1%} of the others (text classifier trained on the others)"
+            fix = f"check a few; if they are wrong, relabel them or leave this {name} out of training"
             yield finding("label-odd-one-out", severity, text, fact, fix, v["where"], v["count"])
 
 

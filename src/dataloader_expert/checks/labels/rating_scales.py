@@ -16,7 +16,7 @@ from dataloader_expert.checks.common.drawn_groups import DrawnGroups
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.recorded import is_place
 from dataloader_expert.checks.common.rows_kept import NAME, numbers_of, texts_of
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -24,7 +24,7 @@ from dataloader_expert.sources.base import Block
 SCALES = Quantity(
     "rating_scales",
     "samples",
-    "rows of raters whose marks reach a multiple of what all others' do, and fit these once divided",
+    "rows of raters whose ratings reach a multiple of the others' maximum, and match them when divided by it",
 )
 FIELDS, GROUPS, LEVELS = 4, 2, 101
 """Marks and raters that are looked at, and the most values that marks have."""
@@ -109,8 +109,8 @@ class RatingScales(Check):
             v, field, group = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["group"]))
             n, top = v["raters"], v["end"] * v["factor"]
             text = f"{field} goes up to {top:g} for {number(n, 'value')} of {group} ({', '.join(map(escaped, v['odd']))}{', …' if n > 5 else ''}) and "
-            text += f"up to {v['end']:g} for all others: {verb(n, 'these are')} on another scale, and fit the others once divided by {v['factor']:g}"
-            fix = f"divide {field} by {v['factor']:g} in these {v['rows']:,} rows, or bring both scales to one"
+            text += f"up to {v['end']:g} for all others: these are on another scale, and match the others when divided by {v['factor']:g}"
+            fix = f"divide {field} by {v['factor']:g} in these {v['rows']:,} rows, or convert both to the same scale"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["rows"])
 
 

@@ -258,22 +258,24 @@ class UnfitLabels(Check):
             v, content = fact.value, escaped(str(fact.at["field"])) or "the rest of a row"
             where, n = self._where(fact), number(v["count"], "sample")
             agree = f"(kappa {v['here']:.2f}, and {v['usual']:.2f} in the others)"
-            code, fix = "label-odd-one-out", "find out how labels and content were brought together there"
+            code, fix = "label-odd-one-out", "find out how the labels were joined to the samples there"
             if v["inverted"]:
-                text = f"{label} seems to be inverted in {where} ({n} looked at): {content} tells the opposite of it {agree}"
-                fix = "look at some; if so, find out what the two classes are called there, and exchange them"
+                text = (
+                    f"{label} seems to be inverted in {where} ({n} looked at): {content} predicts the opposite {agree}"
+                )
+                fix = "check a few; if so, swap the two classes there"
             else:
-                text = f"{label} does not fit {content} in {where} ({n} looked at): they agree no more than by chance {agree}"
+                text = f"{label} does not fit {content} in {where} ({n} looked at): they agree no better than chance {agree}"
             if v["by"]:
-                code, fix = "rows-shifted", "look at where these rows begin, and shift the labels back by one"
+                code, fix = "rows-shifted", "check where these rows begin, and shift the labels back by one"
                 text += f", but {content} fits the {label} of the {'next' if v['by'] > 0 else 'previous'} sample"
             yield finding(code, severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(RENAMED):
             v = fact.value
-            text = f"{label} is {escaped(v['has'])} for {v['count']:,} of {number(v['rows'], 'sample')} of {self._where(fact)} that look like "
-            text += f"{escaped(v['class'])} elsewhere, where {v['usual']:.0%} of such are labelled so; what is labelled {escaped(v['class'])} "
-            text += "there looks otherwise"
-            fix = "look at some; if so, the two classes were exchanged there: exchange them back"
+            text = f"{label}: {v['count']:,} of {number(v['rows'], 'sample')} of {self._where(fact)} that look like "
+            text += f"{escaped(v['class'])} are labelled {escaped(v['has'])} (elsewhere {v['usual']:.0%} are labelled {escaped(v['class'])}), and samples labelled {escaped(v['class'])} "
+            text += "there look different"
+            fix = "check a few; if so, the two classes were swapped there: swap them back"
             yield finding("label-odd-one-out", severity, text, fact, fix, v["where"], v["count"])
 
     def _where(self, fact: Fact) -> str:

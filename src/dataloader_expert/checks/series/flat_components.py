@@ -148,7 +148,7 @@ class FlatComponents(Check):
             yield finding(
                 "constant-field",
                 "info" if natural else "warning",
-                f"{number(v['count'], 'component')} of {v['of']} of {escaped(name)} {verb(v['count'], 'hold')} one value in every "
+                f"{number(v['count'], 'component')} of {v['of']} of {escaped(name)} {verb(v['count'], 'have')} the same value in every "
                 f"sample: {', '.join(told)}{more}",
                 fact,
                 "leave them out of the model's inputs, or find out why they were not measured",
@@ -165,10 +165,10 @@ class FlatComponents(Check):
             yield finding(
                 "constant-samples",
                 "warning",
-                f"{number(len(of), 'channel')} of {escaped(name)} {verb(len(of), 'hold')} one value in some samples, while "
-                f"{'it changes' if len(of) == 1 else 'they change'} from step to step in the others: {', '.join(told[:TOLD])}{more}",
+                f"{number(len(of), 'channel')} of {escaped(name)} {verb(len(of), 'are')} constant in some samples, while "
+                f"{'it varies' if len(of) == 1 else 'they vary'} in the others: {', '.join(told[:TOLD])}{more}",
                 of,
-                "find out whether it was measured there; if not, mark these samples' channel as missing, or drop them",
+                "find out whether the channel was recorded there; if not, mark it as missing in these samples, or drop them",
                 dealt([f.value["where"] for f in of]),
                 max(f.value["count"] for f in of),
             )

@@ -24,11 +24,9 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 CLOCKS = Quantity(
-    "group_clocks", "hours", "by how many hours the day of some groups is moved against that of all others"
+    "group_clocks", "hours", "by how many hours the daily pattern of some groups is shifted from that of the others"
 )
-TOTALS = Quantity(
-    "daily_totals", "samples", "rows of one hour that hold about the total of the day, in some groups only"
-)
+TOTALS = Quantity("daily_totals", "samples", "rows of one hour that hold about the daily total, in some groups only")
 KEPT, CELLS, FIELDS, TIMES, MOST_GROUPS = 20_000, 2_000_000, 8, 3, 50
 HOURS, LEAST = 24, 200
 """Hours of a day, and the fewest rows of a group."""
@@ -153,27 +151,29 @@ class GroupClocks(DrawnNumbers):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CLOCKS):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"the hours of {name} are recorded otherwise in the samples {_where(fact)}: "
+            text = f"{name} follows another clock in the samples {_where(fact)}: "
             if v["half"]:
-                text += "none is after noon, and those of the morning are distributed like both halves of the day in the others"
-                fix = "read these times with AM and PM"
+                text += "no time is after noon, and mornings are as busy as whole days elsewhere, as on a 12-hour clock without AM and PM"
+                fix = "read these times again from their source, with AM and PM"
             else:
-                by = "samples come" if v["by"] is None else f"{escaped(v['by'])} rises and falls"
+                by = "samples arrive" if v["by"] is None else f"{escaped(v['by'])} rises and falls"
                 hours = v["hours"] if v["hours"] <= HOURS // 2 else v["hours"] - HOURS
-                text += f"{by} as in the others, but {abs(hours)} hours {'later' if hours > 0 else 'earlier'}"
-                fix = "find out in which time zone these times are, and bring all to one"
+                text += (
+                    f"{by} over the day as in the others, but {abs(hours)} hours {'later' if hours > 0 else 'earlier'}"
+                )
+                fix = "find out the time zone of these times, and convert all times to one zone"
             severity: Severity = "warning"
             yield finding("scale-drift", severity, text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(TOTALS):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} seems to hold the total of the day at {v['hour']} o'clock of {escaped(v['time'])} in the samples {_where(fact)}: it is "
-            text += "about as large as in all other hours together, unlike in the others"
-            fix = "replace the total by the value of that hour, or mark it as missing"
+            text = f"{name} seems to hold the daily total at {v['hour']}:00 ({escaped(v['time'])}) in the samples {_where(fact)}: it is "
+            text += "about as large as all other hours together, unlike in the other samples"
+            fix = "replace the total with the value of that hour, or mark it as missing"
             yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
 
 
 def _where(fact: Fact) -> str:
-    return f"in which {escaped(str(fact.at['group']))} is {', '.join(map(escaped, fact.value['of'][:3]))}"
+    return f"where {escaped(str(fact.at['group']))} is {', '.join(map(escaped, fact.value['of'][:3]))}"
 
 
 def by_frequency(hour: Any, whose: Any, n: int) -> Moved | None:

@@ -238,10 +238,10 @@ class OddSeries(Check):
             if v["kind"] == ADDED:
                 code, text = (
                     "scale-drift",
-                    f"{name} only rises for {v['steps']:,} rows{whose}, by about as much a row as its values are elsewhere: ",
+                    f"{name} only rises for {v['steps']:,} rows{whose}, each time by about its usual value: ",
                 )
-                text += "it seems to be added up there"
-                fix = "take the differences from one row to the next there"
+                text += "it seems to be a running total there"
+                fix = "take the differences between consecutive rows there"
             elif v["kind"] == HELD:
                 code, text = (
                     "stuck-values",
@@ -256,15 +256,13 @@ class OddSeries(Check):
                     "stuck-values",
                     f"{name} follows a straight line for {v['steps']:,} rows{whose}: it seems to be interpolated there",
                 )
-                fix = (
-                    "mark these rows as missing: values that were drawn through a gap from its two ends tell the future"
-                )
+                fix = "mark these rows as missing: interpolated values give away the value after the gap"
             yield finding(code, severity, text, fact, fix, v["where"], v["rows"])
         for fact in facts.all(COPIES):
             v, name = fact.value, escaped(str(fact.at["field"]))
             names = " and ".join(map(escaped, v["names"]))
-            text = f"{name} has the same values at the same times in two series by {names}, {escaped(v['one'])} and {escaped(v['other'])}, at "
-            text += f"{v['rows']:,} times or more; no others do"
+            text = f"{name} is identical in two series ({names} {escaped(v['one'])} and {escaped(v['other'])}) at "
+            text += f"{v['rows']:,} times or more, unlike in any other pair of series"
             ambient = bool({*words(str(fact.at["field"]))} & AMBIENT)
             where = [{"sample": v["first"], "file": v["file"], "field": fact.at["field"]}]
             fix = "find out which of the two it was measured for, and drop the other"

@@ -20,9 +20,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, Field
 
-REVERSED = Quantity(
-    "reversed_signs", "samples", "windows of a few cohorts whose mean is that of the others with the other sign"
-)
+REVERSED = Quantity("reversed_signs", "samples", "windows of a few cohorts whose mean is minus that of the others")
 KINDS = ("array", "sequence", "embedding")
 KEPT, STEPS, CHANNELS = 6_000, 96, 8
 """The most windows, and of each the most steps and channels that are looked at."""
@@ -110,9 +108,9 @@ class ReversedSigns(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(REVERSED):
             v = fact.value
-            text = f"{escaped(v['name'])} seems to have the other sign {told_of(str(fact.at['kind']), v['of'])}: its mean there is that of all others "
-            text += "turned upside down"
-            fix = "find out whether electrodes or an axis were exchanged there; if so, change the sign of these samples"
+            text = f"{escaped(v['name'])} seems to have the opposite sign {told_of(str(fact.at['kind']), v['of'])}: its mean there is minus that "
+            text += "of the others"
+            fix = "find out whether electrodes or an axis were reversed there; if so, flip the sign of these samples"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -136,7 +136,7 @@ class Saturated(Check):
             of = sorted(facts.all(SATURATED, field=name), key=lambda fact: -fact.value["steps"])
             told = [
                 f"{self.channels[name].called(int(str(f.at['component'])))} stays at {f.value['value']:g}, its {f.at['end']} value, for "
-                f"{f.value['steps']:,} steps of {f.value['count']:,} samples"
+                f"{f.value['steps']:,} steps in {f.value['count']:,} samples"
                 for f in of
             ]
             more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
@@ -145,7 +145,7 @@ class Saturated(Check):
                 "warning",
                 f"{escaped(name)} is saturated in some samples: {', '.join(told[:TOLD])}{more}; elsewhere it changes from step to step",
                 of,
-                "drop these samples, or record them with a wider range: what lay beyond is lost",
+                "drop these samples, or record them again with a wider range: values beyond it are lost",
                 dealt([[place] for place in _distinct(place for f in of for place in f.value["where"])]),
                 max(f.value["count"] for f in of),
             )

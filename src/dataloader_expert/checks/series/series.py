@@ -18,8 +18,12 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 
-REPEATED = Quantity("repeated_steps", "samples", "samples at whose time an earlier one of the same series and split is")
-GAPS = Quantity("time_gaps", "series", "series without samples at many times in a row at which others have some")
+REPEATED = Quantity(
+    "repeated_steps", "samples", "samples with the same time as an earlier one of the same series and split"
+)
+GAPS = Quantity(
+    "time_gaps", "series", "series that lack samples at many consecutive times at which other series have some"
+)
 SILENCE = Quantity(
     "time_without_samples", "", "the longest time without samples, and how many times as long as the next longest"
 )
@@ -200,9 +204,9 @@ class Series(Check):
             yield finding(
                 "future-times",
                 "warning",
-                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {moment(v['latest'], True)}",
+                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'lie')} in the future, up to {moment(v['latest'], True)}",
                 fact,
-                "correct these times or mark them as missing; a split by time would take these samples for the newest",
+                "correct these times or mark them as missing; a split by time would treat these samples as the newest",
                 v["where"],
                 v["count"],
             )
@@ -212,10 +216,10 @@ class Series(Check):
             yield finding(
                 "duplicate-keys",
                 "info" if v["clock"] else "warning",
-                f"{number(v['count'], 'row')} {verb(v['count'], 'have')} the {_joined([*v['series'], str(self.time)])} of an earlier row"
-                f"{_usual(v, dated)}{clock}",
+                f"{number(v['count'], 'row')} {verb(v['count'], 'repeat')} the {_joined([*v['series'], str(self.time)])} of an earlier row"
+                f"{clock}{_usual(v, dated)}",
                 fact,
-                "keep one row for each; which one is right, the source must say"
+                "keep one row for each; check the source to see which one is right"
                 if not clock
                 else "record times in UTC, or with their offset",
                 v["where"],
@@ -228,9 +232,9 @@ class Series(Check):
                 # between two recordings there are no samples either
                 "warning" if v["goes_on"] else "info",
                 f"{name} has no sample between {moment(v['since'], dated or _is_epoch(v['since']))} and "
-                f"{moment(v['until'], dated or _is_epoch(v['until']))}, {v['times']:.0f} times as long as anywhere else",
+                f"{moment(v['until'], dated or _is_epoch(v['until']))}, a gap {v['times']:.0f} times as long as any other",
                 fact,
-                "find out whether samples of this time were lost; what is counted over time is wrong across it",
+                "find out whether samples of this time were lost; counts and rates over time are wrong across the gap",
                 v["where"],
                 1,
             )
@@ -270,8 +274,8 @@ def _usual(value: dict[str, Any], dated: bool) -> str:
     whose = f" for each {_joined(value['series'])}" if value["series"] else ""
     for unit, seconds in (("day", DAY), ("hour", HOUR), ("minute", 60.0), ("second", 1.0)):
         if value["step"] == seconds:
-            return f", where there is one row a{'n' * (unit == 'hour')} {unit}{whose}"
-    return f", where there is one row in {value['step']:g} s{whose}"
+            return f"; normally there is one row a{'n' * (unit == 'hour')} {unit}{whose}"
+    return f"; normally there is one row every {value['step']:g} s{whose}"
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -26,7 +26,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SHIFTED = Quantity(
-    "numbers_shifted", "samples", "stretches of rows in which a number goes with another one of the row before or after"
+    "numbers_shifted",
+    "samples",
+    "stretches of rows in which a number correlates with another one in the row before or after",
 )
 MOST, FIELDS, PAIRS, TOLD = 100_000, 16, 24, 3
 """The most rows and fields whose numbers are kept, pairs of fields that are compared, and stretches that are told."""
@@ -139,9 +141,9 @@ class ShiftedNumbers(Check):
             v, moved, other = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["with"]))
             text = f"{moved} seems to be shifted by a row {'' if v['sure'] else f'against {other} '}in "
             text += self.files.stretch(v["first"], v["last"])
-            text += f": there it goes with {other} of the {'next' if v['by'] > 0 else 'previous'} sample (rank correlation {v['there']:.2f}, "
-            text += f"{v['own']:.2f} with its own), and with its own elsewhere ({v['elsewhere']:.2f})"
-            fix = "look at these rows and at where the stretch begins: a value was lost or added there, or a join was by place; shift them back"
+            text += f": there it correlates with {other} of the {'next' if v['by'] > 0 else 'previous'} sample (rank correlation {v['there']:.2f}, "
+            text += f"but {v['own']:.2f} in the same row); elsewhere it does so in the same row ({v['elsewhere']:.2f})"
+            fix = "check where these rows begin: a value was probably lost or added there, or rows were joined by position; shift them back"
             where = [
                 {"sample": at, "file": self.files.of(at), "field": fact.at["field"]} for at in (v["first"], v["last"])
             ]

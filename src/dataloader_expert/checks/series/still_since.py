@@ -85,10 +85,10 @@ class StillSince(DrawnNumbers):
                 "stuck-values",
                 # what begins and ends again may be a season
                 "warning" if v["at_an_end"] or v["value"] != 0 else "info",
-                f"{name} is {v['value']:g} in all samples looked at from {v['first']:,} to {v['last']:,}, where no other run of one value is "
+                f"{name} is {v['value']:g} in all samples looked at from {v['first']:,} to {v['last']:,}, while no other run of one value is "
                 f"longer than {about}{v['next']:,}",
                 fact,
-                "find out whether it was filled in there; if not, mark these samples' values as missing",
+                "find out whether it was still recorded there; if not, mark these values as missing",
                 [{"sample": v["first"], "file": v["file"], "field": fact.at["field"]}],
                 v["rows"],
             )

@@ -87,9 +87,9 @@ class Durations(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             n, ratio = v["count"], v["ratio"]
             text = f"{n:,} of {number(v['of'], 'recording')} {verb(n, 'are')} not as long as {name} says"
-            fix = "find out whether they were cut, or the field is of another version of the recording"
+            fix = "find out whether they were cut, or the field describes another version of the recording"
             if ratio is not None:
-                text += f": the field gives {ratio:.3g} times their length"
+                text += f": it gives {ratio:.3g} times their actual length"
                 fix = f"find out whether their sample rate is {1 / ratio:.3g} times what the headers say; if so, correct the headers or resample"
             yield finding("length-mismatch", "error", text, fact, fix, v["where"], n)
 

@@ -102,14 +102,14 @@ class Recordings(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(NOISE):
             n = fact.value["count"]
-            text = f"{number(n, 'recording')} {verb(n, 'hold')} nothing but noise: as even and as quiet as the pauses of the others"
-            fix = "listen to them; drop them or record them again: their labels say what cannot be heard"
+            text = f"{number(n, 'recording')} {verb(n, 'hold')} nothing but noise, as even and as quiet as the pauses in the others"
+            fix = "listen to them; drop them or record them again: what their labels name cannot be heard"
             yield finding("silent-audio", "warning", text, fact, fix, fact.value["where"], n)
         for fact in facts.all(RATE):
             v = fact.value
             n, (one, two) = v["count"], v["rates"]
             text = f"{number(n, 'recording')} {verb(n, 'are')} {v['share']:.3g} times as long as most others and sound {v['pitch']:.2g} times as high: "
-            text += f"their rate is probably {one / two:.3g} times what their header says, as of {one:,} for {two:,} Hz"
+            text += f"their rate is probably {one / two:.3g} times what their header says, for example {one:,} instead of {two:,} Hz"
             fix = "correct the rate in the header, and resample them to that of the others"
             yield finding("header-mismatch", "warning", text, fact, fix, v["where"], n)
 

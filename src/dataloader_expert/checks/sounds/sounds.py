@@ -343,8 +343,8 @@ _TEXTS = {
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
-    SWAPPED: "are noise as they are and no noise with the two bytes of each sample exchanged: they were stored in the other byte order",
-    LEVELLED: "are clipped below full scale: they run again and again into one level and stay there",
+    SWAPPED: "sound like noise until the two bytes of each sample are swapped: they were stored in the other byte order",
+    LEVELLED: "are clipped below full scale: they repeatedly hit one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
 _CODES = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio", SWAPPED: "header-mismatch"}
@@ -353,7 +353,7 @@ _FIXES = {
     "rate-drift": "resample to one rate before batching",
     "channel-drift": "mix down, or select channels, before batching",
     CHANNEL: "leave that channel out, or record them again",
-    SWAPPED: "exchange the bytes (array.byteswap()) and write the files again",
+    SWAPPED: "swap the bytes (array.byteswap()) and write the files again",
     "dc-offset": "subtract the mean of each recording",
 }
 

@@ -77,7 +77,7 @@ class Folds(Check):
                 f"{v['astride']:,} of {v['groups']:,} values of {escaped(role.field)} {verb(v['astride'], 'have')} samples in more than one "
                 f"of the {v['folds']} folds that {escaped(str(self.field))} names, so models are validated on groups that they were trained on",
                 fact,
-                "draw the folds anew by group, such as with scikit-learn's GroupKFold",
+                "redraw the folds by group, for example with scikit-learn's GroupKFold",
                 [{"field": role.field, "value": escaped(group)} for group in v["first"]],
                 v["astride"],
             )

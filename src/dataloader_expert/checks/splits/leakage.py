@@ -299,7 +299,7 @@ class Leakage(Check):
                 f"{v['count']} values of {escaped(field)} have the same number in {escaped(str(fact.at['splits']))} and are written"
                 f" differently, such as {escaped(one)} and {escaped(two)}; about {v['expected']:.0f} would be expected to match by chance",
                 fact,
-                "find out whether these are the same; if so, write them in one way and split by group",
+                "find out whether these are the same; if so, write them the same way and split by group",
                 [{"field": field, "value": escaped(name)} for pair in v["pairs"][:10] for name in pair],
                 v["count"],
             )

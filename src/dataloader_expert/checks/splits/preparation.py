@@ -95,10 +95,10 @@ def exchanged_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
             yield finding(
                 "preprocessing-differs",
                 "error",
-                f"{escaped(a)} and {escaped(b)} are exchanged in {splits[1]}: each has there the values that the other has in {splits[0]} "
+                f"{escaped(a)} and {escaped(b)} are swapped in {splits[1]}: each has the values there that the other has in {splits[0]} "
                 f"(means of {escaped(a)} and {escaped(b)} in both: {means})",
                 [a_one, a_two, b_one, b_two],
-                "write the columns of every split in one order",
+                "write the columns of every split in the same order",
                 [{"field": name, "split": splits[1]} for name in (a, b)],
             )
 
@@ -125,7 +125,7 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
             ways = written(one.value), written(two.value)
             if of is None and None not in ways and ways[0] != ways[1]:
                 text = f"nearly all texts of {escaped(name)} are written {ways[0]} in {one.at['split']}, {ways[1]} in {two.at['split']}"
-                fix = "write every split with the same code: a model that is trained on the one does not know the other"
+                fix = "write every split with the same code: a model trained on one form does not know the other"
                 where = [{"field": name, "split": two.at["split"]}]
                 yield name, finding("preprocessing-differs", "warning", text, [one, two], fix, where)
                 break
@@ -137,10 +137,10 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 finding(
                     "preprocessing-differs",
                     "warning",
-                    f"the splits have hardly a value of {escaped(name)} in common: the {of} of a sample is between {a[0]:.4g} and {a[1]:.4g} in "
+                    f"the splits barely overlap in {escaped(name)}: a sample's {of} is between {a[0]:.4g} and {a[1]:.4g} in "
                     f"{one.at['split']}, between {b[0]:.4g} and {b[1]:.4g} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
-                    "preprocess every split with the same code; if the splits were recorded differently, a model cannot carry over",
+                    "preprocess every split with the same code; if the splits were recorded differently, a model will not transfer",
                     [{"field": name, "split": two.at["split"]}],
                 ),
             )
@@ -152,9 +152,9 @@ def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding
     return finding(
         "preprocessing-differs",
         "error",
-        f"{escaped(name)} is numbered otherwise: {text}, so that one number names different things",
+        f"{escaped(name)} is numbered differently: {text}, so the same number means different things",
         facts,
-        "number what is named once, for all splits, or go back to the original ids: an embedding looks up others than it was trained for",
+        "build one numbering for all splits, or go back to the original ids: otherwise an embedding layer looks up the wrong rows",
         [{"field": name, "split": other.at["split"]}],
     )
 

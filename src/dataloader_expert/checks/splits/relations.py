@@ -30,15 +30,15 @@ from dataloader_expert.sources.roles import words
 
 SAME = Quantity("same_in_split", "", "the share of rows of each split in which two numbers are the same")
 RENUMBERED = Quantity(
-    "names_renumbered", "values", "names that have another number in a split than in training, of those in both"
+    "names_renumbered", "values", "names in both training and a split that have different numbers there"
 )
 PERMUTED = Quantity(
-    "codes_permuted", "", "codes of a split whose samples look like those of another code in training, and of which"
+    "codes_permuted", "", "codes of a split, and the other code in training that their samples look like"
 )
 GRAINS = Quantity(
     "shares_and_points",
     "samples",
-    "samples of the groups in which a number is a share of one, where it is a whole number in others",
+    "samples of groups in which a number is between 0 and 1, while it is a whole number in the others",
 )
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and values of all fields, that are kept."""
@@ -258,7 +258,7 @@ class Relations(Check):
         for fact in facts.all(PERMUTED):
             code, split = (escaped(str(fact.at[key])) for key in ("field", "split"))
             pairs = [f"{c} looks like train's {k}" for c, k in fact.value.items()]
-            text = f"{code} seems to be numbered otherwise in {split} than in train: by the means of the other numbers, in {split} "
+            text = f"{code} seems to be numbered differently in {split} than in train: judging by the means of the other columns, in {split} "
             text += ", ".join(pairs[:5]) + (", …" if len(pairs) > 5 else "")
             fix = "compare how both splits were encoded; fit the encoder on the training split, and apply it to the others"
             yield finding(
@@ -271,9 +271,9 @@ class Relations(Check):
             )
         for fact in facts.all(GRAINS):
             v, name, group = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["group"]))
-            text = f"{name} lies between 0 and 1 in the samples in which {group} is {', '.join(map(escaped, v['groups'][:3]))}, and is a whole "
+            text = f"{name} lies between 0 and 1 in the samples where {group} is {', '.join(map(escaped, v['groups'][:3]))}, and is a whole "
             text += f"number from {v['low']:g} to {v['high']:g} in the others"
-            fix = "bring all to one scale, such as 1 + share x (highest - 1)"
+            fix = "convert all to one scale, such as 1 + share x (highest - 1)"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(ORDER):
             v = fact.value
@@ -281,11 +281,11 @@ class Relations(Check):
             less, more = ("earlier", "later") if v["times"] else ("smaller", "larger")
             text = f"{large} is {less} than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and {more} in all others"
             if v["exchanged"]:
-                text += ", and each lies there where the other one lies elsewhere"
+                text += ", and each has the other's usual range there"
             if v["group"] is not None:
-                text += f": those in which {escaped(v['group'])} is {escaped(v['value'])}"
+                text += f": those where {escaped(v['group'])} is {escaped(v['value'])}"
             severity: Severity = "error" if v["exchanged"] else "warning"
-            fix = "find out whether the two were exchanged there; if so, exchange them back, and what belongs to them"
+            fix = "find out whether the two were swapped there; if so, swap them back, with any columns that belong to them"
             yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(SAME):
             (a, b), shares = (escaped(name) for name in fact.at["fields"]), fact.value
@@ -293,16 +293,16 @@ class Relations(Check):
             others = ", ".join(f"{share:.1%} of {escaped(s)}" for s, share in shares.items() if share < ALWAYS)
             text = f"{a} equals {b} in {'all' if shares[same] == 1 else format(shares[same], '.1%') + ' of the'} samples of {escaped(same)}"
             text += f", and in {others}"
-            fix = "make both in the same way in each split: if one is the target, or made from it, the figures on that split say nothing"
+            fix = "compute both the same way in every split: if one is the target or derived from it, scores on that split mean nothing"
             yield finding(
                 "preprocessing-differs", "error", text, fact, fix, [{"split": same, "field": fact.at["fields"][0]}]
             )
         for fact in facts.all(RENUMBERED):
             v, code, name, split = fact.value, *(escaped(str(fact.at[key])) for key in ("field", "name", "split"))
             n = v["count"]
-            text = f"{code} is numbered otherwise in {split} than in train: of {v['of']:,} values of {name} that are in both, {n:,} "
+            text = f"{code} is numbered differently in {split} than in train: of {v['of']:,} values of {name} that are in both, {n:,} "
             text += f"{verb(n, 'have')} another {code}"
-            fix = f"use the numbers of train in {split} too: a model looks up the embedding of another {name}"
+            fix = f"use train's numbering in {split} too: otherwise a model looks up the embedding of another {name}"
             yield finding(
                 "preprocessing-differs",
                 "error",

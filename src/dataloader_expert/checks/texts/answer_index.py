@@ -13,7 +13,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
-BEYOND = Quantity("answers_beyond", "samples", "samples whose answer is no index of their choices, with places")
+BEYOND = Quantity(
+    "answers_beyond", "samples", "samples whose answer is not a valid index into their choices, with places"
+)
 ANSWERS = {"answer", "label", "correct", "gold", "target", "solution", "key"}
 CHOICES = {"choices", "options", "answers", "endings", "candidates"}
 LEAST, MOSTLY = 20, 0.5
@@ -74,13 +76,11 @@ class AnswerIndex(Check):
         for fact in facts.all(BEYOND):
             v, name, of = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["list"]))
             n = v["count"]
-            text = f"in {n:,} of {number(v['of'], 'sample')} {name} lies beyond {of}, counted from 0 as in the others"
+            text = f"{name} is past the end of {of} in {n:,} of {number(v['of'], 'sample')}, counting from 0 as in the others"
             fix = "correct or drop them"
             if v["last"] == n:
-                text += ": each is the number of the last one, counted from 1"
-                fix = (
-                    "find out which samples count from 1, such as those of one source, and subtract 1 from all of them"
-                )
+                text += ": each names the last choice, counting from 1"
+                fix = "find out which samples count from 1 (perhaps those of one source), and subtract 1 in all of them"
             yield finding("out-of-range-ids", "error", text, fact, fix, v["where"], n)
 
 

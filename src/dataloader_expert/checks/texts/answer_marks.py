@@ -79,8 +79,8 @@ class AnswerMarks(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(UNMARKED):
             n, of, name = fact.value["count"], fact.value["of"], escaped(str(fact.at["field"]))
-            text = f"{name}: {n:,} of {number(of, 'text')} {verb(n, 'have')} no line that begins with {fact.value['mark']!r}, as the last line of the others does"
-            fix = "find out whether these texts were cut off or written otherwise: what reads the answer behind the mark fails on them"
+            text = f"{name}: {n:,} of {number(of, 'text')} {verb(n, 'lack')} the last line that the others have, beginning with {fact.value['mark']!r}"
+            fix = "find out whether these texts were cut off or use another format: a parser that looks for this mark fails on them"
             yield finding("suspicious-text", "warning", text, fact, fix, fact.value["where"], n)
 
 

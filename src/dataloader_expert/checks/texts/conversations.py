@@ -22,9 +22,7 @@ from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
 )
-FAMILIES = Quantity(
-    "role_names", "conversations", "conversations that name who asks and who answers otherwise than most, with places"
-)
+FAMILIES = Quantity("role_names", "conversations", "conversations with other role names than most, with places")
 CUT = Quantity("answers_cut", "answers", "answers that are as long as the longest, where hardly any is nearly as long")
 MOST_LENGTHS = 100_000
 """Distinct lengths of answers that are counted."""
@@ -42,7 +40,7 @@ TEXTS = {
     "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
     "exchanged": (
         "{have} an answer before its question",
-        "exchange these two turns, unless the first one is a greeting: the roles alternate then",
+        "swap these two turns, unless the first one is a greeting and the roles alternate after it",
     ),
     "repeated": (
         "{have} two turns of one role in a row",
@@ -62,15 +60,15 @@ TEXTS = {
     ),
     "echo": (
         "{have} an answer that repeats the whole question",
-        "find out whether the prompt was written into the answers; if so, cut it out: a model learns to say it",
+        "find out whether the prompt was written into the answers; if so, remove it: a model learns to repeat it",
     ),
     TEMPLATED: (
         "{have} tokens of a chat template in a turn, such as <|im_end|> or [INST]",
-        "cut them out: the template writes these tokens itself, and a model learns to say them",
+        "remove them: the template writes these tokens itself, and a model learns to generate them",
     ),
     "undeclared": (
         "{have} a call of a tool that is not among their tools",
-        "add the tool to the list, or drop them: a model learns to call what it was not given",
+        "add the tool to the list, or drop these samples: a model learns to call tools that it was not given",
     ),
     "dangling": (
         "{have} a tool result without its call",
@@ -192,9 +190,9 @@ class Conversations(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(FAMILIES):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name}: {v['count']:,} of {number(v['of'], 'conversation')} {verb(v['count'], 'have')} other names for who asks and who "
-            text += f"answers: {', '.join(v['rare'][:3])}, where the others have {v['usual']}"
-            fix = "bring all to the names that the chat template knows: it ignores or refuses turns of others"
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'conversation')} {verb(v['count'], 'use')} other role "
+            text += f"names than the rest: {', '.join(v['rare'][:3])} instead of {v['usual']}"
+            fix = "rename all roles to those of the chat template: it ignores or rejects turns of other roles"
             yield finding("turn-order", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(CUT):
             v, name = fact.value, escaped(str(fact.at["field"]))

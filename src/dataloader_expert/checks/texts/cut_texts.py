@@ -140,11 +140,11 @@ class CutTexts(Check):
                 continue
             if any(2 * cut.value["count"] >= n for cut in facts.all(CUT_AT, field=fact.at["field"])):
                 continue  # told with the length at which they were cut
-            text = f"{name}: {n:,} of {number(v['of'], 'text')} {verb(n, 'end')} without the full stop or the like that the others have, "
-            text += f"{broken:,} of them within a word ({', '.join(map(escaped, v['ends']))})"
+            text = f"{name}: {n:,} of {number(v['of'], 'text')} {verb(n, 'end')} without closing punctuation, unlike the others, "
+            text += f"{broken:,} of them in the middle of a word ({', '.join(map(escaped, v['ends']))})"
             if dangling:
                 text += (
-                    f" and {dangling:,} with a word that never ends a sentence ({', '.join(map(escaped, v['inner']))})"
+                    f" and {dangling:,} on a word that never ends a sentence ({', '.join(map(escaped, v['inner']))})"
                 )
             fix = "they were cut off: fetch them in full from their source, or drop them"
             yield finding("suspicious-text", "warning", text, fact, fix, v["where"], n)

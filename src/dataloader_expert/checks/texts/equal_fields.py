@@ -21,7 +21,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.text_pairs import pair_of
 
-EQUAL = Quantity("equal_fields", "samples", "samples of which two fields hold the same text, with places")
+EQUAL = Quantity("equal_fields", "samples", "samples with the same text in two fields, with places")
 AMONG = Quantity(
     "text_among", "samples", "samples whose text is one of a list in another field, or is not, with places"
 )
@@ -113,14 +113,14 @@ class EqualFields(Check):
             n, of, pair = fact.value["count"], fact.value["of"], fact.at["fields"]
             a, b = (escaped(name) for name in pair)
             severity: Severity = "warning" if opposed(*pair) or n * FEW <= of else "info"
-            fix = "look at them, and drop them if the two are meant to differ: there is nothing to tell apart"
+            fix = "check them, and drop them if the two are meant to differ"
             if fact.at["odd"] == "out":
                 text, severity = f"in {n:,} of {of:,} samples {a} is not one of {b}", "warning"
-                fix = "correct one of the two: a sample whose answer cannot be chosen teaches nothing, and counts as an error"
+                fix = "correct one of the two: an answer that is not among the choices can never be predicted"
             elif fact.quantity == AMONG:
-                text = f"in {n:,} of {of:,} samples {a} also is one of {b}"
+                text = f"in {n:,} of {of:,} samples {a} is also one of {b}"
             else:
-                text = f"{n} of {of:,} samples {verb(n, 'have')} the same in {a} and in {b}"
+                text = f"{n} of {of:,} samples {verb(n, 'have')} the same content in {a} and {b}"
             yield finding("equal-fields", severity, text, fact, fix, fact.value["where"], n)
 
 

@@ -121,7 +121,7 @@ class FixedCuts(Check):
         for fact in facts.all(CUT_AT):
             v, name = fact.value, escaped(str(fact.at["field"]))
             n, because = v["count"], v["because"]
-            text = f"{name}: {n:,} of the {v['same']:,} texts of exactly {v['length']:,} {v['measure']} {verb(n, 'end')} within a sentence; "
+            text = f"{name}: {n:,} of the {v['same']:,} texts of exactly {v['length']:,} {v['measure']} {verb(n, 'end')} in mid-sentence; "
             text += f"of the others only {1 - v['closed']:.1%} do"
             if because is not None:
                 text += f"; nearly all of them have {escaped(because[0])} {escaped(because[1])}"

@@ -70,7 +70,9 @@ class JoinedSentences(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             text = f"{name}: {number(v['count'], 'sample')} {verb(v['count'], 'hold')} several sentences, up to {v['most']:,} (sentences with "
             text += f"another one before them: {v['part']})"
-            fix = "find out whether the blank lines or marks between sentences were lost there; if so, split them again"
+            fix = (
+                "find out whether blank lines or separators between sentences were lost there; if so, split them again"
+            )
             yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -56,9 +56,9 @@ PLAIN, CODED, RANGED, NUMERIC, TURNED, TURNED_RANGE, WITH_SPACE = range(7)
 """What a string is: a code, a range such as 5-9, a number, what a spreadsheet makes of a code or of a range, of several words."""
 TOLD = {
     BRACKETS: ("{have} brackets that are not closed or not opened, such as {such}, unlike nearly all others", "restore them from their source, or drop them: they were cut off or misread"),
-    PARSES: ("{are} no JSON, such as {such}, as nearly all others are", "restore them from their source, or drop them: they were cut off or misread"),
-    ALIKE: ("{are} one character throughout, such as {such}, which few others have at all", "drop them, or fetch what they stand for: they say nothing"),
-    OTHER: ("{have} {new!r} and no {missing!r}, which nearly all others have; these never have {new!r}", "write all in one alphabet: replace {new!r} by {missing!r} if it stands for it"),
+    PARSES: ("{are} not valid JSON, such as {such}, unlike nearly all others", "restore them from their source, or drop them: they were cut off or misread"),
+    ALIKE: ("{are} one character throughout, such as {such}, which few others have at all", "drop them, or restore the real values: they carry no information"),
+    OTHER: ("{have} {new!r} and no {missing!r}, which nearly all others have; these never have {new!r}", "use one alphabet throughout: replace {new!r} with {missing!r} if the two mean the same"),
     SHEET: ("{are} what a spreadsheet makes of a code, such as {such}", "restore the codes from their source (1-Mar was MARCH1 or the like), and import the column as text"),
 }  # fmt: skip
 
@@ -162,7 +162,7 @@ class OddStrings(Check):
             said = f"{name}: {n:,} of {number(v['of'], 'value')} {text.format(**words)}"
             severity: Severity = "warning"
             if v["because"] is not None:
-                said += f"; they are those whose {escaped(v['because'][0])} is {escaped(v['because'][1])}"
+                said += f"; these are the ones where {escaped(v['because'][0])} is {escaped(v['because'][1])}"
                 severity = "info" if fact.at["rule"] == OTHER else "warning"  # it may say so
             yield finding("suspicious-text", severity, said, fact, fix.format(**words), v["where"], n)
 

@@ -85,9 +85,7 @@ class PreferencePairs(Check):
             n, of, (a, b) = fact.value["count"], fact.value["of"], (escaped(name) for name in fact.at["fields"])
             text = f"in {n:,} of {number(of, 'pair')} {a} and {b} answer different questions"
             text += f" ({fact.value['part']})" if fact.value["part"] else ""
-            fix = (
-                "pair the answers again by their question, or drop these: a preference compares answers to one question"
-            )
+            fix = "pair the answers again by question, or drop these: a preference pair needs two answers to the same question"
             yield finding("prompts-differ", "warning", text, fact, fix, fact.value["where"], n)
 
 

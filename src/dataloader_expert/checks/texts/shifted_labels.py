@@ -19,13 +19,13 @@ from dataloader_expert.sources.base import Block
 SHIFTS = Quantity(
     "label_shifts",
     "samples",
-    "samples whose labels are their tokens shifted by another number of places than most, with places",
+    "samples whose labels are shifted from their tokens by another offset than in most, with places",
 )
 IGNORED = -100
 """The label that torch's cross entropy ignores."""
 SAME, LEAST, SHORT = 0.98, 20, 8
 """The share of labels that must equal a token, the fewest samples that show what is usual, and the shortest that is looked at."""
-PLACES = {0: "the same as", 1: "shifted left by one against", -1: "shifted right by one against"}
+PLACES = {0: "the same as", 1: "shifted left by one from", -1: "shifted right by one from"}
 MOST = 4
 """Fields that are compared with each other."""
 
@@ -82,7 +82,7 @@ class ShiftedLabels(Check):
             n = v["count"]
             text = f"{labels} {verb(n, 'are')} {PLACES[v['shift']]} {ids} in {n:,} of {number(v['of'], 'sample')}, and {PLACES[v['usual']]} "
             text += f"{ids} in the others"
-            fix = "store them in one way: where a model shifts labels itself, as those of transformers do, they equal the tokens"
+            fix = "store them all the same way: a model that shifts labels itself, as in transformers, needs labels equal to the tokens"
             yield finding("shifted-labels", "error", text, fact, fix, v["where"], n)
 
 

@@ -105,7 +105,7 @@ class ShiftedRows(Check):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
             text = f"{b} seems to be shifted by a row against {a} in {self.files.stretch(v['first'], v['last'])}: "
             text += f"its lengths fit those of the {'next' if v['by'] > 0 else 'previous'} {a}"
-            fix = "look at these rows and at where the stretch begins: a line was lost or added there; shift them back"
+            fix = "check where these rows begin: a line was probably lost or added there; shift them back"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
         for fact in facts.all(SHORT):
@@ -114,7 +114,7 @@ class ShiftedRows(Check):
             text += "far shorter than all others; hardly any is too long"
             both = str(fact.at["by"]) in self.texts
             fix = "they were probably cut off: fetch them in full from their source, or drop these samples"
-            fix += "" if both else "; keep those whose recordings are silent for long"
+            fix += "" if both else "; keep those whose recordings have long silences"
             where = [{"sample": at, "file": self.files.of(at), "field": str(fact.at["field"])} for at in v["samples"]]
             yield finding("suspicious-text", "warning" if both else "info", text, fact, fix, where, v["count"])
 

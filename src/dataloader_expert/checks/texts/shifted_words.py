@@ -109,8 +109,8 @@ class ShiftedWords(Check):
             if any(set(other.at["fields"]) == set(fact.at["fields"]) for other in facts.all(ROWS_SHIFTED)):
                 continue  # their lengths tell
             text = f"{b} seems to be shifted by a row against {a} in {self.files.stretch(v['first'], v['last'])}: its words are "
-            text += f"those of the {'next' if v['by'] > 0 else 'previous'} sample there, and of its own elsewhere"
-            fix = "look at these rows and at where the stretch begins: a row was lost or added there, or a join was by place; shift them back"
+            text += f"those of the {'next' if v['by'] > 0 else 'previous'} sample there, and those of its own sample elsewhere"
+            fix = "check where these rows begin: a row was probably lost or added there, or rows were joined by position; shift them back"
             where = [{"sample": at, "file": self.files.of(at)} for at in (v["first"], v["last"])]
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["last"] - v["first"] + 1)
 

@@ -40,7 +40,7 @@ ODD: dict[str, tuple[Severity, str, str]] = {
     ),
     "other": (
         "error",
-        "{hold} other words than the annotation gives",
+        "{contain} other words than the annotation gives",
         "find the words in the text again: offsets move when texts are cleaned, or counted in bytes",
     ),
     "shifted": (
@@ -60,7 +60,7 @@ ODD: dict[str, tuple[Severity, str, str]] = {
     ),
     "blank": (
         "warning",
-        "{begin} or end with a blank",
+        "{begin} or end with a space",
         "strip them: some tokenizers cannot align such spans, and spaCy refuses them",
     ),
 }
@@ -152,7 +152,7 @@ class Spans(Check):
         for fact in facts.all(ODD_SPANS):
             odd, _, off = str(fact.at["odd"]).partition(" ")
             n, (severity, text, fix) = fact.value["count"], ODD[odd]
-            words = {word: verb(n, word) for word in ("lie", "are", "hold", "begin", "fit")}
+            words = {word: verb(n, word) for word in ("lie", "are", "contain", "begin", "fit")}
             if off:
                 words["shift"] = f"{number(abs(int(off)), 'character')} {'after' if int(off) > 0 else 'before'}"
                 fix = fix.format(change=f"subtract {off.lstrip('+')} from" if int(off) > 0 else f"add {-int(off)} to")

@@ -78,9 +78,9 @@ class SwappedTexts(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
-            text = f"{a} and {b} seem to be exchanged in {v['count']:,} of {number(v['of'], 'sample')}: their words are those of the other "
+            text = f"{a} and {b} seem to be swapped in {v['count']:,} of {number(v['of'], 'sample')}: their words are those of the other "
             text += "field elsewhere"
-            fix = "look at some; if so, exchange them back: a model learns to answer in either direction"
+            fix = "check a few; if so, swap them back: otherwise a model learns both directions"
             yield finding("fields-swapped", "warning", text, fact, fix, v["where"], v["count"])
 
 

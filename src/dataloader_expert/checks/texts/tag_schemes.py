@@ -12,7 +12,7 @@ from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.wording import FEW
 from dataloader_expert.checks.texts.confined import Confined
 from dataloader_expert.checks.texts.tagging import BILOU, BIO, scheme_of, tags_of, without_start
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -113,8 +113,8 @@ class TagSchemes(Check):
         for fact in facts.all(SCHEMES):
             v, name = fact.value, escaped(str(fact.at["field"]))
             n = v["counts"][v["rare"]]
-            text = f"{name} is tagged by {v['rare']} in {number(n, 'sample')} and by {BIO if v['rare'] == BILOU else BILOU} in others: "
-            text += f"entities of one token {verb(2, 'are')} B- in some and U- or S- in others"
+            text = f"{name} uses the {v['rare']} scheme in {number(n, 'sample')} and {BIO if v['rare'] == BILOU else BILOU} in the others: "
+            text += "one-token entities are B- in some and U- or S- in others"
             fix = "convert all to one scheme: the same entity has two labels now"
             yield finding("label-twins", "warning", text, fact, fix, v["where"], n)
         for fact in facts.all(TYPES):

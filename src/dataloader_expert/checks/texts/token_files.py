@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.token_runs import RUN, runs
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -22,10 +22,8 @@ UNSEPARATED = Quantity(
     "unseparated_tokens", "tokens", "how often the token between documents is in a file, and in the others"
 )
 TAIL = Quantity("token_tail", "samples", "windows at the end of a file that hold a single token")
-SWAPPED = Quantity(
-    "swapped_tokens", "", "files whose tokens are those of the others once the bytes of each are exchanged"
-)
-REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that come again and again")
+SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others only after swapping the bytes of each")
+REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that recur many times")
 ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
 """Tokens with which the tokenizers of GPT-2, GPT-4, GPT-4o, Llama 3, Qwen, Llama 2 and T5 end a text."""
 SMALL, SMALL_VOCABULARY = 2, 33_000
@@ -194,28 +192,28 @@ class TokenFiles(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
             file = str(fact.at["file"])
-            text = f"the tokens of {escaped(file)} are those of the other files once the two bytes of each are exchanged: it was written in the other "
-            text += "byte order"
-            fix = "write it again as little-endian: np.fromfile(path, '>u2').astype('<u2').tofile(path)"
+            text = f"{escaped(file)} seems to be written in the other byte order: its tokens match the other files only after swapping the two bytes "
+            text += "of each"
+            fix = "rewrite it as little-endian: np.fromfile(path, '>u2').astype('<u2').tofile(path)"
             yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
         for fact in facts.all(UNSEPARATED):
             v, file = fact.value, str(fact.at["file"])
-            count = "never" if not v["count"] else f"{v['count']:,} times"
-            text = f"token {v['token']}, which ends a document every {v['each']:,} tokens in the other files, is {count} in {escaped(file)}, where some "
-            text += f"{v['expected']:,} are to be expected: its documents run together"
-            fix = "write the file again with the token after each document, as the other files have it: losses of the two cannot be compared"
+            count = "does not occur" if not v["count"] else f"occurs {number(v['count'], 'time')}"
+            text = f"token {v['token']}, which ends a document every {v['each']:,} tokens in the other files, {count} in {escaped(file)} (about "
+            text += f"{v['expected']:,} expected): its documents run together"
+            fix = "rewrite the file with the token after each document, as in the other files: until then their losses are not comparable"
             yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
         for fact in facts.all(TAIL):
             v, file = fact.value, str(fact.at["file"])
-            text = f"{escaped(file)} ends in token {v['token']} alone: the last {v['count']:,} of {v['of']:,} windows ({v['count'] / v['of']:.1%}) hold "
-            text += "nothing else: the file was made larger than what was written into it"
-            fix = "cut the file off behind the last token that was written: a model learns to say this one again and again"
+            text = f"{escaped(file)} ends in unwritten space: its last {v['count']:,} of {v['of']:,} windows ({v['count'] / v['of']:.1%}) contain "
+            text += f"only token {v['token']}, so the file was allocated larger than its data"
+            fix = "truncate the file after its last real token: a model learns to repeat this one"
             yield finding("truncated", "warning", text, fact, fix, [{"file": file, "sample": v["first"]}], v["count"])
         for fact in facts.all(REPEATED):
             v = fact.value
-            text = f"{v['share']:.1%} of training is runs of {RUN} tokens that come about {v['times']:,} times each: a document of about "
-            text += f"{v['tokens']:,} tokens, or several in all, was written again and again"
-            fix = "keep one copy of each document: a model learns by heart what is repeated so often"
+            text = f"{v['share']:.1%} of training consists of runs of {RUN} tokens that occur about {v['times']:,} times each: a document of about "
+            text += f"{v['tokens']:,} tokens, or several of that total length, was written many times"
+            fix = "keep one copy of each document: a model memorizes what is repeated so often"
             yield finding("near-duplicates", "warning", text, fact, fix, [{"field": self.field}])
 
 

@@ -108,18 +108,18 @@ class TokenFrames(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MASKED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} counts padding in {v['count']:,} of {number(v['of'], 'sample')}: it is 1 where the token is {v['pad']}, which it "
-            text += "leaves out in the others"
-            fix = "set it to 0 at the padding: else the model attends to it, and a loss by the mask trains on it"
+            text = f"{name} counts padding in {v['count']:,} of {number(v['of'], 'sample')}: it is 1 where the token is {v['pad']}, "
+            text += "but 0 there in the others"
+            fix = "set it to 0 on padding: otherwise the model attends to it, and a masked loss trains on it"
             yield finding("mask-mismatch", "error", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(FRAMED):
             v, name, end = fact.value, escaped(str(fact.at["field"])), str(fact.at["end"])
             if end == "end" and facts.find(MASKED) is not None:
                 continue  # their padding is told
             severity: Severity = "warning"
-            text = f"{name} of {v['count']:,} of {number(v['of'], 'sample')} {verb(v['count'], 'do')} not {end} with token {v['token']}, with "
-            text += "which the others do"
-            fix = "find out whether a special token is missing there, such as that of the beginning or the end of a text, and add it"
+            text = f"{name} of {v['count']:,} of {number(v['of'], 'sample')} {verb(v['count'], 'do')} not {end} with token {v['token']}, as "
+            text += "the others do"
+            fix = "find out whether a special token, such as beginning- or end-of-text, is missing there, and add it"
             yield finding("missing-token", severity, text, fact, fix, v["where"], v["count"])
 
 

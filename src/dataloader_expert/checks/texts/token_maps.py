@@ -135,16 +135,16 @@ class TokenMaps(Check):
             v, name, split = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["split"]))
             shares = [f"{share:.0%}" for share in v.get("shares", ())]
             if v["what"] == "shifted":
-                text = f"the ids of {name} are {abs(v['by'])} {'larger' if v['by'] > 0 else 'smaller'} in {split} than in train: moved back, the "
-                text += "splits have the same tokens as often"
+                text = f"the ids of {name} are {abs(v['by'])} {'larger' if v['by'] > 0 else 'smaller'} in {split} than in train: shifted back, both "
+                text += "splits use the same tokens equally often"
                 fix = "tokenize every split with the same vocabulary: special tokens were added or left out"
             elif v["what"] == "other":
-                text = f"{name} of {split} has other tokens than training: the {TOP} that are most frequent in train make {shares[0]} of its tokens "
-                text += f"and {shares[1]} of {split}'s"
+                text = f"{name} of {split} uses other tokens than train: the {TOP} most frequent tokens of train make up {shares[0]} of its tokens "
+                text += f"but {shares[1]} of {split}'s"
                 fix = "tokenize every split with the same tokenizer, if the texts are of one language"
             else:
                 text = f"{name}: {shares[0]} of the sequences of train {v['what']} with token {v['token']}, and {shares[1]} of those of {split}"
-                fix = "pad and frame every split in the same way: at the same side, with the same special tokens"
+                fix = "pad every split the same way: on the same side, with the same special tokens"
             severity: Severity = "error" if v["what"] == "shifted" else "warning"
             yield finding(
                 "preprocessing-differs",

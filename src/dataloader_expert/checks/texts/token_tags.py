@@ -31,9 +31,9 @@ from dataloader_expert.sources.base import Block
 TAGS = Quantity(
     "token_tags", "tokens", "tokens with each tag of a field that tags tokens, of a sample of the sentences"
 )
-EXCHANGED = Quantity("token_tags_exchanged", "tokens", "tokens of a part whose types of tags are exchanged, and which")
+EXCHANGED = Quantity("token_tags_exchanged", "tokens", "tokens of a part whose tag types are swapped, and which")
 UNTAGGED = Quantity("token_tags_missing", "tokens", "tokens of a part without the tag that these words have elsewhere")
-SHIFTED = Quantity("token_tags_shifted", "samples", "sentences whose tags fit the tokens beside, with places")
+SHIFTED = Quantity("token_tags_shifted", "samples", "sentences whose tags fit the next or previous tokens, with places")
 KEPT, WIDTH, MOST_TOKENS = 5_000, 96, 150_000
 """The most sentences, tokens of each, and tokens of all that are looked at."""
 MOST_TAGS, MOST_FIELDS, MOST_PARTS = 120, 3, 60
@@ -208,23 +208,27 @@ class TokenTags(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHIFTED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} is shifted by one token in {v['count']:,} of {number(v['of'], 'sentence')} looked at: there the words have the tags of "
-            text += f"the tokens {'before' if v['by'] > 0 else 'after'} them, by what these words are tagged elsewhere"
-            fix = "look at how tokens and tags were aligned, such as a token that was added or dropped at the beginning"
+            text = f"{name} is shifted by one token in {v['count']:,} of {number(v['of'], 'sentence')} checked: there, words have the usual tags of "
+            text += f"the tokens {'before' if v['by'] > 0 else 'after'} them"
+            fix = "check how tokens and tags were aligned: a token was probably added or dropped at the beginning"
             yield finding("shifted-labels", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(EXCHANGED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            pairs = ", ".join(f"{escaped(there)} for {escaped(elsewhere)}" for elsewhere, there in v["pairs"])
-            text = f"types of {name} seem to be exchanged in {self._where(fact)}: {pairs}, in {v['count']:,} of {number(v['seen'], 'token')} whose "
-            text += f"words tell their type elsewhere, where {v['usual']:.0%} have it"
-            fix = "look at some; if so, find out with which list of types they were tagged, and exchange them back"
+            pairs = ", ".join(f"{escaped(elsewhere)} tagged {escaped(there)}" for elsewhere, there in v["pairs"])
+            text = f"types of {name} seem to be swapped in {self._where(fact)}: {pairs}, in {v['count']:,} of {number(v['seen'], 'token')} whose "
+            text += f"words have one usual type elsewhere ({v['usual']:.0%} there)"
+            fix = "check a few; if so, find out which list of types they were tagged with, and swap them back"
             yield finding("label-odd-one-out", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(UNTAGGED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            kinds = "no entity is tagged" if v["all"] else f"{', '.join(map(escaped, v['types']))} is not tagged"
-            text = f"{name}: {kinds} in {self._where(fact)}, where {v['count']:,} of {number(v['seen'], 'token')} that are tagged so elsewhere are "
-            text += "outside of any entity"
-            fix = "tag them there too, or leave these sentences out: a model learns that the same names are none"
+            kinds = (
+                "no entity is tagged"
+                if v["all"]
+                else f"{', '.join(map(escaped, v['types']))} {'is' if len(v['types']) == 1 else 'are'} not tagged"
+            )
+            text = f"{name}: {kinds} in {self._where(fact)}: {v['count']:,} of {number(v['seen'], 'token')} that are tagged elsewhere are "
+            text += "outside any entity there"
+            fix = "tag them there too, or leave these sentences out: they teach a model that the same names are not entities"
             code = "class-missing-in-split" if fact.at["by"] == SPLIT else "label-odd-one-out"
             yield finding(code, "warning", text, fact, fix, v["where"], v["count"])
 

@@ -29,7 +29,7 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
 
-EXCHANGED = "exchange the two bytes of each token: these files were written in the other byte order, and so read all ids are within the vocabulary"
+EXCHANGED = "swap the two bytes of each token: read in the other byte order, all ids are within the vocabulary"
 MOSTLY = 0.9
 """The least share of sequences beyond the vocabulary that are within it with their bytes exchanged."""
 

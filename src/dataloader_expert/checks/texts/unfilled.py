@@ -174,7 +174,7 @@ class Unfilled(Check):
                 f"{escaped(str(fact.at['field']))}: {n:,} of {number(v['of'], 'text')} {verb(n, 'have')} a placeholder that was never filled in: "
                 f"{escaped(v['placeholder'])}",
                 fact,
-                "fill the template in anew from the source of these samples, or drop them",
+                "fill in the template again from the source of these samples, or drop them",
                 v["where"],
                 n,
             )

@@ -52,7 +52,7 @@ def load_tensor_artifact(
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
     except UnpicklingError as error:
-        message = f"{path} holds more than tensors and plain containers, and to load that would run code: save it anew"
+        message = f"{path} holds more than tensors and plain containers, and loading it would run code: save only these"
         raise ValueError(message) from error
     except (RuntimeError, EOFError, ValueError, KeyError, IndexError, AttributeError, TypeError, struct.error) as error:
         # what damaged bytes lead torch's reader into

@@ -77,11 +77,11 @@ class BuildConfig:
             _check_ratios(self.split_ratios)
         _check_probabilities(self.steering_probabilities)
         if self.storage_format not in ("pt", "hdf5"):
-            raise ValueError(f"storage_format must be 'pt' or 'hdf5', and is {self.storage_format!r}")
+            raise ValueError(f"storage_format must be 'pt' or 'hdf5', got {self.storage_format!r}")
         _check_curriculum(self.curriculum)
         for name in ("embedding_dim", "n_neg"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, and is {getattr(self, name)}")
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         if self.tier_proportions is not None:
             checked_tiers(self.tier_proportions, self.n_neg)
 
@@ -155,28 +155,26 @@ def _check_ratios(ratios: list[float]) -> None:
     if not abs(sum(ratios) - 1) <= TOLERANCE:
         raise ValueError(f"split_ratios must sum to 1.0, and {ratios} sum to {sum(ratios)}")
     if len(ratios) != 3:
-        raise ValueError(f"split_ratios must have exactly 3 values (train, val, test), and has {len(ratios)}")
+        raise ValueError(f"split_ratios must have exactly 3 values (train, val, test), got {len(ratios)}")
     if not all(0 <= ratio <= 1 for ratio in ratios):
-        raise ValueError(f"split_ratios must be in [0, 1], and are {ratios}")
+        raise ValueError(f"split_ratios must be in [0, 1], got {ratios}")
 
 
 def _check_probabilities(probabilities: Mapping[str, float]) -> None:
     values = probabilities.values()
     if not abs(sum(values) - 1) <= TOLERANCE:
-        raise ValueError(f"steering_probabilities must sum to 1.0, and sum to {sum(values)}")
+        raise ValueError(f"steering_probabilities must sum to 1.0, got {sum(values)}")
     if probabilities.keys() != set(VARIANTS):
-        raise ValueError(
-            f"steering_probabilities must have keys {', '.join(VARIANTS)}, and has {sorted(probabilities)}"
-        )
+        raise ValueError(f"steering_probabilities must have keys {', '.join(VARIANTS)}, got {sorted(probabilities)}")
     if not all(0 <= value <= 1 for value in values):
-        raise ValueError(f"steering_probabilities must be in [0, 1], and are {dict(probabilities)}")
+        raise ValueError(f"steering_probabilities must be in [0, 1], got {dict(probabilities)}")
 
 
 def _check_curriculum(curriculum: Mapping[str, Any]) -> None:
     if "mode" not in curriculum:
         raise ValueError(f"curriculum must have 'mode' key, one of {', '.join(MODES)}")
     if curriculum["mode"] not in MODES:
-        raise ValueError(f"curriculum mode must be one of {', '.join(MODES)}, and is {curriculum['mode']!r}")
+        raise ValueError(f"curriculum mode must be one of {', '.join(MODES)}, got {curriculum['mode']!r}")
     if _is_old(curriculum):
         return
     schedule = Curriculum.of(curriculum)

@@ -61,7 +61,7 @@ class Curriculum:
         given = dict(config)
         if OLD_KEYS & given.keys() and not {"zero_prob_start", "zero_prob_end", "epochs_total"} & given.keys():
             logger.warning(
-                "curriculum %s is of an old builder, whose keys are read by nothing: it runs as zero_prob_start 0.5, "
+                "curriculum %s comes from an old builder, and its keys are ignored: it runs as zero_prob_start 0.5, "
                 "zero_prob_end 0.1, epochs_total 100; write these three into config.json to choose them",
                 given,
             )

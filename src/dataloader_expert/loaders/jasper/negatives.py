@@ -270,5 +270,5 @@ def _spare(scores: Tensor, near: Tensor, spared: int) -> None:
 
 def _positive(n_neg: int) -> int:
     if not isinstance(n_neg, int) or n_neg < 1:
-        raise ValueError(f"n_neg must be a positive integer, and is {n_neg!r}")
+        raise ValueError(f"n_neg must be a positive integer, got {n_neg!r}")
     return n_neg

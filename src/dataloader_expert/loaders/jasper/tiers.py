@@ -20,11 +20,11 @@ def checked_tiers(proportions: list[int], n_neg: int) -> list[int]:
         ValueError: if there are not four, they are not counts, or they sum to something else.
     """
     if not isinstance(proportions, list | tuple):
-        raise TypeError(f"tier_proportions must be a list of four counts, and is {type(proportions).__name__}")
+        raise TypeError(f"tier_proportions must be a list of four counts, got {type(proportions).__name__}")
     if len(proportions) != TIERS:
-        raise ValueError(f"tier_proportions must have exactly 4 values, one per tier, and has {len(proportions)}")
+        raise ValueError(f"tier_proportions must have exactly 4 values, one per tier, got {len(proportions)}")
     if not all(isinstance(count, int) and count >= 0 for count in proportions):
-        raise ValueError(f"tier_proportions must be integers of at least 0, and are {list(proportions)}")
+        raise ValueError(f"tier_proportions must be integers of at least 0, got {list(proportions)}")
     if sum(proportions) != n_neg:
         raise ValueError(
             f"tier_proportions must sum to n_neg ({n_neg}), and {list(proportions)} sum to {sum(proportions)}"

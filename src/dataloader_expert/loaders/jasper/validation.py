@@ -24,7 +24,7 @@ def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None,
     _require_rank(tensor, name, 2)
     rows, cols = tensor.shape
     if rows < min_rows:
-        raise ValueError(f"{name} must have at least {min_rows} rows, and has {rows}")
+        raise ValueError(f"{name} must have at least {min_rows} rows, got {rows}")
     if expected_cols is not None and cols != expected_cols:
         raise ValueError(f"{name} has {cols} columns; expected {expected_cols} columns")
 
@@ -45,7 +45,7 @@ def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = Non
     _require_rank(tensor, name, 1)
     length = len(tensor)
     if length < min_length:
-        raise ValueError(f"{name} must have at least {min_length} elements, and has {length}")
+        raise ValueError(f"{name} must have at least {min_length} elements, got {length}")
     if expected_length is not None and length != expected_length:
         raise ValueError(f"{name} has {length} elements; expected length {expected_length}")
 
@@ -132,7 +132,7 @@ def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> Non
     """
     for item, name, expected in tensors_and_names:
         if not isinstance(item, torch.Tensor | list | tuple):
-            raise TypeError(f"{name} must be torch.Tensor or list, and is {type(item).__name__}")
+            raise TypeError(f"{name} must be torch.Tensor or list, got {type(item).__name__}")
         if len(item) != expected:
             raise ValueError(f"{name} length ({len(item)}) must equal {expected}")
 
@@ -150,10 +150,10 @@ def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: floa
     ratios = {"train_ratio": train_ratio, "val_ratio": val_ratio, "test_ratio": test_ratio}
     for name, ratio in ratios.items():
         if not 0 < ratio < 1:
-            raise ValueError(f"{name} must be in (0, 1), and is {ratio}")
+            raise ValueError(f"{name} must be in (0, 1), got {ratio}")
     total = sum(ratios.values())
     if abs(total - 1) > tolerance + 1e-5:
-        raise ValueError(f"train_ratio, val_ratio and test_ratio must sum to 1.0, and sum to {total}")
+        raise ValueError(f"train_ratio, val_ratio and test_ratio must sum to 1.0, got {total}")
 
 
 def validate_keyword_ids_list(
@@ -178,7 +178,7 @@ def validate_keyword_ids_list(
         return
     for i, ids in enumerate(pair_keyword_ids):
         if not isinstance(ids, list):
-            raise TypeError(f"{name}[{i}] must be list, and is {_kind(ids)}")
+            raise TypeError(f"{name}[{i}] must be list, got {_kind(ids)}")
         for keyword in ids:
             if not isinstance(keyword, int):
                 raise TypeError(f"{name}[{i}] contains non-int {keyword!r} ({_kind(keyword)})")
@@ -230,9 +230,9 @@ def validate_values_in_range(
 
 def _require_rank(tensor: Any, name: str, rank: int) -> None:
     if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{name} must be torch.Tensor, and is {_kind(tensor)}")
+        raise TypeError(f"{name} must be torch.Tensor, got {_kind(tensor)}")
     if tensor.ndim != rank:
-        raise ValueError(f"{name} must be {rank}D, and has shape {tuple(tensor.shape)}")
+        raise ValueError(f"{name} must be {rank}D, got shape {tuple(tensor.shape)}")
 
 
 def _require_below(ids: torch.Tensor, name: str, what: str, count: int, allow_negative: bool) -> None:

@@ -149,9 +149,9 @@ class UniversalDataModule:
         """The next ``train_dataloader()`` resumes after the last batch delivered when ``state``, of the same seed, was taken."""
         if not {"seed", "epoch", "train"} <= state.keys():
             has = sorted(state) or "nothing"
-            raise ValueError(f"this is no state of a data module, which has seed, epoch and train: it has {has}")
+            raise ValueError(f"this is not a data module state, which has seed, epoch and train: it has {has}")
         if state["seed"] != self.seed:
-            raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: the orders differ")
+            raise ValueError(f"the state has seed {state['seed']}, but this module has {self.seed}: the orders differ")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
     def _next_epoch(self) -> int:

@@ -254,7 +254,7 @@ class Draws(Probe):
         if objective == "balanced" and ratio is not None and not several and _alike(bench, ratio):
             return (
                 "stratified",
-                f"the classes are of nearly one size ({ratio:.2f}:1), and drawing by weight would balance them no better: every batch keeps "
+                f"the classes are nearly equal in size ({ratio:.2f}:1), so drawing by weight would not balance them better: every batch keeps "
                 "their shares, and each sample occurs once per epoch",
             )
         if objective == "balanced":
@@ -270,8 +270,8 @@ class Draws(Probe):
         if objective == "curriculum" and bench.difficulty is None and bench.lengths is None:
             return (
                 "random",
-                "a curriculum needs to know how hard each sample is, which the order of the data does not tell: pass difficulty= "
-                "with a field that does",
+                "a curriculum needs to know how hard each sample is, and the order of the data does not show it: pass difficulty= "
+                "with a field that says so",
             )
         if objective == "curriculum":
             by = f"{self.difficulty}" if bench.difficulty is not None else "length, as no difficulty= is given"
@@ -290,7 +290,7 @@ class Draws(Probe):
                 return (
                     "token-budget",
                     f"a few lengths are far above the mean ({lengths.max():,.0f} against {lengths.mean():,.0f}): batches of similar length "
-                    "that hold about as much each, and so not all the same number of samples, need less padding and no "
+                    "within a token budget (about equal total length instead of equal sample counts) need less padding, and no "
                     "memory for the longest",
                 )
             if ragged:

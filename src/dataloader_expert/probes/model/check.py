@@ -271,7 +271,7 @@ def expects(model: Any) -> str:
         if isinstance(module, torch.nn.LSTM | torch.nn.GRU | torch.nn.RNN):
             order = "B, T" if module.batch_first else "T, B"
             return f"float [{order}, {module.input_size}] ({type(module).__name__})"
-    return "unknown: no layer tells"
+    return "unknown: no layer shows it"
 
 
 PROBES = (ModelCheck,)

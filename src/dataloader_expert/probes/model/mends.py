@@ -369,9 +369,7 @@ def of_classes(x: Any) -> Iterator[Mend]:
     if least == 1:
         yield Mend("label-out-of-range", "label", f"{labels}, where the loss takes 0 to {most - 1}", "{x} - 1")
     if most in IGNORED:
-        says = (
-            f"{labels}, of which {most} seems to mark what has no class: pass ignore_index={most} to the loss, or -100"
-        )
+        says = f"{labels}, where {most} seems to mark unlabelled entries: pass ignore_index={most} to the loss, or -100"
         yield Mend("label-out-of-range", "label", says, f"torch.where({{x}} == {most}, -100, {{x}})")
 
 
@@ -382,9 +380,7 @@ def of_target(x: Any, classes: int) -> Iterator[Mend]:
         if x.ndim > 1 and x.shape[-1] == classes and (is_fake(x) or bool((x.sum(-1) == 1).all())):
             yield Mend("shape-mismatch", "label", "one-hot labels where the loss takes class numbers", "{x}.argmax(-1)")
         if x.numel() and not x.is_floating_point() and not x.is_complex() and not is_fake(x) and int(x.min()) == -1:
-            says = (
-                "labels of -1, which by custom mark samples without a label: pass ignore_index=-1 to the loss, or -100"
-            )
+            says = "labels of -1, which usually mark unlabelled samples: pass ignore_index=-1 to the loss, or -100"
             yield Mend("label-out-of-range", "label", says, "torch.where({x} == -1, -100, {x}).long()")
         yield Mend("dtype-mismatch", "label", f"labels of dtype {given} where the loss takes int64", "{x}.long()")
         if x.ndim > 1 and x.shape[1] == 1:

@@ -45,7 +45,7 @@ def beyond_classes(attempt: Attempt, text: str) -> tuple[Misfit, ...]:
         for (_, expression), name in zip(way.arguments, way.names, strict=True):
             y: Any = evaluated(expression, attempt.batch) if name in TARGETS else None
             if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
-                says = f"labels from {int(y.min())} to {int(y.max())}, of which the loss within the model refuses some: {text[:200].rstrip('.')}"
+                says = f"labels from {int(y.min())} to {int(y.max())}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
                 return (Misfit("label-out-of-range", name, says, cured=False),)
     return ()
 
@@ -137,7 +137,7 @@ def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[tuple[str, s
         for name, _ in other.arguments:
             if name in TARGETS and name in other.names and name not in way.names:
                 said = attempt.said_to.get(other.code(), "")[:200]
-                return (("key-missing", name, f"the model computes its loss from {name}, and refuses these: {said}"),)
+                return (("key-missing", name, f"the model computes its loss from {name}, and rejects these: {said}"),)
     return ()
 
 

@@ -26,7 +26,7 @@ def inverted(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]:
         for x in (x for x, _ in fields.values() if x.ndim > 1 and x.shape[:2] == mask.shape and x is not mask):
             if hidden(x, mask) in (None, hides):
                 continue
-            says = "True where real tokens are, and torch hides what is True" if hides else "0 where real tokens are"
+            says = "True for real tokens, but torch masks out what is True" if hides else "0 where real tokens are"
             says += ": the model sees the padding alone"
             for name, (m, _) in fields.items():
                 if m.shape == mask.shape and m is not x and bool(((m == 0) | (m == 1)).all()) and _is(m, mask):

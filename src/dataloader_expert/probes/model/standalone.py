@@ -77,7 +77,7 @@ class StandaloneCode(Probe):
                 return Unknown(UNTOLD, f"it was generated but found {read} of {wanted or source.samples} samples")
         other = None if source.format == "reference" else _other(bench, said["held"], "" if by_column else None)
         if other is not None:
-            return Unknown(UNTOLD, f"it was generated but reads {other} otherwise than it was measured")
+            return Unknown(UNTOLD, f"it was generated but reads {other} differently from what was measured")
         return Fact(STANDALONE, lines, evidence("probed", self.name, seen=1, seconds=said["seconds"]))
 
 

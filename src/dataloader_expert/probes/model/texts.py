@@ -27,7 +27,7 @@ def untokenised(model: Any, batch: Any) -> Misfit | None:
     says = "texts where the model looks up token ids: they are to be tokenised"
     fix = (
         f"tokenise {escaped(name)} in collate_fn: tokens = AutoTokenizer.from_pretrained({whose!r})([{sample} for s in samples], "
-        f"padding=True, truncation=True, max_length={most}, return_tensors='pt'), beside the labels as a tensor; "
+        f"padding=True, truncation=True, max_length={most}, return_tensors='pt'), and return the labels as a tensor; "
     )
     if hasattr(model, "main_input_name"):
         fix += "model(**tokens); the tokenizer must be that of the model"

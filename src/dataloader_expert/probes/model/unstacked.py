@@ -51,8 +51,8 @@ def of_graphs(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
         return
     target = next((made[n] for n in TARGETS if n in made), None)
     says = (
-        "graphs of several sizes, where the model takes one of all: in collate_fn concatenate nodes, add to each graph's edges the "
-        "number of nodes before it, and say in batch whose each node is, as torch_geometric.loader.DataLoader does"
+        "graphs of different sizes, where the model takes one merged graph: in collate_fn concatenate the nodes, offset each graph's edges by the "
+        "number of nodes before it, and record each node's graph in batch, as torch_geometric.loader.DataLoader does"
     )
     told = (("shape-mismatch", edges, says),)
     yield Way(tuple((p, made[p]) for p in taken), tuple(p if p in batch else first for p in taken), target, told=told)

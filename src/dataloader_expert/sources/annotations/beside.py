@@ -36,7 +36,7 @@ def join_beside(found: Annotations, listing: Listing, paths: list[str]) -> None:
         try:
             rows.append({FILE: path, **_flat(json.loads(listing.read(entry.path, MOST_BYTES)))})
         except ODD as e:
-            wrong.append(Unreadable("parse-error", f"is no object in JSON: {escaped(e, 80)}", file=entry.path))
+            wrong.append(Unreadable("parse-error", f"is not a JSON object: {escaped(e, 80)}", file=entry.path))
     shared = set[str].intersection(*({*row} for row in rows)) - {FILE} if rows else set[str]()
     if len(rows) < NEARLY_ALL * len(held) or not shared:
         return

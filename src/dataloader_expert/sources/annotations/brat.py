@@ -30,13 +30,15 @@ def join_brat(found: Annotations, listing: Listing, paths: list[str]) -> None:
         try:
             lines = listing.read(entry.path, MOST_BYTES).decode("utf-8-sig").splitlines() if entry.size else []
         except ODD as e:
-            found.problems.append(Unreadable("parse-error", f"is no file of brat: {escaped(e, 80)}", file=entry.path))
+            found.problems.append(
+                Unreadable("parse-error", f"is not a brat annotation file: {escaped(e, 80)}", file=entry.path)
+            )
             continue
         told = [(line, _SPAN.fullmatch(line)) for line in lines if line.startswith("T")]
         odd = [line for line, span in told if span is None]
         if odd:
             more = f", and {len(odd) - 1} more" if len(odd) > 1 else ""
-            text = f"a line is no span with its class: {escaped(odd[0], 60)}{more}"
+            text = f"a line is not a span with its class: {escaped(odd[0], 60)}{more}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
         spans = [(span[1], [int(number) for number in re.split("[ ;]", span[2])]) for _, span in told if span]
         ends = np.array([(of[0], of[-1]) for _, of in spans], np.int64).reshape(-1, 2)

@@ -85,7 +85,7 @@ def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
     if not usual or most < NEARLY_ALL * len(held):
         return 0, {}
     odd = {
-        key: f"the key points of an object are {len(one['keypoints']) if at is None else at.size} numbers, those of others {3 * usual}: not read"
+        key: f"the keypoints of an object are {len(one['keypoints']) if at is None else at.size} numbers, those of others {3 * usual}: not read"
         for key, (one, at) in held.items()
         if at is None or len(at) != usual
     }
@@ -93,7 +93,7 @@ def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
     apart = {key for key, n in labelled.items() if held[key][0].get("num_keypoints", n) != n}
     if len(apart) <= (1 - NEARLY_ALL) * len(labelled):  # else it counts something else, such as the visible ones
         odd |= {
-            key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its key points are labelled"
+            key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its keypoints are labelled"
             for key in apart
         }
     return usual, odd

@@ -27,7 +27,7 @@ def join_labelme(found: Annotations, listing: Listing, paths: list[str]) -> None
                 continue
             read[path] = objects(json.loads(listing.read(entry.path)))
         except ODD as e:
-            text = f"is no LabelMe annotation: {escaped(e, 120)}"
+            text = f"is not a LabelMe annotation: {escaped(e, 120)}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
         found.tables.append(entry.path)
         found.each.setdefault("labelme", {})[path] = entry.path

@@ -64,12 +64,12 @@ def _join(
                 try:
                     box, name = style(line)
                 except ODD:
-                    wrong.append(f"line {at} is no object as in the other files: {escaped(line, 60)}")
+                    wrong.append(f"line {at} is not an object like those in the other files: {escaped(line, 60)}")
                     continue
                 boxes.append(box)
                 names.append(name)
         except ODD as e:
-            wrong.append(f"is no label file: {escaped(e, 80)}")
+            wrong.append(f"is not a label file: {escaped(e, 80)}")
         if wrong:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             found.problems.append(Unreadable("parse-error", wrong[0] + more, file=entry.path))

@@ -38,7 +38,7 @@ def join_supervisely(found: Annotations, listing: Listing, paths: list[str]) -> 
                 found.problems.append(Unreadable("missing-values", text, file=entry.path, field="boxes"))
             found.outlines = found.outlines or any(one.get("geometryType") != RECTANGLE for one in held["objects"])
         except ODD as e:
-            text = f"is no Supervisely annotation: {escaped(e, 120)}"
+            text = f"is not a Supervisely annotation: {escaped(e, 120)}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
         found.tables.append(entry.path)
         found.each.setdefault("supervisely", {})[path] = entry.path

@@ -32,7 +32,7 @@ def join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
             read[path] = boxes, names
             found.sizes |= {path: size} if size is not None else {}
         except ODD as e:
-            text = f"is no Pascal VOC annotation: {escaped(e, 120)}"
+            text = f"is not a Pascal VOC annotation: {escaped(e, 120)}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
     found.add_named(read)
 

@@ -62,7 +62,7 @@ def images_of(lines: list[str]) -> dict[str, list[list[float]]]:
         n = int(lines[at + 1])
         rows = [row for line in lines[at + 2 : at + 2 + n] if (row := _face(line)) is not None]
         if len(rows) < n:
-            raise ValueError(f"line {at + 2} says {n} faces, and fewer follow")
+            raise ValueError(f"line {at + 2} says {n} faces, but fewer follow")
         found[name] = [[x, y, x + width, y + height] for x, y, width, height in rows]
         at += 2 + n
         at += n == 0 and at < len(lines) and _face(lines[at]) is not None  # a line of zeros where there is none

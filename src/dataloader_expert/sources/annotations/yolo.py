@@ -65,7 +65,7 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
             try:
                 label = read_label(listing.read(entry.path, MOST_BYTES).decode(), points)
             except ODD as e:
-                label.wrong = [f"is no label file: {escaped(e, 80)}"]
+                label.wrong = [f"is not a label file: {escaped(e, 80)}"]
             if label.wrong:
                 more = f", and {len(label.wrong) - 1} more" if len(label.wrong) > 1 else ""
                 found.problems.append(Unreadable("parse-error", label.wrong[0] + more, file=entry.path))
@@ -153,7 +153,7 @@ def read_label(text: str, points: tuple[int, int] | None = None) -> Label:
         try:
             number, *values = map(float, row)
             if number != int(number) or abs(number) >= 1 << 31:
-                raise ValueError("the class is no whole number")
+                raise ValueError("the class is not a whole number")
             box = _box(values, points)
         except (ValueError, OverflowError):
             found.wrong.append(f"line {at} is not a class and four numbers, or the corners of an outline: {line[:60]}")

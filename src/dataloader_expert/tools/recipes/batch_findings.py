@@ -50,7 +50,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
             finding(
                 "stats-from-all-splits",
                 "warning",
-                f"mean and std are of all splits ({', '.join(splits.value)}), as none is called train: evaluation data leak",
+                f"mean and std cover all splits ({', '.join(splits.value)}), because none is called train: evaluation data leak into them",
                 splits,
                 "name the training split with train_split, and use its constants",
             )
@@ -113,7 +113,13 @@ def uneven(facts: Facts) -> Iterator[Finding]:
     share, failed = spread.value["padding"], spread.value["failed"]
     if share is not None and share > PADDING:
         text = f"{share:.0%} of the padded fields is padding"
-        yield finding("padding-waste", "warning", text, spread, "batches of like length: suggest_sampler, throughput")
+        yield finding(
+            "padding-waste",
+            "warning",
+            text,
+            spread,
+            "batch samples of similar length: suggest_sampler with objective throughput",
+        )
     if failed is not None:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
         where = [{"sample": i} for i in failed["samples"]]

@@ -82,7 +82,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(
             Unknown(
                 "diversity.near_duplicate_fraction",
-                "near copies are searched for only among images, texts, token rows and rows with decimals",
+                "near duplicates are searched for only among images, texts, token rows and rows with decimals",
             )
         )
     if samples is None:

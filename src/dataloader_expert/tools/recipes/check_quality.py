@@ -140,7 +140,9 @@ def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unkno
     if more:
         return None, [Unknown("code", f"plain code reads these data differently ({', '.join(more)})")]
     blind = [box for box, fail in fails.items() if whole and status[box] == "fail" and not fail]
-    return "\n".join(fact.value["lines"]) + "\n", [Unknown("code", f"it does not detect what fails {b}") for b in blind]
+    return "\n".join(fact.value["lines"]) + "\n", [
+        Unknown("code", f"it does not detect the failure of {b}") for b in blind
+    ]
 
 
 def verdict(
@@ -185,7 +187,7 @@ def undecided(facts: Facts, read: str) -> str:
         checks = f"{number(len(failed), 'check')} failed on these data, {', '.join(map(escaped, failed))}"
         return f"{read}, but {checks}: unknowns say what was not judged"
     why = facts.value(FAILED)
-    return f"{read}, but the checks did not end" + (f" ({escaped(why)})" if why else "")
+    return f"{read}, but the checks did not finish" + (f" ({escaped(why)})" if why else "")
 
 
 def not_checked(facts: Facts, request: Request) -> list[str]:
@@ -212,7 +214,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]
     heard = facts.find(NEAR, of="recordings") is not None
     if request.near_duplicates and not heard and any(f["kind"] == "audio" for f in facts.value(FIELDS, [])):
-        aside.append("near copies of recordings")
+        aside.append("near duplicates of recordings")
     if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
         aside.append("reading in worker processes")
     return aside
@@ -328,7 +330,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
     known = facts.value(LABEL, {"name": None, "how": ""})
     label, how = known["name"], known["how"]
-    by = f"; {escaped(label)} is only guessed to be the label" if how.startswith(PLACED) else ""
+    by = f"; that {escaped(label)} is the label is only a guess" if how.startswith(PLACED) else ""
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     objects = facts.find(OBJECT_COUNTS, split="train") or facts.find(OBJECT_COUNTS, split=None)
     sets = facts.find(LABEL_SETS, split="train") or facts.find(LABEL_SETS, split=None)
@@ -381,7 +383,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         why["splits_disjoint"] = "the samples could not be compared"
     else:
         chance = any(f.code == "splits-overlap" for f in found)  # told as information
-        words = "chance explains the rows that are equal" if chance else "no sample occurs in two splits"
+        words = "the equal rows are explained by chance" if chance else "no sample occurs in two splits"
         disjoint = box("splits_disjoint", BOXES["splits_disjoint"], words)
     return (
         Checklist(

@@ -324,7 +324,7 @@ def refusal(facts: Facts) -> str:
     errors = [f for f in found if f.severity == "error"]
     if value is None or not errors:
         silent = [f for f in found if f.code in WARNED or "backward()" in f.message]
-        return f"The model runs, and not as it should: {silent[0].message}; {silent[0].fix}." if silent else ""
+        return f"The model runs, but not correctly: {silent[0].message}; {silent[0].fix}." if silent else ""
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""

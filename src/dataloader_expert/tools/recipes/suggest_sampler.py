@@ -129,8 +129,8 @@ def timed(facts: Facts) -> str:
     if role is None or len(facts.value(SPLITS) or {}) > 1:
         return ""
     return (
-        f" The samples are of times ({escaped(role['field'])}): shuffle within the training split only, and take the latest for validation "
-        "and test, not samples at random; for a model of sequences, shuffle windows of consecutive samples."
+        f" Samples have a time ({escaped(role['field'])}): shuffle within the training split only, and use the latest samples, not random ones, for validation "
+        "and test; for sequence models, shuffle windows of consecutive samples."
     )
 
 
@@ -142,12 +142,12 @@ def partly(facts: Facts) -> str:
         return ""
     known = facts.find(KEPT_LABELS)
     of = "the lengths" if known is not None else "class counts and the drawn epoch"
-    labels = "" if known is None else f"; labels are those of all, from its attribute {known.value['attribute']}"
+    labels = (
+        "" if known is None else f"; labels cover all samples, from the dataset's attribute {known.value['attribute']}"
+    )
     if known is not None and facts.find(LENGTHS) is None:
         return f" Only {seen['read']:,} of {total:,} samples were read{labels}."
-    return (
-        f" Only {seen['read']:,} of {total:,} samples were read: {of} are of these{labels}; raise budget_s to read all."
-    )
+    return f" Only {seen['read']:,} of {total:,} samples were read: {of} cover only these{labels}; raise budget_s to read all."
 
 
 def covered(drawn: Simulation, strategy: str, world_size: int) -> str:

@@ -20,7 +20,7 @@ TAGS = {"tags", "tag", "ner", "pos", "upos", "xpos", "chunk", "bio", "iob"}
 BEGIN, END = {"start", "starts", "begin", "begins"}, {"end", "ends"}
 """Words of lists of where spans of a text begin and end."""
 TOLD = {
-    "preference tuning": "{} are answers of which one is preferred",
+    "preference tuning": "{} are two answers, one preferred over the other",
     "contrastive learning": "by the names of {}",
 }
 """What is said of tasks that names tell whatever else there is."""
