@@ -266,7 +266,7 @@ def test_states_of_what_has_not_begun() -> None:
     resumed.load_state_dict(state)
     resumed.set_epoch(0)
     assert flat(resumed.train_dataloader()) == due[0]
-    with pytest.raises(ValueError, match="the state is of seed 42, this module has 1: the orders differ"):
+    with pytest.raises(ValueError, match="the state has seed 42, but this module has 1: the orders differ"):
         module(Numbers(9), seed=1).load_state_dict(state)
 
 

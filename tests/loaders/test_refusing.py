@@ -49,10 +49,10 @@ def shards(folder: Path) -> list[str]:
     ("first", "then", "says"),
     [
         ({}, {"batch_size": 8}, "batches of 4"),
-        ({"workers": 2}, {}, "readers 2"),
+        ({"workers": 2}, {}, "num_workers 2"),
         ({}, {"seed": 2}, "seed 1"),
         ({}, {"urls": 3}, "urls 4"),
-        ({}, {"buffer_size": 5}, "buffer size 10"),
+        ({}, {"buffer_size": 5}, "buffer_size 10"),
     ],
 )
 def test_a_state_of_another_stream_is_refused(
@@ -96,15 +96,15 @@ OTHERS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 def test_a_state_of_other_values_is_refused(what: str) -> None:
     one, other = OTHERS[what]
     one().load_state_dict(one().state_dict())
-    with pytest.raises(ValueError, match=f"the state is of {what}"):
+    with pytest.raises(ValueError, match=f"the state has {what}"):
         other().load_state_dict(one().state_dict())
 
 
 @pytest.mark.parametrize("state", [{}, {"epoch": 0}, {"epoch": 0, "taken": -1}])
 def test_what_is_no_state_is_refused(state: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="no state of a sampler"):
+    with pytest.raises(ValueError, match="not a sampler state"):
         ShuffleSampler(5).load_state_dict(state)
-    with pytest.raises(ValueError, match="no state of a loader"):
+    with pytest.raises(ValueError, match="not a loader state"):
         loader(TensorDataset(torch.arange(3))).load_state_dict(state)
 
 

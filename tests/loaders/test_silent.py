@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "indices as batches": (lambda: DataLoaderConfig(batch_sampler=ShuffleSampler(9)).check(), "sampler="),  # type: ignore[arg-type]  # what is refused
     "an argument that is none": (lambda: UniversalDataModule(NUMBERS, batchsize=3), "did you mean 'batch_size'"),
     "a field that is none": (lambda: UniversalDataModule([{"a": 1}, {"a": 2}], groups="b"), "the first has a"),
-    "a state of something else": (lambda: UniversalDataModule(NUMBERS).load_state_dict({}), "no state of a data module"),
+    "a state of something else": (lambda: UniversalDataModule(NUMBERS).load_state_dict({}), "not a data module state"),
     "a label that is none": (
         lambda: CollatorRegistry.get_instance().get_collator(collator_name="tabular", label="prize")([{"x": 1, "price": 2}]),
         "label is 'prize', and samples have x, price",

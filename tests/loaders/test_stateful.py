@@ -153,7 +153,7 @@ def test_two_keys_are_state_enough(name: str) -> None:
 def test_a_state_of_another_order_is_refused() -> None:
     """As the sampler does; a state without an epoch is none."""
     two = {k: v for k, v in stopped(MAKERS["ShuffleSampler"], 1).items() if k in ("current_epoch", "sampler_state")}
-    with pytest.raises(ValueError, match="the state is of sampler ShuffleSampler, this sampler has"):
+    with pytest.raises(ValueError, match="the state has sampler ShuffleSampler, but this sampler has"):
         MAKERS["TokenBudgetBatchSampler"]().load_state_dict(two)
     with pytest.raises(KeyError, match="current_epoch"):
         MAKERS["shuffle"]().load_state_dict({"sampler_state": {}})

@@ -186,7 +186,7 @@ def test_a_server_that_goes_on_elsewhere_is_understood(served: Any, late: int) -
     if late < 0:
         assert b"".join(read_lines(address + "/a", Patience(**FAST))) == site.files["/a"]
         return
-    with pytest.raises(StreamError, match="asked for what is behind byte 1280, it sends from byte 1287"):
+    with pytest.raises(StreamError, match="asked to resume at byte 1280, the server sends from byte 1287"):
         list(read_lines(address + "/a", Patience(**FAST)))
 
 
@@ -201,7 +201,7 @@ def test_a_file_that_changes_is_an_error(served: Any) -> None:
     """Half of one and half of another is no sample; that it changed and how far it was read is said."""
     site = Site(("cut",), 1)
     site.versions = {"/a.jsonl": [numbered(0, 9), numbered(1, 9)]}
-    with pytest.raises(StreamError, match=r"/a.jsonl: it changed while it was read, behind byte \d+"):
+    with pytest.raises(StreamError, match=r"/a.jsonl: it changed while being read, at byte \d+"):
         list(StreamingDataset([served(site) + "/a.jsonl"], **FAST))
 
 
@@ -211,7 +211,7 @@ def test_a_file_that_shrinks_is_an_error(served: Any, tags: bool) -> None:
     site = Site(("cut",), 1)
     site.tags = tags
     site.versions = {"/a.jsonl": [numbered(0, 9), numbered(0)[:100]]}
-    with pytest.raises(StreamError, match=r"/a\.jsonl: it changed while it was read"):
+    with pytest.raises(StreamError, match=r"/a\.jsonl: it changed while being read"):
         list(StreamingDataset([served(site) + "/a.jsonl"], **FAST))
 
 
@@ -231,14 +231,14 @@ def test_a_server_that_refuses_for_good_is_given_up(served: Any) -> None:
     """After so many attempts as were asked; where and why is said."""
     site = site_of()
     site.fails = {"/0.jsonl": 503}
-    with pytest.raises(StreamError, match=r"given up behind byte 0 after 3 attempts: the server answers 503"):
+    with pytest.raises(StreamError, match=r"gave up at byte 0 after 3 attempts: the server answers 503"):
         list(StreamingDataset(urls_at(served(site))[:1], timeout=1, retries=2, wait=0.001))
     assert len(site.requests) == 3
 
 
 def test_nobody_at_all_is_given_up(unused: str = "http://127.0.0.1:9/a.jsonl") -> None:
     """The reason is the system's."""
-    with pytest.raises(StreamError, match=r"given up behind byte 0 after 2 attempts: .*[Rr]efused"):
+    with pytest.raises(StreamError, match=r"gave up at byte 0 after 2 attempts: .*[Rr]efused"):
         list(StreamingDataset([unused], timeout=1, retries=1, wait=0.001))
 
 

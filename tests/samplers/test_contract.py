@@ -218,8 +218,8 @@ def test_set_epoch_keeps_a_place_that_was_loaded_for_that_epoch_alone(name: str)
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ({"values": MANY[:-6]}, "samples 205, this sampler has 211"),
-        ({"num_replicas": 2, "rank": 0}, "num_replicas 2, this sampler has 1"),
+        ({"values": MANY[:-6]}, "samples 205, but this sampler has 211"),
+        ({"num_replicas": 2, "rank": 0}, "num_replicas 2, but this sampler has 1"),
     ],
     ids=["length", "ranks"],
 )
@@ -233,13 +233,13 @@ def test_a_state_of_another_order_is_refused(name: str, other: dict[str, Any], s
 @every_seeded
 def test_a_state_of_another_seed_is_refused(name: str) -> None:
     """The order is another one."""
-    with pytest.raises(ValueError, match="seed 4, this sampler has 3"):
+    with pytest.raises(ValueError, match="seed 4, but this sampler has 3"):
         MAKERS[name](MANY, 3).load_state_dict(MAKERS[name](MANY, 4).state_dict())
 
 
 def test_a_state_of_another_sampler_is_refused() -> None:
     """Every sampler would take two numbers."""
-    with pytest.raises(ValueError, match="sampler ShuffleSampler, this sampler has OrderedSampler"):
+    with pytest.raises(ValueError, match="sampler ShuffleSampler, but this sampler has OrderedSampler"):
         OrderedSampler(5).load_state_dict(ShuffleSampler(5).state_dict())
 
 

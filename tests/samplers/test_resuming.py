@@ -146,7 +146,7 @@ def test_batches_of_another_size_or_order_are_refused() -> None:
         numbers(batch_size=4).load_state_dict(state)
     with pytest.raises(ValueError, match="SequentialSampler cannot resume within an epoch"):
         EpochLoader(range(20), batch_size=BATCH).load_state_dict(state)
-    with pytest.raises(ValueError, match="sampler ShuffleSampler, this sampler has TokenBudgetBatchSampler"):
+    with pytest.raises(ValueError, match="sampler ShuffleSampler, but this sampler has TokenBudgetBatchSampler"):
         lengths = TokenBudgetBatchSampler([1] * 20, 8)
         loader = EpochLoader(range(20), batch_sampler=lengths)
         loader.load_state_dict({**state, "batch_size": None})

@@ -62,7 +62,7 @@ def test_a_distributed_one_without_shuffle_deals_out_in_order() -> None:
     assert shares == [[0, 2, 4], [1, 3, 0]]
     assert shares == [list(DistributedSampler(range(5), 2, r, shuffle=False)) for r in range(2)]  # type: ignore[arg-type]  # as good as a dataset
     state = DistributedShuffleSampler(5, 2, 0).state_dict()
-    with pytest.raises(ValueError, match="shuffle True, this sampler has False"):
+    with pytest.raises(ValueError, match="shuffle True, but this sampler has False"):
         DistributedShuffleSampler(5, 2, 0, shuffle=False).load_state_dict(state)
 
 

@@ -91,7 +91,7 @@ def test_it_resumes_in_its_midst() -> None:
     resumed.load_state_dict(sampler.state_dict())
     assert taken + list(resumed) == due[2]
     assert list(resumed) == due[3]
-    with pytest.raises(ValueError, match="the state is of seed 1, this sampler has 2"):
+    with pytest.raises(ValueError, match="the state has seed 1, but this sampler has 2"):
         TorchShuffleSampler(17, 2).load_state_dict(sampler.state_dict())
 
 

@@ -261,5 +261,5 @@ def test_weights_that_cannot_be_drawn_by_are_refused(make: Callable[[], Any], sa
 def test_a_state_of_the_other_kind_of_draw_is_refused() -> None:
     """With and without replacement are two orders."""
     state = WeightedSampler([1.0, 2.0], 2, True).state_dict()
-    with pytest.raises(ValueError, match="replacement True, this sampler has False"):
+    with pytest.raises(ValueError, match="replacement True, but this sampler has False"):
         WeightedSampler([1.0, 2.0], 2, False).load_state_dict(state)

@@ -97,6 +97,8 @@ def create_loader(
         check_names("create_loader", keywords, signature(create_loader).parameters)
         read: dict[str, Any] = {"format": format, "label": label, "size": size, "channels": channels}
         opened = open_dataset(dataset_dir, split=split, transform=transform, unreadable=unreadable, **read)
+        if sampler is not None and shuffle:
+            raise ValueError("sampler= and shuffle=True exclude each other: the sampler decides the order")
         shuffled = split == "train" if shuffle is None else shuffle
         if mixed_blocks is not None and sampler is None and shuffled:
             ranks_asked(distributed)

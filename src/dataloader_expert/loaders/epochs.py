@@ -45,6 +45,10 @@ class Progress:
 
     batches: int = 0
     ended: bool = False
+    unused: bool = False
+    """Whether the last iterator was dropped before its first batch: trainers make such, and no epoch has passed with them."""
+    iterators: int = 0
+    """Iterators made."""
 
     def begin(self) -> None:
         """Starts a pass."""
@@ -52,10 +56,12 @@ class Progress:
 
 
 class _Resumption(NamedTuple):
-    """A loaded state that has not been resumed yet: its epoch, None if the dataset has none, and its delivered batches."""
+    """A loaded state from which no batch has been delivered yet: its epoch, None if the dataset has none, its delivered batches, and
+    the state of the sampler."""
 
     epoch: int | None
     batches: int
+    sampler: dict[str, Any] | None = None
 
 
 class EpochLoader(DataLoader[Any]):
@@ -85,9 +91,10 @@ class EpochLoader(DataLoader[Any]):
             self.batch_sampler.set_epoch = own.set_epoch  # type: ignore[attr-defined]
         self._sized()
         if isinstance(dataset, SeededSamples):
-            dataset.expects_draws = True
+            # without them, an index that comes once an epoch is a draw of its own
+            dataset.expects_draws = not dataset.watched or getattr(own, "repeats", not _once(self))
             if isinstance(own, EpochSampler):
-                own.draws_named = True
+                own.draws_named = dataset.expects_draws
         self.progress = Progress()
         self._resumption: _Resumption | None = None
         self._begun_in: int | None = None
@@ -174,8 +181,8 @@ class EpochLoader(DataLoader[Any]):
             for name, value in self._order.items():
                 if taken.get(name, value) != value:
                     raise ValueError(
-                        f"the state is of a stream with {name.replace('_', ' ')} {taken[name]}, this one has {value}: its "
-                        "order differs, so batches would be lost or repeated"
+                        f"the state has {name} {taken[name]}, but this stream has {value}: its order differs, so that batches "
+                        "would be lost or repeated; resume with the same"
                     )
             if "epoch" in state:
                 self._move_to(state["epoch"])
@@ -194,7 +201,7 @@ class EpochLoader(DataLoader[Any]):
                 if hasattr(own, "set_epoch"):
                     own.set_epoch(self.sampler_obj.epoch)
         self.progress.batches = batches
-        self._resumption = _Resumption(self.sampler_obj.epoch, batches)
+        self._resumption = _Resumption(self.sampler_obj.epoch, batches, state["sampler"])
 
     @functools.cached_property
     def _data(self) -> str | None:
@@ -205,7 +212,7 @@ class EpochLoader(DataLoader[Any]):
     @property
     def _order(self) -> dict[str, Any]:
         """What the order of a stream follows from, as far as is known."""
-        found: dict[str, Any] = {"readers": max(1, self.num_workers)}
+        found: dict[str, Any] = {"num_workers": max(1, self.num_workers)}
         for own in wrapped(self.dataset):
             if isinstance(getattr(own, "ranks", None), StreamRanks):
                 found["ranks"] = own.ranks.pair[0]
@@ -219,10 +226,21 @@ class EpochLoader(DataLoader[Any]):
     def _begin(self) -> int:
         """Sets the epoch of everything to that of the pass that begins now.
 
+        A loaded state is kept until a batch is delivered: trainers make iterators that they never use, and the workers of these have
+        taken indices already.
+
         Returns how many batches to read and drop first: those that an interrupted stream has delivered.
         """
-        resumed, self._resumption = self._resumption, None
+        if self.progress.unused:
+            self.progress.unused, self._begun_in = False, None
+            if self.sampler_obj is not None:
+                self.sampler_obj.set_epoch(self.sampler_obj.epoch)
+        resumed = self._resumption
         goes_on = resumed is not None and resumed.epoch == self.epoch
+        if not goes_on:
+            self._resumption = None
+        elif resumed is not None and resumed.sampler is not None and self.sampler_obj is not None:
+            self.sampler_obj.load_state_dict(resumed.sampler)
         if resumed is None and isinstance(self.dataset, IterableDataset):
             self._move_stream()
         elif resumed is None and self.sampler_obj is None and self._begun_in is not None and self._alone:
@@ -273,7 +291,7 @@ class EpochLoader(DataLoader[Any]):
         if size is not None and isinstance(own, IndexSampler) and own is self.sampler and gathers(self.dataset):
             return Slices(own, size, self.drop_last)
         plain = super()._index_sampler
-        if own is None and isinstance(self.dataset, SeededSamples):
+        if own is None and isinstance(self.dataset, SeededSamples) and self.dataset.expects_draws:
             return _Placed(plain, self.dataset, self)
         return plain
 
@@ -282,22 +300,39 @@ class EpochLoader(DataLoader[Any]):
         """Items of the sampler per batch: 1 of a batch sampler, else the batch size."""
         return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
+    def __len__(self) -> int:
+        sharded = getattr(type(self.dataset), "batches", None)  # a stream, of which each worker has a share
+        if self.num_workers > 1 and sharded is not None and self.batch_size is not None:
+            return int(sharded(self.dataset, self.batch_size, self.num_workers, self.drop_last))
+        return super().__len__()
+
     def __iter__(self) -> Any:
         pair = (1, 0) if any(ranks.alone for ranks in self._ranks) else process_group()
-        claims = [(ranks, ranks.claim(pair)) for ranks in self._ranks]
-        dropped = self._begin()
+        return _Counted(self, [(ranks, ranks.claim(pair)) for ranks in self._ranks])
+
+    def _of_torch(self) -> Any:
+        """torch's iterator."""
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
                 logger.info("no accelerator: batches are not pinned")
-            counted = _Counted(self, super().__iter__(), claims)
-        for _ in range(dropped):
-            next(counted, None)
-        return counted
+            return super().__iter__()
 
 
 ONCE = frozenset({RandomSampler, SequentialSampler, DistributedSampler, SubsetRandomSampler})
 """Samplers of torch that yield each index once, unless they draw with replacement."""
+
+
+def _drawing(loader: DataLoader[Any]) -> Any:
+    """The sampler that draws the indices of a loader, as far as is known."""
+    own_batches = loader.batch_size is None and loader.batch_sampler is not None
+    return getattr(loader.batch_sampler, "sampler", None) if own_batches else loader.sampler
+
+
+def _once(loader: DataLoader[Any]) -> bool:
+    """Whether each index surely comes once an epoch."""
+    sampler = _drawing(loader)
+    return type(sampler) in ONCE and not getattr(sampler, "replacement", False)
 
 
 class _Placed:
@@ -305,11 +340,9 @@ class _Placed:
 
     def __init__(self, batches: Any, dataset: SeededSamples, loader: DataLoader[Any]) -> None:
         self._batches, self._dataset, self._whole = batches, dataset, loader.batch_sampler is not None
-        own_batches = loader.batch_size is None and loader.batch_sampler is not None
-        sampler: Any = getattr(loader.batch_sampler, "sampler", None) if own_batches else loader.sampler
+        sampler = _drawing(loader)
         world, rank = getattr(sampler, "num_replicas", None) or 1, getattr(sampler, "rank", None) or 0
-        once = type(sampler) in ONCE and not getattr(sampler, "replacement", False)
-        self._places = (0, 0) if once else (1 + rank, world)
+        self._places = (0, 0) if _once(loader) else (1 + rank, world)
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -363,13 +396,27 @@ def _digest(indices: Any) -> str:
 
 
 class _Counted:
-    """An iterator whose batches are counted for its loader."""
+    """An iterator whose batches are counted for its loader; unused until its first batch is asked for."""
 
-    def __init__(self, loader: EpochLoader, iterator: Iterator[Any], claims: list[tuple[StreamRanks, int]]) -> None:
-        self._claims = claims
-        self._iterator, self._next, self._progress = iterator, _next_of(iterator), loader.progress
+    def __init__(self, loader: EpochLoader, claims: list[tuple[StreamRanks, int]]) -> None:
+        self._claims, self._loader, self._progress, self._used = claims, loader, loader.progress, True
+        self._number = 0
+        self._start()
+
+    def _start(self) -> None:
+        loader = self._loader
+        self._progress.iterators += 1
+        self._number = self._progress.iterators
+        dropped = loader._begin()
+        self._iterator = loader._of_torch()
+        self._next, resumed = _next_of(self._iterator), loader._resumption
+        for _ in range(dropped):
+            next(self, None)
+        loader._resumption, self._used, self._of = resumed, False, (loader.epoch, resumed)
 
     def __del__(self) -> None:
+        if self._number == self._progress.iterators:
+            self._progress.unused = not self._used
         for ranks, claim in self._claims:
             ranks.release(claim)
 
@@ -377,6 +424,11 @@ class _Counted:
         return self
 
     def __next__(self) -> Any:
+        if not self._used:
+            loader = self._loader
+            if self._of != (loader.epoch, loader._resumption):  # set since: what workers read ahead is of another pass
+                self._start()
+            self._used, loader._resumption = True, None
         try:
             batch = self._next()
         except StopIteration:

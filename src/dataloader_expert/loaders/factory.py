@@ -13,11 +13,11 @@ from difflib import get_close_matches
 from typing import Any
 
 import torch
-from torch.utils.data import BatchSampler, IterableDataset, Sampler
+from torch.utils.data import BatchSampler, ConcatDataset, IterableDataset, Sampler, Subset, TensorDataset
 
 from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
-from dataloader_expert.loaders.epochs import EpochLoader, gives_batches
+from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, wrapped
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec
@@ -51,7 +51,8 @@ class DataLoaderConfig:
             across workers here: as with torch, this is up to the function.
         seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
             ranks: the global random states are set before each sample, and restored after the batch. None: if the
-            dataset's code names a source of random numbers (:func:`may_draw`). False: as with torch.
+            dataset's code names a source of random numbers (:func:`may_draw`), or a read is seen to move one of these
+            states (:class:`~dataloader_expert.loaders.seeding.SeededSamples`). False: as with torch.
         in_order: False: batches as workers finish them, so that a slow sample delays no other batch; such an epoch
             cannot be resumed.
     """
@@ -157,7 +158,7 @@ class DataLoaderFactory:
         if collate is None and not streams:
             dataset = by_batch(dataset)
             collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
-        _check_sent(config, collate)
+        _check_sent(config, collate, dataset)
         drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
         order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
         own = config.worker_init_fn  # it may shard a stream across workers
@@ -171,8 +172,9 @@ class DataLoaderFactory:
                 order = {"batch_sampler": config.batch_sampler}
             else:
                 order["sampler"] = self._sampler(dataset, config) if config.sampler is None else config.sampler
-            if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
-                dataset = SeededSamples(dataset, config.seed)
+            seeds = may_draw(dataset) if config.seed_samples is None else config.seed_samples
+            if seeds or (config.seed_samples is None and runs_code(dataset)):
+                dataset = SeededSamples(dataset, config.seed, watched=not seeds)
         workers: dict[str, Any] = {} if config.in_order else {"in_order": False}  # torch before 2.6 does not know it
         if config.num_workers:
             workers["persistent_workers"] = config.persistent_workers is not False
@@ -222,14 +224,25 @@ def _both(own: Callable[[int], None], worker_id: int) -> None:
     own(worker_id)
 
 
-def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
+def runs_code(dataset: Any) -> bool:
+    """Whether reading a sample may run other code than ours and torch's, which draw no random numbers."""
+    known, ours = (TensorDataset, Subset, ConcatDataset, list, tuple, torch.Tensor), __name__.split(".")[0]
+    return any(
+        (type(own) not in known and not type(own).__module__.startswith(f"{ours}."))
+        or getattr(own, "transform", None) is not None
+        for own in wrapped(dataset)
+    )
+
+
+def _check_sent(config: DataLoaderConfig, collate: Any, dataset: Any) -> None:
     """Refuses, before any worker starts, functions that cannot be pickled for it."""
     context = config.multiprocessing_context
     method = (context if isinstance(context, str) else context.get_start_method()) if context else None
     method = method or multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     if not config.num_workers or method == "fork":
         return
-    for name, function in (("collate_fn", collate), ("worker_init_fn", config.worker_init_fn)):
+    transforms = [("transform", getattr(own, "transform", None)) for own in wrapped(dataset)]
+    for name, function in (("collate_fn", collate), ("worker_init_fn", config.worker_init_fn), *transforms):
         try:
             pickle.dumps(function)
         except Exception as e:  # pickling runs code of the user's, which may raise anything

@@ -84,6 +84,10 @@ class SourceDataset(Dataset[Any]):
             names = ", ".join(f.name for f in source.fields)
             raise ValueError(f"nullable names {', '.join(sorted(unknown))}, and the fields are {names}")
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
+        if transform is not None and not callable(transform):
+            raise ValueError(
+                f"transform is {transform!r}; it must be a function from a sample to the one that is returned"
+            )
         self.transform = transform
         self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
         self._told: set[int] = set()

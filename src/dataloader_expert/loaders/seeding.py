@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -15,7 +16,11 @@ from torch.utils.data import Dataset, get_worker_info
 
 from dataloader_expert.samplers.draws import Draw
 
+logger = logging.getLogger(__name__)
+
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
+WATCHED = 16
+"""Batches of a process that are looked at for random choices, and of those after them one in so many."""
 
 
 def seed_worker(worker_id: int) -> None:
@@ -117,20 +122,36 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader that
     names draws (:class:`~dataloader_expert.samplers.draws.Draw`) sets ``expects_draws``: for indices without one, because a
     trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
+
+    With ``watched``, states are not set until a read moves them: the first ``WATCHED`` batches of each process and every
+    ``WATCHED``-th later one are looked at, and a batch that moved them is read again.
     """
 
-    def __init__(self, dataset: Any, seed: int) -> None:
+    def __init__(self, dataset: Any, seed: int, watched: bool = False) -> None:
         super().__init__(dataset, seed)
         self.expects_draws, self._read_before = False, 0
+        self._draws, self._unseeded = shared(int(not watched)), 0
+
+    @property
+    def watched(self) -> bool:
+        """Whether no random choice has been seen, so that states are not set."""
+        return not self._draws
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
+        if not self._draws:
+            return self._watched(lambda: self.dataset[_plain(index)], lambda: self[index])
         with states_kept():
             return self._read(index, _named(index, self.epoch), alone=True)[0]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
+        if not self._draws:
+            plain = [_plain(index) for index in indices] if self.expects_draws else indices
+            whole = getattr(self.dataset, "__getitems__", None)
+            reads = (lambda: whole(plain)) if whole is not None else (lambda: [self.dataset[index] for index in plain])
+            return self._watched(reads, lambda: self.__getitems__(indices))
         epoch = self.epoch
         with states_kept():
             read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
@@ -138,6 +159,25 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
         if len(indices) and not kept:
             raise NothingReadable(indices)
         return kept
+
+    def _watched(self, read: Callable[[], Any], seeded: Callable[[], Any]) -> Any:
+        """What ``read`` gives, or ``seeded`` if it moves the global random states."""
+        before, self._unseeded = self._unseeded, self._unseeded + 1
+        if before >= WATCHED and before % WATCHED:
+            return read()
+        kept = kept_states()
+        samples = read()
+        if same_states(kept, kept_states()):
+            return samples
+        self._draws.fill_(1)
+        put_back(kept)
+        if before > WATCHED:
+            text = (
+                "%s drew random numbers for the first time in its batch %d of this process: what it drew before, if anything, depends on "
+                "workers. Pass seed_samples=True to DataLoaderFactory, which seeds every sample"
+            )
+            logger.warning(text, type(self.dataset).__name__, before + 1)
+        return seeded()
 
     def _unnamed(self, index: Any) -> tuple[int, ...]:
         if not self.expects_draws or isinstance(index, Draw):
@@ -147,7 +187,7 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
 
     def _read(self, index: Any, draw: tuple[int, ...], alone: bool = False) -> Any:
         """The sample in a list, which is empty if the dataset skips a sample that it cannot read."""
-        index = int(index) if isinstance(index, Draw) else index
+        index = _plain(index)
         set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
         if whole is None or alone:
@@ -156,6 +196,11 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
             return whole([index])
         except NothingReadable:
             return []
+
+
+def _plain(index: Any) -> Any:
+    """An index without the draw that it is of."""
+    return int(index) if isinstance(index, Draw) else index
 
 
 def _named(index: Any, epoch: int) -> tuple[int, ...]:
@@ -182,6 +227,12 @@ def _number(index: Any) -> int:
 def kept_states() -> tuple[Any, Any, Any]:
     """The global random states of ``random``, numpy and torch; for :func:`put_back`."""
     return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def same_states(one: tuple[Any, Any, Any], two: tuple[Any, Any, Any]) -> bool:
+    """Whether two of :func:`kept_states` are the same."""
+    (_, a, *more), (_, b, *others) = one[1], two[1]
+    return one[0] == two[0] and more == others and bool((a == b).all()) and torch.equal(one[2], two[2])
 
 
 def put_back(states: tuple[Any, Any, Any]) -> None:

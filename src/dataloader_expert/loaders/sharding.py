@@ -58,6 +58,11 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
         sharded = world > 1 and not self.own_ranks
         return len(range(rank, count, world)) if sharded else count
 
+    def batches(self, size: int, workers: int, drop_last: bool) -> int:
+        """Batches of this rank if each of so many workers makes batches of its own share."""
+        shares = [len(range(worker, len(self), workers)) for worker in range(workers)]
+        return sum(share // size if drop_last else -(-share // size) for share in shares)
+
     def __iter__(self) -> Iterator[Any]:
         if get_worker_info() is not None:
             return self._share()

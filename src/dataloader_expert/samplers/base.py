@@ -21,6 +21,11 @@ from dataloader_expert.samplers.rules import integers
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
 """Values of a state, ready for JSON."""
+CURES = {
+    "num_replicas": "resume on as many ranks",
+    "sampler": "resume with the same sampler, or the same shuffle= where the loader made it",
+}
+"""What to do where a state differs in one of these."""
 LISTED = 1 << 12
 """Indices that are turned into Python integers at a time: their memory stays in the cache, and is used again."""
 
@@ -114,8 +119,10 @@ class EpochSampler(Sampler[T]):
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(
-                    f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ; resume with the "
-                    "arguments with which the state was taken, such as the same seed or generator"
+                    f"the state has {name} {state[name]}, but this sampler has {value}: the orders differ; "
+                    + CURES.get(
+                        name, "resume with the arguments of the run that saved it, such as the same seed or generator"
+                    )
                 )
         self._start = 0  # a state loaded before no longer counts
         self.set_epoch(int(state["epoch"]))

@@ -97,7 +97,7 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
             with _answer(url, done, tag, patience) as answer:
                 seen = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
                 if done and tag is not None and seen != tag:
-                    raise StreamError(f"{url}: it changed while it was read, behind byte {done}")
+                    raise StreamError(f"{url}: it changed while being read, at byte {done}")
                 tag = seen
                 known = answer.headers.get("Content-Length")
                 due = None if known is None else int(known)
@@ -122,7 +122,7 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
             if e.code == 416 and done:  # asked for what is behind the last byte
                 total = e.headers.get("Content-Range", "").removeprefix("bytes */")
                 if total.isdigit() and int(total) != done:
-                    raise StreamError(f"{url}: it changed while it was read, behind byte {done}") from None
+                    raise StreamError(f"{url}: it changed while being read, at byte {done}") from None
                 return
             if e.code not in WORTH_ANOTHER:
                 raise StreamError(f"{url}: {why}") from None

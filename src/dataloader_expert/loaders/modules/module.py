@@ -127,7 +127,8 @@ class UniversalDataModule:
         return loader
 
     def val_dataloader(self) -> EpochLoader | None:
-        """A loader of the validation part in stored order; None if there is none."""
+        """A loader of the validation part, in the same order in every pass (as stored; a stream as its buffer gives it); None if there is
+        none."""
         return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:
