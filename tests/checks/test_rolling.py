@@ -112,7 +112,7 @@ def test_a_rolling_statistic_is_told_once(data: Data, code: str, severity: str) 
     """With the window that gives it."""
     (found,) = alone("rolling", data)
     assert (found.code, found.severity) == (code, severity)
-    assert "to the last digit" in found.message
+    assert "exactly" in found.message
 
 
 @pytest.mark.parametrize("stat", STATS)

@@ -444,7 +444,7 @@ class _Counted:
         return batch
 
     def __len__(self) -> int:
-        return len(self._iterator)  # type: ignore[arg-type]  # torch's iterators have a length
+        return len(self._loader)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._iterator, name)

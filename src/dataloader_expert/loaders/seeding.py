@@ -151,7 +151,8 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
             plain = [_plain(index) for index in indices] if self.expects_draws else indices
             whole = getattr(self.dataset, "__getitems__", None)
             reads = (lambda: whole(plain)) if whole is not None else (lambda: [self.dataset[index] for index in plain])
-            return self._watched(reads, lambda: self.__getitems__(indices))
+            samples: list[Any] = self._watched(reads, lambda: self.__getitems__(indices))
+            return samples
         epoch = self.epoch
         with states_kept():
             read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]

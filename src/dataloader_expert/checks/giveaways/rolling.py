@@ -31,6 +31,8 @@ PAIRS, UNNAMED = 24, 6
 """The most pairs of columns, and of those whose names tell nothing."""
 FIRST, SOME, TRIED, MATCHED = 16, 3, 48, 12
 """Rows on which windows are tried first, and the fewest of these that one must give; rows on which they are tried then, and the fewest."""
+OPEN = tuple(Window(stat, None, end) for end in (-1, 0) for stat in ("mean", "sum"))
+"""Windows from the beginning of a series on."""
 PART, NEARLY, LEAST = 0.4, 0.95, 30
 """The least share of these rows; that of all rows which makes a number the statistic; and the fewest rows that tell two windows apart."""
 AGAINST = 0.1
@@ -224,9 +226,8 @@ def _searched(x: Any, y: Any, order: Order, told: Any, part: float) -> Fit | Non
     import numpy as np
 
     rows = np.flatnonzero(told)
-    if len(rows) < LEAST or _best(x, y, order, _spread(rows, FIRST), 0.0, SOME) is None:
-        return None
-    best = _best(x, y, order, _spread(rows, TRIED), part, MATCHED)
+    likely = _likely(x, y, order, _spread(rows, FIRST)) if len(rows) >= LEAST else None
+    best = None if likely is None else _best(x, y, order, _spread(rows, TRIED), part, *likely)
     if best is None:
         return None
     values = over(best, y, order)
@@ -235,24 +236,38 @@ def _searched(x: Any, y: Any, order: Order, told: Any, part: float) -> Fit | Non
     return Fit(best, order, known, given) if given.sum() >= LEAST else None
 
 
-def _best(x: Any, y: Any, order: Order, rows: Any, part: float, least: int) -> Window | None:
-    """The window that gives the most of these rows, if at least so large a part and so many; of earlier rows only, if another does no
-    better."""
+def _likely(x: Any, y: Any, order: Order, rows: Any) -> tuple[Any, Any] | None:
+    """The first and last rows of the windows that give some of these numbers; None if none gives more of them than the best one gives of the
+    same numbers in another order: each of thousands of windows gives some, where numbers are small and whole."""
+    import numpy as np
+
+    near = nearness(x)
+    numbers = np.stack([x[rows], np.roll(x[rows], len(rows) // 2)])
+    openly = [int((np.abs(over(window, y, order)[rows] - numbers) <= near).sum(1)[0]) for window in OPEN]
+    first, last = candidates()
+    most, kept = [max(openly), 0], np.zeros(len(first), bool)
+    for values in statistics(around(y, order, rows), first, last).values():
+        own, turned = ((np.abs(values - of[:, None]) <= near).sum(0) for of in numbers)
+        most = [max(most[0], int(own.max())), max(most[1], int(turned.max()))]
+        kept |= own >= SOME
+    return (first[kept], last[kept]) if most[0] >= max(SOME, most[1] + 1) else None
+
+
+def _best(x: Any, y: Any, order: Order, rows: Any, part: float, first: Any, last: Any) -> Window | None:
+    """Of these windows and those of all rows before, the one that gives the most of these rows, if at least so large a part; of earlier rows
+    only, if another does no better."""
     import numpy as np
 
     near = nearness(x)
     best: tuple[int, Window] | None = None
-    for end in (-1, 0):
-        for stat in ("mean", "sum"):
-            window = Window(stat, None, end)
-            matched = int((np.abs(over(window, y, order)[rows] - x[rows]) <= near).sum())
-            if matched >= max(least, part * len(rows)) and (best is None or matched > best[0]):
-                best = matched, window
-    first, last = candidates()
-    for stat, values in statistics(around(y, order, rows), first, last).items():
+    for window in OPEN:
+        matched = int((np.abs(over(window, y, order)[rows] - x[rows]) <= near).sum())
+        if matched >= max(MATCHED, part * len(rows)) and (best is None or matched > best[0]):
+            best = matched, window
+    for stat, values in statistics(around(y, order, rows), first, last).items() if len(first) else ():
         known = np.isfinite(values)
         matches = (np.abs(values - x[rows][:, None]) <= near).sum(0)
-        matches[matches < np.maximum(least, part * known.sum(0))] = 0
+        matches[matches < np.maximum(MATCHED, part * known.sum(0))] = 0
         k = int(matches.argmax())
         if matches[k] and (best is None or matches[k] > best[0]):
             best = int(matches[k]), Window(stat, int(first[k]), int(last[k]))
