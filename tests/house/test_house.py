@@ -132,7 +132,9 @@ def test_a_member_of_a_family_is_known_to_no_sibling(family: str, path: Path) ->
     """Our promise: a format or check can be taken out by deleting its file."""
     prefix = f"{NAME}.{family}."
     members = {p.stem for p in _members(family)}
-    known = {part for m in _imports(_parse(path)) if m.startswith(prefix) for part in m.removeprefix(prefix).split(".")}
+    named = [m.removeprefix(prefix).split(".") for m in _imports(_parse(path)) if m.startswith(prefix)]
+    known = {part for first, *more in named for part in more[:1] if (PACKAGE / family / first).is_dir()}
+    known |= {first for first, *_ in named if not (PACKAGE / family / first).is_dir()}
     siblings = {s for s in known & members if (path.stem, s) not in VARIANTS}
     assert not siblings, f"{family}/{path.name} imports {', '.join(sorted(siblings))}; share it through a ground file"
 
