@@ -250,3 +250,43 @@ def test_a_few_commas_leave_the_numbers_beside_them(tmp_path: Path) -> None:
     [told] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
     assert told.count == len(odd)
     assert {place["sample"] for place in told.where} <= {*odd}
+
+
+def test_a_column_that_only_some_files_have_is_no_reason_to_fail(tmp_path: Path) -> None:
+    """Seen: rows of unequal length in a file each, and a column of texts that the first file lacks, called as a label may be."""
+    short, long = ([[f"r{i}", *(DRAW.choice(["x", "y"]) for _ in range(n))] for i in range(40)] for n in (1, 2))
+    source = opened(tmp_path, train_a=[["name", "V2"], *short], train_b=[["name", "V2", "V3"], *long])
+    assert source.samples == 80
+    assert [field.name for field in source.fields] == ["name", "V2", "V3"]
+
+
+@pytest.mark.parametrize("blank", ["", "NA", "null", "Null"])
+def test_a_quoted_blank_among_numbers_is_a_missing_value(tmp_path: Path, blank: str) -> None:
+    """Our promise: a writer that quotes every cell makes no texts of numbers; among texts, a quoted cell is what it says."""
+    rows = [
+        [f"{x:.3f}", blank if i % 50 == 7 else f" {y} ", DRAW.choice(["NA", "ZA", "DE", ""]), label]
+        for i, (x, y, _, label) in enumerate(measured(300, 3))
+    ]
+    with (tmp_path / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y", "country", "label"], *rows])
+    source = opened(tmp_path)
+    [block] = [source.decode(unit, source.read(unit)) for unit in source.units]
+    assert {f.name: f.dtype for f in source.fields} == {
+        "x": "float64",
+        "y": "float64",
+        "country": "str",
+        "label": "str",
+    }
+    assert block.columns["y"].nulls is not None
+    assert block.columns["y"].nulls.sum() == 6
+    assert block.columns["country"].values == [row[2] for row in rows]
+    assert "numbers-as-text" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_a_column_blank_in_the_first_file_has_no_type_there(tmp_path: Path) -> None:
+    """Our promise: quoted blanks alone say nothing of what a column holds."""
+    for name, y in (("part_1", ""), ("part_2", "0.5")):
+        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y"], *([i, y] for i in range(30))])
+    assert {f.name: f.kind for f in opened(tmp_path).fields}["y"] == "number"
+    assert "dtype-drift" not in {f.code for f in scan(tmp_path, tmp_path).findings}

@@ -32,6 +32,7 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
+from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
@@ -229,7 +230,10 @@ class Csv(Answered[_Part]):
             said = words(field.name)
             if field.dtype != "str" or not (BARE.fullmatch(field.name) or (said and said[-1] in SEVERAL)):
                 continue
-            found = [cell for unit in self.units[:LOOKED_AT] for cell in self.peek(unit).columns[field.name].values]
+            blocks = [self.peek(unit) for unit in self.units[:LOOKED_AT]]
+            found = [
+                cell for block in blocks if field.name in block.columns for cell in block.columns[field.name].values
+            ]
             cells = [str(cell) for cell in found if cell is not None]
             lists = {cell for cell in cells if "," in cell}
             if numbers_listed(cells) is None or not are_lists(lists, {*cells} - lists):
@@ -487,7 +491,7 @@ class Csv(Answered[_Part]):
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
 
-        def parse(types: dict[str, Any]) -> Any:
+        def parse(types: dict[str, Any], only: Sequence[str] | None = self.only, quoted_nulls: bool = False) -> Any:
             return pc.read_csv(
                 io.BytesIO(data),
                 read_options=pc.ReadOptions(
@@ -503,19 +507,24 @@ class Csv(Answered[_Part]):
                     null_values=list(NULLS),
                     decimal_point=dialect.decimal,
                     strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
+                    quoted_strings_can_be_null=quoted_nulls,
                     column_types={**types, **{name: pa.string() for name in self.texts}},
-                    include_columns=None if self.only is None else [n for n in self.only if n in dialect.names],
+                    include_columns=None if only is None else [n for n in only if n in dialect.names],
                 ),
             )
 
-        if self.types is None:
-            return parse({}), skipped
         try:
-            return parse(self.types), skipped
+            table = parse(self.types or {})
         except pa.ArrowInvalid:
+            if not self.types:
+                raise
             del problems[known:], skipped[:]
-            return parse({}), skipped
+            table = parse({})
+        if doubtful := with_null_texts(table) if dialect.quoted else ():
+            told, left_out = problems[:], skipped[:]  # they are told already
+            table = with_numbers_of(table, parse({}, doubtful, quoted_nulls=True))
+            problems[:], skipped[:] = told, left_out
+        return table, skipped
 
 
 def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
