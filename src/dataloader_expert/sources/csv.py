@@ -31,8 +31,8 @@ from dataloader_expert.sources.layout import (
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
-from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
+from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
 from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small

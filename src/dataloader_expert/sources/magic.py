@@ -132,7 +132,12 @@ def sniff(head: bytes) -> str | None:
     for mark, at, kind in _MAGIC:
         if head[at : at + len(mark)] == mark:
             return kind
-    if len(head) >= 10 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 100 << 20:
+    if (
+        len(head) >= 10
+        and head[8:9] == b"{"
+        and head[9:10] in b'"} \n'
+        and int.from_bytes(head[:8], "little") < 100 << 20
+    ):
         return "safetensors"
     return "image/netpbm" if _NETPBM.match(head) else None
 

@@ -22,7 +22,16 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import (
+    TABLES,
+    called_after,
+    kind_of_rows,
+    kind_of_samples,
+    kind_of_stores,
+    left_out,
+    lists_of_files,
+    without_unread,
+)
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
@@ -116,11 +125,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
+        beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
+        foreign = _foreign(listing, kinds, beside, company, source.in_shards)
+        unread = {problem.where.get("file") for problem in foreign}
+        others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
+        unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(
-                listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company, source.in_shards
-            ),
+            *foreign,
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -205,7 +217,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     data = [e for e in data if not is_form(e.path)] or data
-    kinds_there = {e.kind for e in data}
+    kinds_there, every = {e.kind for e in data}, data
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
         for main in ("image", "audio", "npy", "text"):
@@ -248,8 +260,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if kind is None and len(counts) > 1 and not listing.single:
         lists = lists_of_files(listing, own)
         unlisted = [e for e in own if e.path not in lists]
-        kind = (_kind_meant(unlisted, readable) if lists else None) or kind_of_samples(unlisted, readable)
-        kind = kind or kind_of_rows(unlisted)
+        kind = _kind_meant(unlisted, readable) if lists else None
+        kind = kind or _kind_with_company(listing, unlisted, readable)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]
@@ -257,10 +269,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return _Chosen(next(others, usual), usual.kinds, company)
     kind = counts.most_common(1)[0][0]
     total = len(data)
-    examples = {e.kind: e.path for e in reversed(data)}
+    examples = {e.kind: e.path for e in reversed(every)}
     listed = ", ".join(
         f"{n} {_files(k, n)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
-        for k, n in counts.most_common()
+        for k, n in (counts if len(counts) == 1 else Counter(e.kind for e in every)).most_common()
     )
     if len(counts) == 1:
         them = "which are" if total > 1 else "which is"
@@ -323,6 +335,23 @@ def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | N
     strays = sum(n for k, n in counts.items() if k in readable and k != kind)
     sure = plain or (total - most <= total // 100 and strays <= 1)
     return kind if kind in readable and sure else None
+
+
+def _kind_with_company(listing: Listing, data: list[Entry], readable: dict[str, type[Source]]) -> str | None:
+    """The kind that holds the samples beside files of other kinds, some of which may never be read; None if there is doubt."""
+    for some in (data, _not_in_meta(data)):
+        kind = kind_of_samples(some, readable) or kind_of_rows(some) or kind_of_stores(listing, some)
+        if kind is not None:
+            return kind
+        for kind in dict.fromkeys(entry.kind for entry in some if entry.kind in readable):
+            rest = without_unread(some, kind, readable)
+            if len(rest) < len(some) and kind in (
+                _kind_meant(rest, readable),
+                kind_of_rows(rest),
+                kind_of_stores(listing, rest),
+            ):
+                return kind
+    return None
 
 
 def _suffix(path: str) -> str:
