@@ -30,7 +30,7 @@ from dataloader_expert.sources.layout import (
     tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
-from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
+from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_closing_remark, without_nul
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
@@ -128,6 +128,8 @@ class Csv(Answered[_Part]):
             try:
                 dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
+                if dialect.remarks:
+                    ranges = without_closing_remark(listing, entry.path, ranges, dialect.delimiter)
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
@@ -488,6 +490,8 @@ class Csv(Answered[_Part]):
                 where = unit.start + row.number - 1
                 skipped.append(row.number - 1)
             text = f"{number(row.actual_columns, 'field')}, expected {row.expected_columns}: {row.text[:80]!r}"
+            if dialect.begins and unit.start == self.first[unit.file] and len(skipped) < dialect.begins:
+                text += f"; the table seems to begin in line {dialect.begins} of the file"
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
 

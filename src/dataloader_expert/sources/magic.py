@@ -98,7 +98,7 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"MATLAB 5.0 MAT-file", 0, "MATLAB"),
 )
 
-REMARKS = ("#", "%", "|", "//")
+REMARKS = ("#", "%", "|", "//", "!")
 """How lines begin that say something of a table, and are not of it."""
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
 """Dtype and bytes of a value, by the third byte of an IDX file."""

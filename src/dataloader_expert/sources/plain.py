@@ -162,7 +162,7 @@ def read_delimited(path: Path) -> Iterator[Sample]:
     columns: dict[str, list[Any]] = {}
     for name, beside in BESIDE.get(path.name, {}).items():
         with opened(path.parent / beside) as file:
-            texts = [line.strip() for line in file if line.strip() and not line.startswith(("#", "%", "|", "//"))]
+            texts = [line.strip() for line in file if line.strip() and not line.startswith(("#", "%", "|", "//", "!"))]
         try:
             number(texts[0])
         except ValueError:
