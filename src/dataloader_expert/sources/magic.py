@@ -7,6 +7,7 @@ import json
 import re
 
 BRAT = "brat annotations"
+MESH, EDF = "mesh (OFF)", "signals in EDF"
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
     **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
@@ -55,6 +56,8 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "statistics package"),
     ".mat": "MATLAB",
     ".ipynb": "notebook",
+    ".off": MESH,
+    **dict.fromkeys((".edf", ".bdf"), EDF),
     ".orc": "ORC",
     ".avro": "Avro",
     ".beton": "FFCV",
@@ -127,6 +130,11 @@ _NETPBM = re.compile(rb"P(?:4(?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]|[56](?:[ \n]|\s
 """The binary formats: bits, greys and colours."""
 
 
+MESH_HEAD = re.compile(rb"C?N?OFF\s*(?:#.*\s+)*\d+\s+\d+")
+EDF_HEAD = re.compile(rb"(?:0       |\xffBIOSEMI)[ -~]{160}[ \d.:]{16}[\d ]{8}", re.DOTALL)
+"""Version, patient, recording, the date and time of its start, and the bytes of the header, all padded with blanks."""
+
+
 def sniff(head: bytes) -> str | None:
     """The type according to the first 512 bytes, or None: ``image/png``, ``audio/wav``, ``npy``, ``zip``…"""
     for mark, at, kind in _MAGIC:
@@ -147,6 +155,10 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if EDF_HEAD.match(head):
+        return EDF
+    if named == MESH and not MESH_HEAD.match(head):
+        named = None
     if named == BRAT and head and not _SPANS.match(head):
         named = guess_text(head)
     if name.lower().endswith(".nii.gz"):

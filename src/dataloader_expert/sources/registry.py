@@ -20,7 +20,7 @@ from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.base import Source, Unit
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import (
     TABLES,
@@ -33,6 +33,7 @@ from dataloader_expert.sources.company import (
     without_unread,
 )
 from dataloader_expert.sources.copies import idle_files
+from dataloader_expert.sources.declared_splits import with_declared
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes
@@ -117,6 +118,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         except Unreadable as e:
             text = f"{e.told()}; no sample can be read"
             raise NothingReadable(text, (*listing.problems, e.with_traceback(None)), cls.format) from None
+        source.units = with_declared(source.units, listing)
         aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
         held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
@@ -137,12 +139,13 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             *_odd_names(listing),
             *source.problems,
         ]
+        unknowns += _in_no_split(source)
     if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
-        elif own := [unit for unit in source.units if unit.split is not None and ref.split in written_names(unit.file)]:
+        elif own := [unit for unit in source.units if _called(unit, ref.split)]:
             source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
@@ -186,6 +189,25 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
     if source.roles is not None and name in splits.values():
         renamed = {value: "train" if split == name else split for value, split in splits.items()}
         source.roles = replace(source.roles, splits=renamed)
+
+
+def _called(unit: Unit, split: str) -> bool:
+    """Whether a file's name says that it is this split; of a file in none of the splits, whether it is called so and nothing else."""
+    if unit.split is not None:
+        return split in written_names(unit.file)
+    return unit.file.rpartition("/")[2].partition(".")[0] == split
+
+
+def _in_no_split(source: Source) -> list[Unknown]:
+    """What is told of files outside the splits that all others are in."""
+    outside = {unit.file: 0 for unit in source.units if unit.split is None}
+    if not source.splits or not outside:
+        return []
+    samples = sum(unit.samples for unit in source.units if unit.split is None)
+    names = sorted({file.rpartition("/")[2].partition(".")[0] for file in outside})
+    way = f"; pass split={escaped(names[0])} for them alone" if len(names) == 1 else ""
+    text = f"{samples:,} samples, in files such as {escaped(next(iter(outside)), 60)}, are in none of the splits{way}"
+    return [Unknown("splits", text)]
 
 
 def _no_split(split: str, source: Source) -> RequestError:
