@@ -363,3 +363,13 @@ def test_a_column_blank_in_the_first_file_has_no_type_there(tmp_path: Path) -> N
             csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y"], *([i, y] for i in range(30))])
     assert {f.name: f.kind for f in opened(tmp_path).fields}["y"] == "number"
     assert "dtype-drift" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_the_odd_texts_of_a_column_of_numbers_are_shown(tmp_path: Path) -> None:
+    """Seen: "except for 100 texts such as ''", where all of them were in a file of its own."""
+    parts = {s: [["era", "x", "label"], *([i % 9, *row] for i, row in enumerate(measured(n, 1)))] for s, n in (("train", 300), ("test", 120))}  # fmt: skip
+    for row in parts["test"][1:]:
+        row[0] = "X"
+    opened(tmp_path, **{**parts, "train_b": parts["train"]})
+    told = [f.message for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
+    assert told and not [message for message in told if "''" in message]
