@@ -373,3 +373,25 @@ def test_the_odd_texts_of_a_column_of_numbers_are_shown(tmp_path: Path) -> None:
     opened(tmp_path, **{**parts, "train_b": parts["train"]})
     told = [f.message for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
     assert told and not [message for message in told if "''" in message]
+
+
+def test_series_of_unequal_length_lack_no_columns(tmp_path: Path) -> None:
+    """Seen: a row for each series, filled up to its own length; the continuations to predict are shorter in another file."""
+    for split, name, longest in (("train", "hourly", 40), ("train", "weekly", 60), ("test", "hourly", 12)):
+        lengths = [longest if split == "test" else DRAW.randrange(9, longest) for _ in range(50)]
+        rows = [[f"{name}{i}", *(round(DRAW.gauss(9, 1), 2) for _ in range(n)), *[""] * (longest - n)] for i, n in enumerate(lengths)]  # fmt: skip
+        (tmp_path / split).mkdir(exist_ok=True)
+        with (tmp_path / split / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerows([[f"V{i + 1}" for i in range(longest + 1)], *rows])
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    assert source.splits == {"train": 100, "test": 50}
+    assert problems(source) == []
+
+
+def test_a_last_numbered_column_that_a_file_lacks_is_told(tmp_path: Path) -> None:
+    """Our promise: only rows of unequal length explain it."""
+    header = [f"V{i}" for i in range(9)] + ["label"]
+    rows = {s: [header, *measured(n, 9)] for s, n in SPLITS.items()}
+    rows["test"] = [[*row[:8], row[9]] for row in rows["test"]]
+    assert problems(opened(tmp_path, **rows)) == [("missing-key", "test.csv")]

@@ -11,6 +11,7 @@ from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.sources.files import DESCRIBES, Entry, Listing, is_project
 from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
+from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.pairing import SAMPLES, stem_of
 
 FILE_EACH = ("audio", "image", "npz", "npy")
@@ -26,7 +27,7 @@ TO_ONE = 4
 ROWS = TABLES | {"text", "json"}
 STORES = {"HDF5", "npz", "npy", "safetensors", "pt", "parquet", "arrow"}
 """Kinds that only programs write and read: whoever writes them means them to be loaded."""
-SAYS = ROWS - STORES | {"YAML"}
+SAYS = ROWS - STORES | {"YAML", SUFFIXES[".xml"]}
 """Kinds that may say something of what a store holds."""
 PACKED = {"compressed archive", "zip"}
 """Kinds that may hold anything, the samples too."""

@@ -46,6 +46,7 @@ SENTENCE = 4
 """Words of a text from which on it is hardly the name of a column."""
 LOOKED_AT = 4
 """Runs of records that tell whether a column lists labels."""
+_STEP = re.compile(r"\d+$")
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -343,12 +344,15 @@ class Csv(Answered[_Part]):
         if self.label is None or self.label in self.withheld:
             told |= self.withheld
         labelled = {(part.split, name) for part in parts for name in told & {*part.dialect.names}}
+        steps = _steps(self.names) if any(part.dialect.unequal for part in parts) else ""
         for part in parts:
             for name in part.dialect.repeated:
                 text = f"several columns are called {name}; those after the first are read as {name}_2 and so on"
                 self.problems.append(Unreadable("odd-name", text, file=part.path, field=name))
             mine = set(part.dialect.names)
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
+            if steps:  # a file has as many as its longest series
+                absent, extra = ([n for n in names if _STEP.sub("", n) != steps] for names in (absent, extra))
             hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
             if hidden and part.split is not None:
                 absent = [name for name in absent if name not in hidden]
@@ -585,6 +589,12 @@ def _number(text: str) -> int | float | str:
     if not _PLAIN.fullmatch(text):
         return text
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
+
+
+def _steps(names: Sequence[str]) -> str:
+    """What most columns are called before their number, as the values of a series are: ``V`` of ``V2``, ``V3`` and so on; else nothing."""
+    [(stem, n)] = Counter(_STEP.sub("", name) for name in names).most_common(1)
+    return stem if 2 * n > len(names) else ""
 
 
 def _is_sentence(text: str) -> bool:

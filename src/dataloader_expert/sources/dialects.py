@@ -21,6 +21,7 @@ from dataloader_expert.sources.times import is_time
 
 ONE_CHARACTER = "\x1f"
 """What a delimiter of several characters is read as: the unit separator of ASCII."""
+NEARLY_ALL = 0.95
 YEARS = 4
 """So many numbers in equal steps, as no other row has them, are names of columns: years, or places."""
 DIGITS = 18
@@ -62,6 +63,9 @@ class Dialect:
     """Whether a header names a column of numbers: of texts alone, its first row may be another one."""
     begins: int = 0
     """The line where the table seems to begin, if the first lines are read as records and are of at most half as many cells; 0: at once."""
+
+    unequal: bool = False
+    """Whether rows are filled up to a place of their own each, as series of unequal length are."""
 
     @property
     def character(self) -> str:
@@ -180,6 +184,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         decimal,
         sure,
         begins,
+        header and _end_unequally(rows[1:]),
     )
 
 
@@ -223,6 +228,15 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     if len(rows[n - 1]) == width and _has_header(rows[n - 1 :]):
         n -= 1  # the header is marked too, as ``#CHROM``
     return n if all(marked[:n]) and all(len(row) != width for row in rows[:n]) else 0
+
+
+def _end_unequally(rows: list[list[str]]) -> bool:
+    """Whether the cells of nearly every row have values up to a place of its own, and are blank behind it."""
+    filled = [[bool(cell.strip()) for cell in row] for row in rows[:FORMS_FROM]]
+    ends = [len(row) - row[::-1].index(True) if any(row) else 0 for row in filled]
+    whole = sum(all(row[:end]) for row, end in zip(filled, ends, strict=True))
+    places = Counter(ends)
+    return len(places) > FEW and 2 * max(places.values()) <= len(ends) and whole >= NEARLY_ALL * len(ends)
 
 
 def _seems_to_begin(rows: list[list[str]], text: str) -> int:
