@@ -387,6 +387,7 @@ def test_series_of_unequal_length_lack_no_columns(tmp_path: Path) -> None:
     source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
     assert source.splits == {"train": 100, "test": 50}
     assert problems(source) == []
+    assert not [f.code for f in scan(tmp_path, tmp_path).findings if f.severity == "error"]
 
 
 def test_a_last_numbered_column_that_a_file_lacks_is_told(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ class Csv(Answered[_Part]):
             raise NothingReadable(f"no {cls.format} file has records; give a file with data", source.problems)
         source.units = tuple(units)
         first = source.dialects[units[0].file]
+        source.steps = _steps(parts)
         source._check_forms(parts)
         source._check_zeros(parts)
         source.join()
@@ -221,6 +222,8 @@ class Csv(Answered[_Part]):
     """Columns that are read as text, for files write their dates in several ways."""
     only: list[str] | None = None
     """The columns to convert; None: all."""
+    steps: frozenset[str] = frozenset()
+    """Columns of series of unequal length: a file without some of them has no value there."""
 
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
@@ -344,15 +347,13 @@ class Csv(Answered[_Part]):
         if self.label is None or self.label in self.withheld:
             told |= self.withheld
         labelled = {(part.split, name) for part in parts for name in told & {*part.dialect.names}}
-        steps = _steps(self.names) if any(part.dialect.unequal for part in parts) else ""
         for part in parts:
             for name in part.dialect.repeated:
                 text = f"several columns are called {name}; those after the first are read as {name}_2 and so on"
                 self.problems.append(Unreadable("odd-name", text, file=part.path, field=name))
             mine = set(part.dialect.names)
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
-            if steps:  # a file has as many as its longest series
-                absent, extra = ([n for n in names if _STEP.sub("", n) != steps] for names in (absent, extra))
+            absent, extra = ([n for n in names if n not in self.steps] for names in (absent, extra))
             hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
             if hidden and part.split is not None:
                 absent = [name for name in absent if name not in hidden]
@@ -406,7 +407,11 @@ class Csv(Answered[_Part]):
         return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
         block = self._decoded(unit, raw)
+        for name in self.steps - block.columns.keys() if self.only is None else ():
+            block.columns[name] = Column([None] * block.samples, np.ones(block.samples, bool))
         if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
             block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
         if self.listed in block.columns:
@@ -591,10 +596,13 @@ def _number(text: str) -> int | float | str:
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
 
 
-def _steps(names: Sequence[str]) -> str:
-    """What most columns are called before their number, as the values of a series are: ``V`` of ``V2``, ``V3`` and so on; else nothing."""
+def _steps(parts: Sequence[_Part]) -> frozenset[str]:
+    """The columns that hold the values of series of unequal length, ``V2``, ``V3`` and so on; a file has as many as its longest series."""
+    names = dict.fromkeys(name for part in parts for name in part.names)
     [(stem, n)] = Counter(_STEP.sub("", name) for name in names).most_common(1)
-    return stem if 2 * n > len(names) else ""
+    if 2 * n <= len(names) or not any(part.dialect.unequal for part in parts):
+        return frozenset()
+    return frozenset(name for name in names if _STEP.sub("", name) == stem and name != stem)
 
 
 def _is_sentence(text: str) -> bool:
