@@ -162,3 +162,18 @@ def test_meshes_and_signals_are_named(tmp_path: Path) -> None:
         with pytest.raises(RequestError) as refused:
             opened(tmp_path / folder)
         assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_records_of_fixed_width_are_told(tmp_path: Path, fixed: bool) -> None:
+    """Seen: a weather station's days in columns of characters were called documents; wrapped prose has lines of many lengths."""
+    draw = np.random.default_rng(3)
+    for i in range(8):
+        values = draw.integers(-99, 400, (40, 9))
+        lines = [
+            "US000947282018TMAX" + "".join(f"{v:5}  S" if fixed else f" {v} degrees" for v in row) for row in values
+        ]
+        (tmp_path / f"USW{i:08}.dly").write_text("\n".join(lines) + "\n")
+    source = opened(tmp_path)
+    assert source.format == "text"
+    assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]
