@@ -39,6 +39,79 @@ def problems(source: Source) -> list[tuple[str, Any]]:
     return [(p.code, p.where.get("file")) for p in source.problems]
 
 
+def written(path: Path, text: str, encoding: str = "utf-8") -> Source:
+    path.write_bytes(text.encode(encoding))
+    return open_source(SourceRef(str(path), (str(path),)), [])
+
+
+def lines_of(n: int, mark: str = ",") -> str:
+    return "".join(
+        mark.join([f"C{i}", f"Country {i}", *(str(DRAW.randrange(10**6)) for _ in range(8))]) + "\n" for i in range(n)
+    )
+
+
+HEADER = ["Code", "Name", *map(str, range(1990, 1998))]
+PREAMBLES = {
+    "of a bank": '"Source","Indicators",\n\n"Updated","2023-10-26",\n\n',
+    "of one line": "Export of 2024-05-01\n",
+    "with marks": '!title\t"A study"\n\n!sample\t"a"\t"b"\t"c"\n!table_begin\n',
+}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("preamble", PREAMBLES.values(), ids=PREAMBLES)
+def test_a_table_begins_below_its_preamble(tmp_path: Path, preamble: str, mark: str) -> None:
+    """Seen: exports with a few lines above the header were read without it, and said to be damaged."""
+    text = preamble.replace("\t", mark) + mark.join(HEADER) + "\n" + lines_of(60, mark)
+    source = written(tmp_path / ("export.tsv" if mark == "\t" else "export.csv"), text)
+    assert (source.samples, source.problems) == (60, [])
+    assert [field.name for field in source.fields] == HEADER
+
+
+def test_a_preamble_and_a_header_in_latin_1(tmp_path: Path) -> None:
+    """Seen: an instrument's export, whose header has a degree sign."""
+    rows = "".join(f"A{i:02};{DRAW.random():.4f};37,{i % 4}\n".replace(".", ",") for i in range(40))
+    source = written(
+        tmp_path / "plate.csv", f"User: Möller\nVolume: 200 µl\n\nWell;Density;Temp. [°C]\n{rows}", "latin-1"
+    )
+    assert source.samples == 40
+    assert [field.name for field in source.fields] == ["Well", "Density", "Temp. [°C]"]
+
+
+def test_a_mark_below_a_table_ends_it(tmp_path: Path) -> None:
+    text = "!table_begin\n" + ",".join(HEADER) + "\n" + lines_of(60) + "!table_end\n"
+    assert written(tmp_path / "matrix.csv", text).samples == 60
+
+
+def test_a_header_of_years_over_numbers_with_flags(tmp_path: Path) -> None:
+    """Seen: the tables of a statistical office, which mark estimates with a letter and what is missing with a colon."""
+
+    def cell() -> str:
+        return DRAW.choice([f"{DRAW.gauss(9, 2):.1f} ", f"{DRAW.gauss(9, 2):.1f} b", f"{DRAW.gauss(9, 2):.1f} ", ": "])
+
+    rows = "".join("\t".join([f"A,{i},F", *(cell() for _ in range(9))]) + "\n" for i in range(60))
+    source = written(
+        tmp_path / "rates.tsv", "\t".join(["freq,unit,sex\\TIME", *(f"{y} " for y in range(2009, 2018))]) + "\n" + rows
+    )
+    assert source.samples == 60
+    assert [field.name for field in source.fields][:2] == ["freq,unit,sex\\TIME", "2009"]
+
+
+def test_where_a_table_without_a_header_seems_to_begin_is_said(tmp_path: Path) -> None:
+    """Our promise: lines that may be damaged records stay records, and the error says what they seem to be."""
+    rows = "".join(",".join(f"{DRAW.gauss(0, 1):.3f}" for _ in range(6)) + "\n" for _ in range(50))
+    (tmp_path / "log.csv").write_text("Station,7\n\nUnits,mm\n" + rows)
+    messages = [f.message for f in scan(tmp_path, tmp_path).findings if f.code == "parse-error"]
+    assert any("the table seems to begin in line 4" in message for message in messages)
+
+
+def test_a_short_first_record_is_no_preamble(tmp_path: Path) -> None:
+    """Our promise: a first record that is damaged is told, whatever comes next."""
+    rows = "".join(",".join(f"{DRAW.gauss(0, 1):.3f}" for _ in range(6)) + "\n" for _ in range(50))
+    source = written(tmp_path / "data.csv", f"0.5,0.1,0.3\n{rows}")
+    assert source.samples == 51
+
+
 HEADERS: dict[str, tuple[list[Any], list[list[Any]], list[str]]] = {
     "an index without a name": (
         ["", "x", "y", "label"],
@@ -250,3 +323,76 @@ def test_a_few_commas_leave_the_numbers_beside_them(tmp_path: Path) -> None:
     [told] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
     assert told.count == len(odd)
     assert {place["sample"] for place in told.where} <= {*odd}
+
+
+def test_a_column_that_only_some_files_have_is_no_reason_to_fail(tmp_path: Path) -> None:
+    """Seen: rows of unequal length in a file each, and a column of texts that the first file lacks, called as a label may be."""
+    short, long = ([[f"r{i}", *(DRAW.choice(["x", "y"]) for _ in range(n))] for i in range(30 * n)] for n in (1, 2))
+    source = opened(tmp_path, train_a=[["name", "V2"], *short], train_b=[["name", "V2", "V3"], *long])
+    assert source.samples == 90
+    assert [field.name for field in source.fields] == ["name", "V2", "V3"]
+
+
+@pytest.mark.parametrize("blank", ["", "NA", "null", "Null"])
+def test_a_quoted_blank_among_numbers_is_a_missing_value(tmp_path: Path, blank: str) -> None:
+    """Our promise: a writer that quotes every cell makes no texts of numbers; among texts, a quoted cell is what it says."""
+    rows = [
+        [f"{x:.3f}", blank if i % 50 == 7 else f" {y} ", DRAW.choice(["NA", "ZA", "DE", ""]), label]
+        for i, (x, y, _, label) in enumerate(measured(300, 3))
+    ]
+    with (tmp_path / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y", "country", "label"], *rows])
+    source = opened(tmp_path)
+    [block] = [source.decode(unit, source.read(unit)) for unit in source.units]
+    assert {f.name: f.dtype for f in source.fields} == {
+        "x": "float64",
+        "y": "float64",
+        "country": "str",
+        "label": "str",
+    }
+    assert block.columns["y"].nulls is not None
+    assert block.columns["y"].nulls.sum() == 6
+    assert block.columns["country"].values == [row[2] for row in rows]
+    assert "numbers-as-text" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_a_column_blank_in_the_first_file_has_no_type_there(tmp_path: Path) -> None:
+    """Our promise: quoted blanks alone say nothing of what a column holds."""
+    for name, y in (("part_1", ""), ("part_2", "0.5")):
+        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y"], *([i, y] for i in range(30))])
+    assert {f.name: f.kind for f in opened(tmp_path).fields}["y"] == "number"
+    assert "dtype-drift" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_the_odd_texts_of_a_column_of_numbers_are_shown(tmp_path: Path) -> None:
+    """Seen: "except for 100 texts such as ''", where all of them were in a file of its own."""
+    parts = {s: [["era", "x", "label"], *([i % 9, *row] for i, row in enumerate(measured(n, 1)))] for s, n in (("train", 300), ("test", 120))}  # fmt: skip
+    for row in parts["test"][1:]:
+        row[0] = "X"
+    opened(tmp_path, **{**parts, "train_b": parts["train"]})
+    told = [f.message for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
+    assert told and not [message for message in told if "''" in message]
+
+
+def test_series_of_unequal_length_lack_no_columns(tmp_path: Path) -> None:
+    """Seen: a row for each series, filled up to its own length; the continuations to predict are shorter in another file."""
+    for split, name, longest in (("train", "hourly", 40), ("train", "weekly", 60), ("test", "hourly", 12)):
+        lengths = [longest if split == "test" else DRAW.randrange(9, longest) for _ in range(50)]
+        rows = [[f"{name}{i}", *(round(DRAW.gauss(9, 1), 2) for _ in range(n)), *[""] * (longest - n)] for i, n in enumerate(lengths)]  # fmt: skip
+        (tmp_path / split).mkdir(exist_ok=True)
+        with (tmp_path / split / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+            writer.writerows([[f"V{i + 1}" for i in range(longest + 1)], *rows])
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    assert source.splits == {"train": 100, "test": 50}
+    assert problems(source) == []
+    assert not [f.code for f in scan(tmp_path, tmp_path).findings if f.severity == "error"]
+
+
+def test_a_last_numbered_column_that_a_file_lacks_is_told(tmp_path: Path) -> None:
+    """Our promise: only rows of unequal length explain it."""
+    header = [f"V{i}" for i in range(9)] + ["label"]
+    rows = {s: [header, *measured(n, 9)] for s, n in SPLITS.items()}
+    rows["test"] = [[*row[:8], row[9]] for row in rows["test"]]
+    assert problems(opened(tmp_path, **rows)) == [("missing-key", "test.csv")]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dataloader_expert.errors import RequestError
+from dataloader_expert.facts import Unknown
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.registry import open_source
 from tests.sources.tables import WORDS, opened, put, said
 
 RNG = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
@@ -133,4 +139,89 @@ def test_headers_of_recordings_that_are_not_read_are_no_documents(tmp_path: Path
         (tmp_path / f"A{i:05}.mat").write_bytes(b"MATLAB 5.0 MAT-file" + RNG.bytes(4000))
     put(tmp_path / "REFERENCE.csv", None, [[f"A{i:05}", "NAO~"[i % 4]] for i in range(20)])
     with pytest.raises(RequestError, match="WFDB"):
+        opened(tmp_path)
+
+
+def episodes(root: Path) -> None:
+    """Steps of robots: a table of each episode, and what is said of all of them."""
+    for i in range(5):
+        steps = {"action": RNG.normal(size=30), "episode": np.full(30, i)}
+        (root / "data").mkdir(exist_ok=True)
+        pq.write_table(pa.table(steps), root / "data" / f"episode_{i:03}.parquet")
+    (root / "meta").mkdir()
+    (root / "meta" / "tasks.jsonl").write_text('{"task_index": 0, "task": "pick up the cube"}\n')
+
+
+def of_video(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\0\0\0\x18ftypmp42" + RNG.bytes(60_000))
+
+
+def unknowns(path: Path) -> list[Unknown]:
+    found: list[Unknown] = []
+    open_source(SourceRef(str(path), (str(path),)), found)
+    return found
+
+
+def test_videos_beside_tables_of_numbers_are_told(tmp_path: Path) -> None:
+    """Seen: tables beside the videos of the same episodes were refused as several kinds of files."""
+    episodes(tmp_path)
+    for i in range(5):
+        of_video(tmp_path / "videos" / f"episode_{i:03}.mp4")
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("parquet", 150)
+    assert {unknown.what for unknown in unknowns(tmp_path)} == {"video files", "jsonl files"}
+
+
+def test_pickles_beside_the_splits_of_a_table_are_told(tmp_path: Path) -> None:
+    for split, n in (("train", 40), ("valid", 9), ("test", 9)):
+        lines = (json.dumps({"code": said(RNG), "docstring": said(RNG)}) + "\n" for _ in range(n))
+        (tmp_path / f"{split}.jsonl").write_text("".join(lines))
+    (tmp_path / "licences.pkl").write_bytes(b"\x80\x04\x95" + RNG.bytes(90_000))
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("jsonl", 58)
+    [told] = unknowns(tmp_path)
+    assert "licences.pkl" in told.why
+
+
+@pytest.mark.parametrize("n", [40, 2000])
+def test_a_small_table_beside_arrays_or_columns_is_told(tmp_path: Path, n: int) -> None:
+    """Our promise: an excerpt of a data set is read as the whole is."""
+    np.savez(tmp_path / "trips.npz", x=RNG.normal(size=(n, 8)), y=RNG.integers(0, 2, n))
+    put(tmp_path / "zones.csv", ["zone", "name"], [[i, WORDS[i % len(WORDS)]] for i in range(40)])
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("npz", n)
+    assert [unknown.what for unknown in unknowns(tmp_path)] == ["csv files"]
+
+
+def _videos_of_a_list(root: Path) -> None:
+    put(root / "train.csv", ["video", "label"], [[f"{i}.mp4", i % 2] for i in range(12)])
+    for i in range(12):
+        of_video(root / "videos" / f"{i}.mp4")
+
+
+def _labels_of_arrays(root: Path) -> None:
+    for i in range(12):
+        np.savez(root / f"scan{i}.npz", x=RNG.normal(size=(5, 5)))
+    put(root / "labels.csv", ["file", "label"], [[f"scan{i}.npz", i % 2] for i in range(12)])
+
+
+def _splits_beside_vectors(root: Path) -> None:
+    for split, n in (("train", 40), ("test", 20)):
+        put(root / f"{split}.csv", ["text", "label"], [[said(RNG), i % 2] for i in range(n)])
+    np.savez(root / "vectors.npz", x=RNG.normal(size=(60, 300)))
+
+
+def _table_beside_an_archive(root: Path) -> None:
+    put(root / "labels.csv", ["file", "label"], [[f"{i}.png", i % 2] for i in range(12)])
+    (root / "pictures.zip").write_bytes(b"PK\x03\x04" + RNG.bytes(90_000))
+
+
+@pytest.mark.parametrize(
+    "made", [_videos_of_a_list, _labels_of_arrays, _splits_beside_vectors, _table_beside_an_archive]
+)
+def test_what_may_be_the_data_is_asked_about(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """Our promise: a table that names other files, or has the splits, is never set aside in silence, nor are those files."""
+    made(tmp_path)
+    with pytest.raises(RequestError, match="several kinds of files"):
         opened(tmp_path)

@@ -184,3 +184,16 @@ def test_names_of_splits(tmp_path: Path, names: tuple[str, ...], splits: dict[st
     for name in names:
         put(tmp_path / name, ["text", "label"], [[said(RNG), i % 2] for i in range(30)], "\t")
     assert opened(tmp_path).splits == splits
+
+
+def test_a_large_table_that_no_other_names_is_not_the_samples(tmp_path: Path) -> None:
+    """Seen: of a shop's tables, the places of towns were read, which have the most rows; each order has one payment and one review here."""
+    orders = [f"o{i:05}" for i in range(80)]
+    put(tmp_path / "customers.csv", ["customer_id", "town"], [[f"c{i:05}", f"t{i % 9}"] for i in range(80)])
+    put(tmp_path / "orders.csv", ["order_id", "customer_id", "state"], [[o, f"c{i:05}", "sent"] for i, o in enumerate(orders)])  # fmt: skip
+    put(tmp_path / "payments.csv", ["order_id", "value"], [[o, f"{RNG.random():.3f}"] for o in orders])
+    put(tmp_path / "reviews.csv", ["review_id", "order_id", "score"], [[f"r{i:05}", o, i % 5] for i, o in enumerate(orders)])  # fmt: skip
+    places = [[f"t{i % 9}", *RNG.normal(size=2).round(4).tolist()] for i in range(1500)]
+    put(tmp_path / "places.csv", ["town", "latitude", "longitude"], places)
+    source = opened(tmp_path)
+    assert {unit.file for unit in source.units} == {"orders.csv"}

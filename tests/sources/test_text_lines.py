@@ -244,6 +244,8 @@ def test_comments_of_conllu_are_no_tokens(tmp_path: Path) -> None:
         for _ in range(n):
             tokens = RNG.choice(WORDS, 7).tolist()
             rows = [f"{i}\t{w}\t{w}\tX\t_\t_\t0\tdep\t_\t_" for i, w in enumerate(tokens, 1)]
+            rows.insert(2, "3-4\tdu" + "\t_" * 8)  # a range, which is no word
+            rows.append("7.1\telided" + "\t_" * 8)
             blocks.append("\n".join([f"# text = {' '.join(tokens)}", *rows]))
         written(tmp_path / f"xx-ud-{split}.conllu", "\n\n".join(blocks) + "\n\n")
     source = opened(tmp_path)

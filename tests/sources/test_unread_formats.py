@@ -74,7 +74,7 @@ def test_a_log_is_told_and_code_is_not_unless_it_is_larger_than_the_data(tmp_pat
     (tmp_path / "page.html").write_text("<p>a very long page</p>\n" * 400)
     told = {str(p.where["file"]): p for p in opened(tmp_path).problems}
     assert set(told) == {"HDFS.log", "page.html"}
-    assert "larger than all that is" in told["HDFS.log"].message
+    assert "larger than everything that is" in told["HDFS.log"].message
 
 
 def test_records_by_their_keys(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_notes_beside_data_that_are_not_read_are_not_taken_for_the_data(tmp_path
         (tmp_path / f"{i:06}.bin").write_bytes(np.random.default_rng(i).normal(size=400).astype("f4").tobytes())
     (tmp_path / "calib.txt").write_text("P0: 7.1 0.0 6.0\n")
     with pytest.raises(
-        RequestError, match=r"unknown kind \(.bin\) hold most of it, and are not supported: name a Dataset"
+        RequestError, match=r"unknown kind \(.bin\) hold most of it, and are not supported: write a Dataset"
     ):
         opened(tmp_path)
 
@@ -146,3 +146,34 @@ def test_stores_of_several_files_are_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "signals" / "database.csv").write_text("id,age\n7,41\n")
     with pytest.raises(RequestError, match=r"WFDB.* or pass database\.csv"):
         opened(tmp_path / "signals")
+
+
+def test_meshes_and_signals_are_named(tmp_path: Path) -> None:
+    """Seen: meshes were called documents, and signals whose headers are ASCII were called texts."""
+    for i in range(9):
+        path = tmp_path / "meshes" / ("chair", "desk")[i % 2] / f"{i}.off"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("OFF\n3 1 0\n" + f"0 0 {i}\n1 0 0\n0 1 0\n3 0 1 2\n")
+        head = f"{'0':8}{'X X X X':80}{'Startdate 12-AUG-2009':80}12.08.0916.15.00{'3072':8}{'EDF+C':44}{61:<8}{1:<8}{11:<4}"
+        signals = tmp_path / "signals" / f"S{i:03}.edf"
+        signals.parent.mkdir(exist_ok=True)
+        signals.write_bytes(head.encode() + b" " * 400 + bytes(range(256)))
+    for folder, told in (("meshes", "mesh (OFF)"), ("signals", "signals in EDF")):
+        with pytest.raises(RequestError) as refused:
+            opened(tmp_path / folder)
+        assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_records_of_fixed_width_are_told(tmp_path: Path, fixed: bool) -> None:
+    """Seen: a weather station's days in columns of characters were called documents; wrapped prose has lines of many lengths."""
+    draw = np.random.default_rng(3)
+    for i in range(8):
+        values = draw.integers(-99, 400, (40, 9))
+        lines = [
+            "US000947282018TMAX" + "".join(f"{v:5}  S" if fixed else f" {v} degrees" for v in row) for row in values
+        ]
+        (tmp_path / f"USW{i:08}.dly").write_text("\n".join(lines) + "\n")
+    source = opened(tmp_path)
+    assert source.format == "text"
+    assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]

@@ -167,7 +167,7 @@ class Context:
 
     def with_features(self) -> Context:
         """This context with each feature of a feature matrix as a field of its own."""
-        features = features_of(self.fields, self.label)
+        features = features_of((f for f in self.fields if f.name not in self.identifiers), self.label)
         return replace(self, fields=(*self.fields, *features.values()), features=features) if features else self
 
     @property
@@ -218,7 +218,8 @@ class Context:
     def identifiers(self) -> frozenset[str]:
         """The fields that tell samples, groups or other things apart: how large their values are says nothing."""
         roles = (role.field for role in (self.grouped, *self.roles.keys) if role is not None)
-        whole = (f for f in self.fields if f.kind == "number" and not f.shape and "float" not in f.dtype)
+        kinds = ("number", "array", "sequence")  # several ids of a sample too
+        whole = (f for f in self.fields if f.kind in kinds and "float" not in f.dtype)
         called = (f.name for f in whole if is_identifier(f.name))
         return frozenset((*roles, *called))
 

@@ -66,6 +66,13 @@ def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | Non
     groups: dict[str | None, dict[str, str]] = {}
     for key, split in splits.items():
         groups.setdefault(split, {})[key] = without_split(key) or key
+    whole = {key: split for key, split in splits.items() if not without_split(key)}
+    if (
+        len({*whole.values()}) == len(whole) > 1
+        and len({_row(headers[key]) for key in whole}) == 1
+        and all(len(headers[key][1]) > 1 for key in whole)
+    ):  # what else there is says something of one of them, as the nearest neighbours of a test set do
+        return tuple(Part(split, headers[key][1][0], (("data", key),)) for key, split in whole.items())
     alike = len(groups) > 1 and len({frozenset(names.values()) for names in groups.values()}) == 1
     # an array outside such splits, as the names of classes, describes them
     if len(splits) < 2 or not (alike or len(splits) == len(headers)):
@@ -77,6 +84,11 @@ def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | Non
             return None
         parts.append(part)
     return tuple(parts)
+
+
+def _row(header: Header) -> Header:
+    """What each row of an array is."""
+    return header[0], header[1][1:]
 
 
 def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:

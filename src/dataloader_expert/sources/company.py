@@ -6,9 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.conclusions import number
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.facts import Unknown
 from dataloader_expert.sources.files import DESCRIBES, Entry, Listing, is_project
-from dataloader_expert.sources.layout import read_folders, without_split
+from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
+from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.pairing import SAMPLES, stem_of
 
 FILE_EACH = ("audio", "image", "npz", "npy")
@@ -22,6 +25,12 @@ MOST_TABLES = 3
 TO_ONE = 4
 """How many samples there are at least to each file of another kind that neither names them nor is called after one."""
 ROWS = TABLES | {"text", "json"}
+STORES = {"HDF5", "npz", "npy", "safetensors", "pt", "parquet", "arrow"}
+"""Kinds that only programs write and read: whoever writes them means them to be loaded."""
+SAYS = ROWS - STORES | {"YAML", SUFFIXES[".xml"]}
+"""Kinds that may say something of what a store holds."""
+PACKED = {"compressed archive", "zip"}
+"""Kinds that may hold anything, the samples too."""
 NEARLY_ALL, NEARLY_ALL_BYTES = 0.9, 0.98
 MOST_BYTES, LOOKED_AT = 1 << 20, 4096
 """The largest list of files, and the bytes of it that tell that it is one."""
@@ -62,6 +71,63 @@ def kind_of_rows(data: Sequence[Entry]) -> str | None:
         size[entry.kind] += entry.size
     [(kind, most)] = size.most_common(1) or [(None, 0)]
     return kind if not divided and most >= NEARLY_ALL_BYTES * size.total() else None
+
+
+def kind_of_stores(listing: Listing, data: Sequence[Entry]) -> str | None:
+    """The only kind that programs alone read, where what people read beside it is less in bytes, of few files, and neither divided
+    into splits that the stores lack nor a list of them: names of classes, a lookup table, what is said of each row."""
+    own = [entry for entry in data if not is_project(entry.path)]
+    stores = [entry for entry in own if entry.kind in STORES]
+    others = [entry for entry in own if entry.kind not in STORES]
+    kinds = {entry.kind for entry in stores}
+    if len(kinds) != 1 or not {entry.kind for entry in others} <= SAYS or len(others) >= max(FEWEST, len(stores)):
+        return None
+    tables = [entry for entry in others if entry.kind in TABLES]
+    if any(_is_split(entry.path) for entry in others) and not any(_in_split(entry.path) for entry in stores):
+        return None
+    if any(entry not in tables and _in_split(entry.path) for entry in others):
+        return None  # documents in splits
+    files = {form for entry in stores for form in _forms(entry.path)} if len(stores) >= FEWEST else set()
+    if files and any(_mentions(listing, entry, files) for entry in tables):
+        return None
+    least = sum(entry.size for entry in tables), sum(entry.size for entry in others if entry not in tables)
+    held = sum(entry.size for entry in stores)
+    return kinds.pop() if held > least[0] and held * (1 - NEARLY_ALL) >= least[1] * NEARLY_ALL else None
+
+
+def without_unread(data: Sequence[Entry], kind: str | None, readable: Collection[str]) -> list[Entry]:
+    """The files without those of kinds that are never read, such as pickles and videos, where they accompany ``kind``: beside files that
+    programs alone read, or fewer than its tables and less in bytes or outside the splits that these are in. All files elsewhere, since what
+    is not read may be the data."""
+    unread = [entry for entry in data if entry.kind not in {None, *readable, *SAYS, *PACKED}]
+    own = [entry for entry in data if entry.kind == kind]
+    divided = own and all(_in_split(entry.path) for entry in own) and not any(_in_split(e.path) for e in unread)
+    less = 2 * sum(entry.size for entry in unread) <= sum(entry.size for entry in data)
+    accompany = kind in STORES or (kind in TABLES and len(unread) < len(own) and (divided or less))
+    return [entry for entry in data if entry not in unread] if accompany else list(data)
+
+
+def left_out(entries: Iterable[Entry], kinds: Collection[str], readable: Collection[str]) -> list[Unknown]:
+    """What is told of tables, and of files that are never read, beside the samples."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.kind in TABLES or entry.kind not in {None, *readable, *SAYS}:
+            found.setdefault(str(entry.kind), []).append(entry)
+    of = " and ".join(sorted(kinds))
+    return [
+        Unknown(
+            f"{kind} files",
+            f"{number(len(some), 'file')} beside the {of} files, such as {escaped(some[0].path, 60)}: not read; they may "
+            "hold labels or other information about the samples",
+        )
+        for kind, some in found.items()
+    ]
+
+
+def _in_split(path: str) -> bool:
+    """Whether a file or one of its folders is called after a split."""
+    *folders, name = path.split("/")
+    return split_in_name(name) is not None or any(split_in_name(folder) is not None for folder in folders)
 
 
 def _is_split(path: str) -> bool:
@@ -120,6 +186,15 @@ def _names(listing: Listing, entry: Entry, files: set[str]) -> bool:
     lines = text.splitlines()[: -1 if len(text) == LOOKED_AT else None]
     said = [line.strip().rpartition("/")[2] for line in lines if line.strip()]
     return bool(said) and sum(name in files for name in said) >= NEARLY_ALL * len(said)
+
+
+def _mentions(listing: Listing, entry: Entry, files: set[str]) -> bool:
+    """Whether a table names several of these files: it says something of each."""
+    try:
+        text = listing.head(entry.path, LOOKED_AT).decode("utf-8", "replace")
+    except Unreadable:
+        return False
+    return len({cell.rpartition("/")[2] for cell in re.split(r'[\s,;"|]+', text)} & files) > 1
 
 
 def _forms(path: str) -> tuple[str, str]:

@@ -30,7 +30,8 @@ from dataloader_expert.sources.layout import (
     tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
-from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
+from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_closing_remark, without_nul
+from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
@@ -45,6 +46,7 @@ SENTENCE = 4
 """Words of a text from which on it is hardly the name of a column."""
 LOOKED_AT = 4
 """Runs of records that tell whether a column lists labels."""
+_STEP = re.compile(r"\d+$")
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
@@ -127,6 +129,8 @@ class Csv(Answered[_Part]):
             try:
                 dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
+                if dialect.remarks:
+                    ranges = without_closing_remark(listing, entry.path, ranges, dialect.delimiter)
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
@@ -145,6 +149,7 @@ class Csv(Answered[_Part]):
             raise NothingReadable(f"no {cls.format} file has records; give a file with data", source.problems)
         source.units = tuple(units)
         first = source.dialects[units[0].file]
+        source.steps = _steps(parts)
         source._check_forms(parts)
         source._check_zeros(parts)
         source.join()
@@ -217,6 +222,8 @@ class Csv(Answered[_Part]):
     """Columns that are read as text, for files write their dates in several ways."""
     only: list[str] | None = None
     """The columns to convert; None: all."""
+    steps: frozenset[str] = frozenset()
+    """Columns of series of unequal length: a file without some of them has no value there."""
 
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
@@ -229,7 +236,10 @@ class Csv(Answered[_Part]):
             said = words(field.name)
             if field.dtype != "str" or not (BARE.fullmatch(field.name) or (said and said[-1] in SEVERAL)):
                 continue
-            found = [cell for unit in self.units[:LOOKED_AT] for cell in self.peek(unit).columns[field.name].values]
+            blocks = [self.peek(unit) for unit in self.units[:LOOKED_AT]]
+            found = [
+                cell for block in blocks if field.name in block.columns for cell in block.columns[field.name].values
+            ]
             cells = [str(cell) for cell in found if cell is not None]
             lists = {cell for cell in cells if "," in cell}
             if numbers_listed(cells) is None or not are_lists(lists, {*cells} - lists):
@@ -343,6 +353,7 @@ class Csv(Answered[_Part]):
                 self.problems.append(Unreadable("odd-name", text, file=part.path, field=name))
             mine = set(part.dialect.names)
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
+            absent, extra = ([n for n in names if n not in self.steps] for names in (absent, extra))
             hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
             if hidden and part.split is not None:
                 absent = [name for name in absent if name not in hidden]
@@ -396,7 +407,11 @@ class Csv(Answered[_Part]):
         return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
         block = self._decoded(unit, raw)
+        for name in self.steps - block.columns.keys() if self.only is None else ():
+            block.columns[name] = Column([None] * block.samples, np.ones(block.samples, bool))
         if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
             block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
         if self.listed in block.columns:
@@ -484,10 +499,12 @@ class Csv(Answered[_Part]):
                 where = unit.start + row.number - 1
                 skipped.append(row.number - 1)
             text = f"{number(row.actual_columns, 'field')}, expected {row.expected_columns}: {row.text[:80]!r}"
+            if dialect.begins and unit.start == self.first[unit.file] and len(skipped) < dialect.begins:
+                text += f"; the table seems to begin in line {dialect.begins} of the file"
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
 
-        def parse(types: dict[str, Any]) -> Any:
+        def parse(types: dict[str, Any], only: Sequence[str] | None = self.only, quoted_nulls: bool = False) -> Any:
             return pc.read_csv(
                 io.BytesIO(data),
                 read_options=pc.ReadOptions(
@@ -503,19 +520,24 @@ class Csv(Answered[_Part]):
                     null_values=list(NULLS),
                     decimal_point=dialect.decimal,
                     strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
+                    quoted_strings_can_be_null=quoted_nulls,
                     column_types={**types, **{name: pa.string() for name in self.texts}},
-                    include_columns=None if self.only is None else [n for n in self.only if n in dialect.names],
+                    include_columns=None if only is None else [n for n in only if n in dialect.names],
                 ),
             )
 
-        if self.types is None:
-            return parse({}), skipped
         try:
-            return parse(self.types), skipped
+            table = parse(self.types or {})
         except pa.ArrowInvalid:
+            if not self.types:
+                raise
             del problems[known:], skipped[:]
-            return parse({}), skipped
+            table = parse({})
+        if doubtful := with_null_texts(table) if dialect.quoted else ():
+            told, left_out = problems[:], skipped[:]  # they are told already
+            table = with_numbers_of(table, parse({}, doubtful, quoted_nulls=True))
+            problems[:], skipped[:] = told, left_out
+        return table, skipped
 
 
 def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
@@ -572,6 +594,15 @@ def _number(text: str) -> int | float | str:
     if not _PLAIN.fullmatch(text):
         return text
     return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
+
+
+def _steps(parts: Sequence[_Part]) -> frozenset[str]:
+    """The columns that hold the values of series of unequal length, ``V2``, ``V3`` and so on; a file has as many as its longest series."""
+    names = dict.fromkeys(name for part in parts for name in part.names)
+    [(stem, n)] = Counter(_STEP.sub("", name) for name in names).most_common(1)
+    if 2 * n <= len(names) or not any(part.dialect.unequal for part in parts):
+        return frozenset()
+    return frozenset(name for name in names if _STEP.sub("", name) == stem and name != stem)
 
 
 def _is_sentence(text: str) -> bool:

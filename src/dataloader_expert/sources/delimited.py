@@ -422,7 +422,7 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     lines = text.splitlines() if whole else text.splitlines()[:-1]
     while lines and not lines[-1].strip():
         lines.pop()
-    lines = list(dropwhile(lambda line: line.startswith(REMARKS), lines))
+    lines = list(dropwhile(lambda line: not line.strip() or line.startswith(REMARKS), lines))
     lines = lines[_above_header(lines) :]
     if len(lines) < FEWEST or not all(line.strip() for line in lines):
         return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.leading_zeros import Digits, digits_of
+from dataloader_expert.sources.lines import utf8
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW, words
@@ -20,6 +21,9 @@ from dataloader_expert.sources.times import is_time
 
 ONE_CHARACTER = "\x1f"
 """What a delimiter of several characters is read as: the unit separator of ASCII."""
+NEARLY_ALL = 0.95
+YEARS = 4
+"""So many numbers in equal steps, as no other row has them, are names of columns: years, or places."""
 DIGITS = 18
 """Of a whole number of 64 bits."""
 SENTENCE_ENDS = (".", "!", "?")
@@ -57,6 +61,11 @@ class Dialect:
     """What separates the fractions of numbers."""
     sure: bool = True
     """Whether a header names a column of numbers: of texts alone, its first row may be another one."""
+    begins: int = 0
+    """The line where the table seems to begin, if the first lines are read as records and are of at most half as many cells; 0: at once."""
+
+    unequal: bool = False
+    """Whether rows are filled up to a place of their own each, as series of unequal length are."""
 
     @property
     def character(self) -> str:
@@ -87,9 +96,8 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     ``header``: whether there is one, where other files tell; None: as the rows suggest.
     """
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    text = head[bom:].decode("utf-8", "replace")
-    if not whole and "\n" in text:
-        text = text[: text.rindex("\n") + 1]
+    cut = len(head) if whole else head.rfind(b"\n") + 1 or len(head)
+    text = utf8(head[bom:cut], "", []).decode("utf-8", "replace")
     lines = [line for line in re.split(r"\r?\n", text) if line][:2000]
     bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # separators inside quotes do not count
 
@@ -118,6 +126,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     if not rows:
         raise Unreadable("parse-error", "its first record is not a table row")
     remarks, first = _remarks(rows, lines), head[bom:]
+    begins = 0 if remarks else _seems_to_begin(rows, text)
     rows, skip = rows[remarks:], bom + _past(first, remarks)
     decimal = "," if delimiter == ";" and _have_commas(rows) else "."
     rows = (
@@ -174,6 +183,8 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         False,
         decimal,
         sure,
+        begins,
+        header and _end_unequally(rows[1:]),
     )
 
 
@@ -205,15 +216,35 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     width = _width(rows)
     marked = [line.startswith(REMARKS) for line in lines[: len(rows)]]
     n = next((i for i, row in enumerate(rows) if len(row) == width and not any(marked[i : i + 1])), 0)
-    if not n or width < 2 or 2 * n > len(rows) or any('"' in line for line in lines[:n]):
+    if not n or width < 2 or 2 * n > len(rows) or any("\n" in cell for row in rows[:n] for cell in row):
         return 0
-    if _names_numbers(rows[n:]):
+    narrow = [2 * len(row) <= width for row in rows[:n]]
+    if any('"' in line and not (mark or few) for line, mark, few in zip(lines, marked, narrow, strict=False)):
+        return 0
+    if _names_numbers(rows[n:]) or (all(narrow) and _has_header(rows[n:])):
         return n
     if n == 1 and not marked[0] and len(rows[0]) == width - 1:
         return 0  # R's header
     if len(rows[n - 1]) == width and _has_header(rows[n - 1 :]):
         n -= 1  # the header is marked too, as ``#CHROM``
     return n if all(marked[:n]) and all(len(row) != width for row in rows[:n]) else 0
+
+
+def _end_unequally(rows: list[list[str]]) -> bool:
+    """Whether the cells of nearly every row have values up to a place of its own, and are blank behind it."""
+    filled = [[bool(cell.strip()) for cell in row] for row in rows[:FORMS_FROM]]
+    ends = [len(row) - row[::-1].index(True) if any(row) else 0 for row in filled]
+    whole = sum(all(row[:end]) for row, end in zip(filled, ends, strict=True))
+    places = Counter(ends)
+    return len(places) > FEW and 2 * max(places.values()) <= len(ends) and whole >= NEARLY_ALL * len(ends)
+
+
+def _seems_to_begin(rows: list[list[str]], text: str) -> int:
+    """The line after the first ones, two and more, of at most half as many cells as most rows have; 0 where there are none."""
+    width = _width(rows)
+    narrow = len(list(itertools.takewhile(lambda row: 2 * len(row) <= width, rows)))
+    told = [number for number, line in enumerate(text.splitlines(), 1) if line]
+    return told[narrow] if 1 < narrow < len(rows) and narrow < len(told) and len(rows[narrow]) == width else 0
 
 
 def _names_numbers(rows: list[list[str]]) -> bool:
@@ -316,12 +347,13 @@ def _has_header(rows: list[list[str]]) -> bool:
         return not any(map(is_number, first))
     names, alike = set(), 0
     steady = _steady([float(cell) for cell in first if is_number(cell)])
+    alone = steady and sum(map(is_number, first)) >= YEARS and not any(map(_of_steps, rest[:FORMS_FROM]))
     for i, cell in enumerate(first):
         column = [r[i].strip() for r in rest if len(r) > i and r[i] not in NULLS]
-        numeric = bool(column) and sum(map(is_number, column)) > 0.9 * len(column)
+        numeric = bool(column) and sum(map(_measured, column)) > 0.9 * len(column)
         if is_number(cell):
             fractions = numeric and cell.isdigit() and not any(map(str.isdigit, column))
-            if fractions and steady:
+            if (fractions and steady) or (alone and numeric):
                 names.add(cell)  # of numbered columns
             alike += not fractions and not steady
         elif not cell:
@@ -345,6 +377,14 @@ def _has_header(rows: list[list[str]]) -> bool:
     )
 
 
+_FLAGGED = re.compile(r"[-+]?\d+(?:\.\d+)? [a-z]{1,3}|:(?: [a-z]{1,3})?")
+
+
+def _measured(cell: str) -> bool:
+    """Whether a cell is a number, perhaps with a flag as statistical offices write them: ``9.2 b``, and ``:`` for none."""
+    return is_number(cell) or _FLAGGED.fullmatch(cell) is not None
+
+
 def _is_code_of(cell: str, column: list[str]) -> bool:
     """Whether a cell with digits is made of letters and digits as all others of its column are: a value as they are, and no name."""
     form = _LETTERS.sub("a", _DIGITS.sub("0", cell))
@@ -360,6 +400,10 @@ def _steady(numbers: list[float]) -> bool:
     """Whether numbers rise by equal steps, as the numbers, years or wavelengths that name columns do."""
     steps = [b - a for a, b in itertools.pairwise(numbers)]
     return len(steps) > 1 and steps[0] > 0 and all(math.isclose(step, steps[0], rel_tol=1e-6) for step in steps)
+
+
+def _of_steps(row: list[str]) -> bool:
+    return _steady([float(cell) for cell in row if is_number(cell.strip())])
 
 
 def _running(cells: list[str]) -> bool:

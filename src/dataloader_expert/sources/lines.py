@@ -8,10 +8,13 @@ from typing import Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.magic import REMARKS
 
 RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
 MAX_DEPTH = 200
+CLOSING_BYTES = 256
+"""The most of a line that says that a table ends."""
 MOST_ODD = 1000
 """The most odd rows of a range that are located: in a file with another encoding, every row may be odd."""
 BLANKS = " \t\n\r\x0b\x0c"
@@ -73,6 +76,20 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
             if tail:
                 ranges.append((start, size, 1))
         return [r for r in ranges if r[2]]
+
+
+def without_closing_remark(listing: Listing, path: str, ranges: list[Range], mark: str) -> list[Range]:
+    """The ranges without the last record where it is a remark without the delimiter, such as ``!series_matrix_table_end``."""
+    if not ranges:
+        return ranges
+    lo, hi, records = ranges[-1]
+    start = max(lo, hi - CLOSING_BYTES)
+    end = listing.span(path, start, hi).rstrip()
+    at = end.rfind(b"\n") + 1
+    last = end[at:]
+    if records < 2 or not last.startswith(tuple(remark.encode() for remark in REMARKS)) or mark.encode() in last:
+        return ranges
+    return [*ranges[:-1], (lo, start + at, records - 1)]
 
 
 def byte_order_mark(listing: Listing, path: str) -> int:

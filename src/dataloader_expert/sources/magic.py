@@ -7,6 +7,7 @@ import json
 import re
 
 BRAT = "brat annotations"
+MESH, EDF = "mesh (OFF)", "signals in EDF"
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
     **dict.fromkeys((".ppm", ".pgm", ".pbm", ".pnm"), "image"),
@@ -55,6 +56,8 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "statistics package"),
     ".mat": "MATLAB",
     ".ipynb": "notebook",
+    ".off": MESH,
+    **dict.fromkeys((".edf", ".bdf"), EDF),
     ".orc": "ORC",
     ".avro": "Avro",
     ".beton": "FFCV",
@@ -98,7 +101,7 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"MATLAB 5.0 MAT-file", 0, "MATLAB"),
 )
 
-REMARKS = ("#", "%", "|", "//")
+REMARKS = ("#", "%", "|", "//", "!")
 """How lines begin that say something of a table, and are not of it."""
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
 """Dtype and bytes of a value, by the third byte of an IDX file."""
@@ -127,12 +130,22 @@ _NETPBM = re.compile(rb"P(?:4(?:[ \n]|\s#.*\n)+\d+[ \n]+\d+[ \n]|[56](?:[ \n]|\s
 """The binary formats: bits, greys and colours."""
 
 
+MESH_HEAD = re.compile(rb"C?N?OFF\s*(?:#.*\s+)*\d+\s+\d+")
+EDF_HEAD = re.compile(rb"(?:0       |\xffBIOSEMI)[ -~]{160}[ \d.:]{16}[\d ]{8}", re.DOTALL)
+"""Version, patient, recording, the date and time of its start, and the bytes of the header, all padded with blanks."""
+
+
 def sniff(head: bytes) -> str | None:
     """The type according to the first 512 bytes, or None: ``image/png``, ``audio/wav``, ``npy``, ``zip``…"""
     for mark, at, kind in _MAGIC:
         if head[at : at + len(mark)] == mark:
             return kind
-    if len(head) >= 10 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 100 << 20:
+    if (
+        len(head) >= 10
+        and head[8:9] == b"{"
+        and head[9:10] in b'"} \n'
+        and int.from_bytes(head[:8], "little") < 100 << 20
+    ):
         return "safetensors"
     return "image/netpbm" if _NETPBM.match(head) else None
 
@@ -142,6 +155,10 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if EDF_HEAD.match(head):
+        return EDF
+    if named == MESH and not MESH_HEAD.match(head):
+        named = None
     if named == BRAT and head and not _SPANS.match(head):
         named = guess_text(head)
     if name.lower().endswith(".nii.gz"):

@@ -35,7 +35,7 @@ ANSWERS: dict[str, list[tuple[str, str | None, dict[str, str]]]] = {}
 belong together by their order), and what its columns are called."""
 OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
-NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
+NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "Null", "n/a", "null", "None")
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 CLASS_NAMES: tuple[str, ...] = ()
 """What the numbers of Pascal VOC's classes stand for."""
@@ -162,7 +162,7 @@ def read_delimited(path: Path) -> Iterator[Sample]:
     columns: dict[str, list[Any]] = {}
     for name, beside in BESIDE.get(path.name, {}).items():
         with opened(path.parent / beside) as file:
-            texts = [line.strip() for line in file if line.strip() and not line.startswith(("#", "%", "|", "//"))]
+            texts = [line.strip() for line in file if line.strip() and not line.startswith(("#", "%", "|", "//", "!"))]
         try:
             number(texts[0])
         except ValueError:

@@ -20,10 +20,20 @@ from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.base import Source, Unit
 from dataloader_expert.sources.chosen import chosen
-from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
+from dataloader_expert.sources.company import (
+    TABLES,
+    called_after,
+    kind_of_rows,
+    kind_of_samples,
+    kind_of_stores,
+    left_out,
+    lists_of_files,
+    without_unread,
+)
 from dataloader_expert.sources.copies import idle_files
+from dataloader_expert.sources.declared_splits import with_declared
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes
@@ -108,6 +118,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         except Unreadable as e:
             text = f"{e.told()}; no sample can be read"
             raise NothingReadable(text, (*listing.problems, e.with_traceback(None)), cls.format) from None
+        source.units = with_declared(source.units, listing)
         aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
         held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
@@ -116,21 +127,25 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
+        beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
+        foreign = _foreign(listing, kinds, beside, company, source.in_shards)
+        unread = {problem.where.get("file") for problem in foreign}
+        others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
+        unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(
-                listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}, company, source.in_shards
-            ),
+            *foreign,
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
         ]
+        unknowns += _in_no_split(source)
     if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
-        elif own := [unit for unit in source.units if unit.split is not None and ref.split in written_names(unit.file)]:
+        elif own := [unit for unit in source.units if _called(unit, ref.split)]:
             source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
@@ -176,6 +191,25 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
         source.roles = replace(source.roles, splits=renamed)
 
 
+def _called(unit: Unit, split: str) -> bool:
+    """Whether a file's name says that it is this split; of a file in none of the splits, whether it is called so and nothing else."""
+    if unit.split is not None:
+        return split in written_names(unit.file)
+    return unit.file.rpartition("/")[2].partition(".")[0] == split
+
+
+def _in_no_split(source: Source) -> list[Unknown]:
+    """What is told of files outside the splits that all others are in."""
+    outside = {unit.file: 0 for unit in source.units if unit.split is None}
+    if not source.splits or not outside:
+        return []
+    samples = sum(unit.samples for unit in source.units if unit.split is None)
+    names = sorted({file.rpartition("/")[2].partition(".")[0] for file in outside})
+    way = f"; pass split={escaped(names[0])} for them alone" if len(names) == 1 else ""
+    text = f"{samples:,} samples, in files such as {escaped(next(iter(outside)), 60)}, are in none of the splits{way}"
+    return [Unknown("splits", text)]
+
+
 def _no_split(split: str, source: Source) -> RequestError:
     named = source.splits or (dict.fromkeys(source.roles.splits.values()) if source.roles is not None else {})
     there = ", ".join(map(escaped, named)) or "none"
@@ -205,7 +239,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     data = [e for e in data if not is_form(e.path)] or data
-    kinds_there = {e.kind for e in data}
+    kinds_there, every = {e.kind for e in data}, data
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
         for main in ("image", "audio", "npy", "text"):
@@ -248,8 +282,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if kind is None and len(counts) > 1 and not listing.single:
         lists = lists_of_files(listing, own)
         unlisted = [e for e in own if e.path not in lists]
-        kind = (_kind_meant(unlisted, readable) if lists else None) or kind_of_samples(unlisted, readable)
-        kind = kind or kind_of_rows(unlisted)
+        kind = _kind_meant(unlisted, readable) if lists else None
+        kind = kind or _kind_with_company(listing, unlisted, readable)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]
@@ -257,10 +291,10 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return _Chosen(next(others, usual), usual.kinds, company)
     kind = counts.most_common(1)[0][0]
     total = len(data)
-    examples = {e.kind: e.path for e in reversed(data)}
+    examples = {e.kind: e.path for e in reversed(every)}
     listed = ", ".join(
         f"{n} {_files(k, n)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
-        for k, n in counts.most_common()
+        for k, n in (counts if len(counts) == 1 else Counter(e.kind for e in every)).most_common()
     )
     if len(counts) == 1:
         them = "which are" if total > 1 else "which is"
@@ -323,6 +357,23 @@ def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | N
     strays = sum(n for k, n in counts.items() if k in readable and k != kind)
     sure = plain or (total - most <= total // 100 and strays <= 1)
     return kind if kind in readable and sure else None
+
+
+def _kind_with_company(listing: Listing, data: list[Entry], readable: dict[str, type[Source]]) -> str | None:
+    """The kind that holds the samples beside files of other kinds, some of which may never be read; None if there is doubt."""
+    for some in (data, _not_in_meta(data)):
+        kind = kind_of_samples(some, readable) or kind_of_rows(some) or kind_of_stores(listing, some)
+        if kind is not None:
+            return kind
+        for kind in dict.fromkeys(entry.kind for entry in some if entry.kind in readable):
+            rest = without_unread(some, kind, readable)
+            if len(rest) < len(some) and kind in (
+                _kind_meant(rest, readable),
+                kind_of_rows(rest),
+                kind_of_stores(listing, rest),
+            ):
+                return kind
+    return None
 
 
 def _suffix(path: str) -> str:

@@ -18,6 +18,7 @@ MOST_TABLES = 12
 FEWEST_PARTS = 2
 """So many tables that belong to the rows of another one leave no doubt which it is: a single one may be what is looked at."""
 Names = tuple[str, ...]
+Columns = Mapping[str, Sequence[Key]]
 
 
 class Tabled(Protocol):
@@ -128,9 +129,18 @@ def _referred_to(parts: Sequence[P], read: Reader[P]) -> Names | None:
     if not all(part.named for part in parts):
         return None  # which column refers to which is told by their names
     held = [sum(_belongs(columns, of) for columns in values if columns is not values[i]) for i, of in enumerate(keys)]
-    found = [part for part, n in zip(parts, held, strict=True) if n >= FEWEST_PARTS]
-    large = len(found) == 1 and found[0].records >= LEAST * sum(part.records for part in parts)
-    return _sorted(found[0]) if large else None
+    found = [i for i, n in enumerate(held) if n >= FEWEST_PARTS]
+    if (
+        len(found) > 1
+    ):  # tables with one row for each row of another have its key too: the one that refers further is meant
+        further = {i: _further(i, found, values, keys) for i in found}
+        found = [i for i in found if further[i] and further[i] == max(further.values())]
+    if len(found) != 1:
+        return None
+    [own] = found
+    related = [i for i, columns in enumerate(values) if i == own or _related(columns, keys[own], keys[i], values[own])]
+    large = parts[own].records >= LEAST * sum(parts[i].records for i in related)
+    return _sorted(parts[own]) if large else None
 
 
 def _flat(column: Column) -> list[Key]:
@@ -156,6 +166,19 @@ def _are_pairs(columns: Mapping[str, Sequence[Key]], keys: Mapping[str, set[Key]
     both = [key for values in columns.values() for key in values]
     inside = (all({*values} <= of for values in columns.values()) and _refers(both, of) for of in keys.values())
     return any(inside)
+
+
+def _further(i: int, found: Sequence[int], values: Sequence[Columns], keys: Sequence[Mapping[str, set[Key]]]) -> int:
+    """How many tables beside those found a table refers to."""
+    others = (of for j, of in enumerate(keys) if j not in found)
+    return sum(any(values[i].get(name) and _refers(values[i][name], ids) for name, ids in of.items()) for of in others)
+
+
+def _related(columns: Columns, keys: Mapping[str, set[Key]], own: Mapping[str, set[Key]], others: Columns) -> bool:
+    """Whether one of two tables names the rows of the other by a column that both have: places of towns are no part of orders."""
+    return any(columns.get(name) and _refers(columns[name], of) for name, of in keys.items()) or any(
+        others.get(name) and _refers(others[name], of) for name, of in own.items()
+    )
 
 
 def _belongs(columns: Mapping[str, Sequence[Key]], keys: Mapping[str, set[Key]]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
@@ -13,6 +14,8 @@ from dataloader_expert.sources.samples import FileSamples, decode_text, spread
 
 HEAD, LOOKED_AT = 4096, 8
 """Bytes of so many files that show whether they hold numbers alone."""
+FEWEST, WIDE, ALIKE = 3, 20, 0.95
+"""The fewest lines, their least length, and the share of one length, of records of fixed width."""
 FEW = 10
 """Of so many texts, one may be of a project; more of them are what is read, such as programs."""
 _NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
@@ -33,6 +36,10 @@ class TextFiles(FileSamples):
         some = [listing.head(unit.file, HEAD) for unit in spread(source.units, LOOKED_AT)]
         if some and all(map(_NUMBERS.fullmatch, some)):
             source.unread["numbers"] = "each file holds rows of numbers, such as points, which are read as text"
+        elif some and 2 * sum(map(_of_fixed_width, some)) > len(some):
+            source.unread["records"] = (
+                "most files hold lines of one length, as records of fixed width are, which are read as text"
+            )
         return source
 
     def own(self, entries: list[Entry]) -> list[Entry]:
@@ -49,6 +56,16 @@ class TextFiles(FileSamples):
         problems: list[Unreadable] = []
         text = decode_text(raw, unit.file, problems)
         return Block(unit, self.with_label(unit, text), (raw,), problems)
+
+
+def _of_fixed_width(head: bytes) -> bool:
+    """Whether nearly all lines are of one length, and hold numbers: wrapped prose has lines of many lengths."""
+    lines = [line for line in head.splitlines()[:-1] if line.strip()]
+    if len(lines) < FEWEST:
+        return False
+    [(length, n)] = Counter(map(len, lines)).most_common(1)
+    digits = sum(48 <= byte <= 57 for line in lines for byte in line)
+    return length >= WIDE and n >= ALIKE * len(lines) and 5 * digits >= sum(map(len, lines))
 
 
 def _without_projects(entries: list[Entry]) -> list[Entry]:

@@ -36,6 +36,8 @@ HEAD = 1 << 16
 """The first bytes of a file, which tell how its lines are written."""
 LISTS = {"vocab", "vocabulary", "dict", "dictionary", "lexicon", "codes", "bpe"}
 """Words of names of files that list words."""
+_NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
+"""The ids of CoNLL-U's lines that are no words: a range is written as one token, and its words follow; an empty node is not written."""
 CONLLU = ("id", "tokens", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _SENTENCE_END = re.compile(rb"\n[ \t\x0b\x0c\r]*\n")
 FEW_COLUMNS, MANY_COLUMNS, LONGEST = 2, 12, 200
@@ -353,7 +355,9 @@ def sentences(text: str, tabbed: bool) -> list[list[list[str]]]:
             if found[-1]:
                 found.append([])
         elif not line.startswith("-DOCSTART-") and not _is_comment(line, tabbed):
-            found[-1].append(_cells(line))
+            cells = _cells(line)
+            if len(cells) != len(CONLLU) or not _NO_WORD.fullmatch(cells[0]):
+                found[-1].append(cells)
     return found if found[-1] else found[:-1]
 
 

@@ -91,6 +91,9 @@ class Forms(Check):
                 self._count(name, column, block)
             else:
                 self.counts[name][OTHER] += sum(n for text, n in column.texts.items() if not text.isspace())
+                some = next((i for i, v in enumerate(column.values) if isinstance(v, str) and v.strip()), None)
+                if some is not None:
+                    self._keep(name, OTHER, block, some, column.values[some])
 
     def _count(self, name: str, column: Column, block: Block) -> None:
         found: dict[str, list[int]] = {}
@@ -111,8 +114,12 @@ class Forms(Check):
             kept = self.parts.setdefault((name, form), set()) if form in (WHOLE, COMMA) else None
             if kept is not None and len(kept) < KEPT:
                 kept.update(column.values[i].strip() for i in at[:KEPT])
-            first = block.index(at[0]), column.values[at[0]].strip()
-            self.examples[name, form] = min(first, self.examples.get((name, form), first))
+            self._keep(name, form, block, at[0], column.values[at[0]])
+
+    def _keep(self, name: str, form: str, block: Block, i: int, text: str) -> None:
+        """Keeps the text as the example of its form, unless an earlier sample has one."""
+        first = block.index(i), text.strip()
+        self.examples[name, form] = min(first, self.examples.get((name, form), first))
 
     def _known(self, name: str, form: str) -> str:
         """The form; one of further units than a field has is one of any unit, for codes have thousands of endings."""

@@ -155,10 +155,9 @@ class Drift(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         yield from drift_of_labels(facts)
-        arrays = {f.name for f in self.context.fields if f.shape or f.kind == "image"}
-        numbers = {
-            f.name for f in self.context.fields if f.kind in ("image", "array", "embedding", "sequence", "number")
-        }
+        fields = [f for f in self.context.fields if not (f.shape and f.name in self.context.identifiers)]
+        arrays = {f.name for f in fields if f.shape or f.kind == "image"}
+        numbers = {f.name for f in fields if f.kind in ("image", "array", "embedding", "sequence", "number")}
         swapped = list(exchanged_fields(facts, numbers - arrays - self.aside))
         yield from swapped
         exchanged = {str(place["field"]) for found in swapped for place in found.where}
