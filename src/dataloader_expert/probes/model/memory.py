@@ -422,6 +422,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
     from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of
+    from dataloader_expert.probes.model.training_step import with_own_loss
     from dataloader_expert.probes.model.ways import functions
     from dataloader_expert.sources.reference import load
 
@@ -433,7 +434,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
 
     def call(made: Any, batch: Any) -> tuple[Any, Any]:
         given, named = adapt(batch)
-        return (lambda: made(*given, **named)), target(batch)
+        return (lambda: with_own_loss(made(*given, **named), named)), target(batch)
 
     def make() -> Any:
         made = load(model, args, roots)

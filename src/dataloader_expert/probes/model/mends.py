@@ -17,8 +17,8 @@ SOUND = 1_000
 """Whole numbers of 16 bits in so long a row are a recording."""
 MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
-OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
-"""What cross-entropy within a model says to a class number that it does not have."""
+OF_TARGET = re.compile(r"Target -?\d+ is out of bounds|Class values must be smaller than num_classes")
+"""What cross-entropy and ``one_hot`` within a model say to a class number that it does not have."""
 IGNORED = (255, 65_535)
 """What by custom marks pixels or tokens without a class."""
 LARGEST = 2**63 - 1
@@ -358,6 +358,8 @@ def black_and_white(x: Any) -> bool:
 
 def of_classes(x: Any) -> Iterator[Mend]:
     """Class numbers that begin at 1, or of which one stands for no class by custom: -100 is what cross-entropy leaves out."""
+    if x.ndim == 2 and not is_fake(x):  # rows of an object each
+        yield from of_class_column(x)
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     values = x.unique()
@@ -371,6 +373,16 @@ def of_classes(x: Any) -> Iterator[Mend]:
     if most in IGNORED:
         says = f"{labels}, where {most} seems to mark unlabelled entries: pass ignore_index={most} to the loss, or -100"
         yield Mend("label-out-of-range", "label", says, f"torch.where({{x}} == {most}, -100, {{x}})")
+
+
+def of_class_column(x: Any) -> Iterator[Mend]:
+    """Class numbers that begin at 1 in a column of rows that hold other things too, such as boxes."""
+    for j in range(x.shape[1] if len(x) and not x.is_complex() else 0):
+        column = x[:, j]
+        if bool((column == column.round()).all()) and int(column.min()) == 1 < int(column.max()):
+            one = [int(i == j) for i in range(x.shape[1])]
+            says = f"classes from 1 to {int(column.max())} in column {j}, where the loss takes 0 to {int(column.max()) - 1}"
+            yield Mend("label-out-of-range", "label", says, f"({{x}} - torch.tensor({one}, device={{x}}.device))")
 
 
 def of_target(x: Any, classes: int) -> Iterator[Mend]:

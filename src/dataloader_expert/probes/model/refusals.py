@@ -43,7 +43,7 @@ def beyond_classes(attempt: Attempt, text: str) -> tuple[Misfit, ...]:
     """Labels that a loss within the model refuses, of which no other numbering is known."""
     for way in attempt.ways:
         for (_, expression), name in zip(way.arguments, way.names, strict=True):
-            y: Any = evaluated(expression, attempt.batch) if name in TARGETS else None
+            y: Any = evaluated(expression, attempt.batch) if name in way.labels else None
             if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
                 says = f"labels from {int(y.min())} to {int(y.max())}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
                 return (Misfit("label-out-of-range", name, says, cured=False),)
@@ -134,10 +134,11 @@ def lacking(attempt: Attempt) -> Verdict:
 def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
     """Labels under the model's own name for them that it refuses, and runs without."""
     for other in others:
-        for name, _ in other.arguments:
-            if name in TARGETS and name in other.names and name not in way.names:
+        for (p, _), name in zip(other.arguments, other.names, strict=True):
+            if p in TARGETS and (p == name or name.isdigit()) and name not in way.names:
                 said = attempt.said_to.get(other.code(), "")[:200]
-                return (("key-missing", name, f"the model computes its loss from {name}, and rejects these: {said}"),)
+                code = "label-out-of-range" if OF_TARGET.search(said) else "key-missing"
+                return ((code, name, f"the model computes its loss from {p}, and rejects these: {said}"),)
     return ()
 
 
