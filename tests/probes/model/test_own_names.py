@@ -136,3 +136,36 @@ def test_classes_in_a_column_of_the_targets_begin_at_0(first: int) -> None:
     if first:
         (misfit,) = verdict.misfits
         assert misfit.code == "label-out-of-range" and "column 1" in misfit.says
+
+
+def test_the_target_is_the_field_that_fits_the_output() -> None:
+    """Seen: of six activities and twenty subjects the last field was taken, and called an error."""
+    y, subject = torch.arange(40) % 6, torch.arange(40) // 2
+    batch = {"x": torch.randn(40, 4), "activity": y, "subject": subject}
+    verdict = judged(nn.Linear(4, 6), batch, "subject", guessed=True)
+    assert verdict.misfits == () and verdict.way is not None and verdict.way.target == "batch['activity']"
+    known = judged(nn.Linear(4, 6), batch, "subject")
+    assert [m.code for m in known.misfits] == ["label-out-of-range"] and not known.misfits[0].runs
+
+
+def test_of_several_arrays_the_target_has_the_outputs_shape() -> None:
+    """Our promise: the last item of a sample is the target only where no other fits better."""
+
+    class Ahead(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(9, 4)
+
+        def forward(self, x: torch.Tensor, x_mark: Any = None) -> Any:
+            return self.layer(x.transpose(1, 2)).transpose(1, 2)
+
+    batch = (torch.randn(N, 9, 5), torch.randn(N, 4, 5), torch.randn(N, 9, 2), torch.randn(N, 4, 2))
+    verdict = judged(Ahead(), batch, None)
+    assert verdict.accepted and verdict.way is not None and verdict.way.target == "batch[1]"
+
+
+def test_a_guessed_target_that_does_not_fit_is_no_error() -> None:
+    """Our promise: a number of a sample that no name calls a label makes sound data no error."""
+    batch = {"x": torch.randn(40, 4), "sample": torch.arange(40)}
+    (misfit,) = judged(nn.Linear(4, 6), batch, "sample", guessed=True).misfits
+    assert misfit.runs and "only a guess" in misfit.says

@@ -87,9 +87,11 @@ class ModelCheck(Probe):
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
         chosen = bench.ref.columns is not None
+        guessed = bench.source.label_how.startswith("guessed")
         own = bench.source.format in ("reference", "input")
         pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
-        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n, chosen)
+        seconds = min(4.0, 0.15 * bench.left())
+        return judged(model, batch, bench.source.label, said, seconds, pictures, n, chosen, guessed)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least

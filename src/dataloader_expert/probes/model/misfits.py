@@ -42,15 +42,16 @@ def judged(
     pictures: frozenset[str] = frozenset(),
     n: int = 0,
     chosen: bool = False,
+    guessed: bool = False,
 ) -> Verdict:
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
     ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
     no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
-    whether the user named the fields to use.
+    whether the user named the fields to use; ``guessed``: whether only its place says that ``label`` is the label.
     """
-    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen)
+    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen, guessed)
     prepare(attempt, pictures)
     return in_training(attempt, searched(attempt))
 

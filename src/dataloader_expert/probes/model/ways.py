@@ -36,6 +36,8 @@ class Way:
     """What is unlike a plain call: code, field, and what is the matter."""
     columns: tuple[str, ...] = ()
     """Of a table, the fields that are fed as one tensor."""
+    guessed: bool = False
+    """Whether only its place says that the target is one."""
 
     def mended(self, name: str, expression: str) -> Way:
         return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
@@ -108,10 +110,11 @@ def accessors(batch: Any, expression: str = "batch", name: str = "") -> dict[str
     return out
 
 
-def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> list[Way]:
+def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guessed: bool = False) -> list[Way]:
     """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told.
 
-    ``chosen``: the user named the fields, so that one that looks like a target is an input.
+    ``chosen``: the user named the fields, so that one that looks like a target is an input; ``guessed``: only its place says that
+    ``label`` is the label.
     """
     import torch
 
@@ -125,7 +128,7 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         )
     said = any(of_texts(v) for _, v in flat(batch))
     if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > (not said):
-        aim = list(tensors)[-1]
+        aim, guessed = list(tensors)[-1], len(tensors) > 2  # of (x, y) it is certain
     if len(tensors) == 1 and not said:
         aim = None
     needed, optional, anything = parameters(model)
@@ -183,6 +186,7 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
+    found = [replace(way, guessed=guessed and way.target is not None and not way.labels) for way in found]
     return [way for way in found if keeps_names(way, [*needed, *optional])]
 
 
