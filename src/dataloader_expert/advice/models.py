@@ -34,6 +34,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         return
     value = fact.value
     named = [m for m in value["misfits"] if m["says"]]
+    refused = not value["accepted"] and all(m["code"] in WARNED for m in named)  # the range of the values is why
     for misfit in named:
         target = misfit["field"] == "the target"
         fails = misfit["code"] in FAILS and "ignore_index" not in misfit["says"]  # which a loss may have been told
@@ -41,7 +42,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         who = "the loss" if target else "the model"
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
-        severity = "warning" if misfit.get("runs") else severity
+        severity = "warning" if misfit.get("runs") else "error" if refused else severity
         fix = misfit.get("fix") or (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]

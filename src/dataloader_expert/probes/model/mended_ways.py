@@ -52,7 +52,8 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             if inner.columns or (x.ndim == 1 and any(way.columns for way in attempt.ways)):
                 taken.add("shape")  # no column of a table is the input alone
             table = refused_ids(attempt, inner, mended) if "out of range" in said else None
-            for mend in mends(x, attempt.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
+            pictures, asserted = evaluated(expression, batch).ndim == 4, inner.code() in attempt.asserted
+            for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
                 if mend.step not in taken and not sample:
                     yield inner.mended(name, mend.expression), (*used, (name, mend))
