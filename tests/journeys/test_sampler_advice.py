@@ -98,3 +98,43 @@ def test_an_order_in_time_is_spoken_of(quickly: Asker, tmp_path: Path) -> None:
         "suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="load", budget_s=20, detail="full"
     )
     assert "take the latest for validation" in report.summary
+
+
+NAMED = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Named(Dataset):
+    classes = ["N", "S", "V"]
+
+    def __init__(self, long=1):
+        self.labels = [0] * 300 + [1] * 60 + [2] * 10
+        self.sizes = [1 + i * 7 % 60 if long > 1 else 5 for i in range(370)]
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, i):
+        return {"x": torch.zeros(self.sizes[i], 4), "frames": self.sizes[i], "label": self.labels[i]}
+"""
+
+
+def test_labels_that_are_numbers_of_named_classes_are_drawn_by_weight(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: numbers kept by the data set were not joined with the names of its classes, so that all weights were 0."""
+    (tmp_path / "mine.py").write_text(NAMED, encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path))
+    assert report.strategy == "weighted" and report.classes.before == {"N": 300, "S": 60, "V": 10}
+    assert min(report.classes.after.values()) > 60
+    made(report.code)
+
+
+def test_samples_that_the_code_pads_are_bucketed_by_length(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: batches were said not to be padded, beside code that pads them."""
+    (tmp_path / "mine.py").write_text(NAMED.replace("[0] * 300 + [1] * 60 + [2] * 10", "[i % 3 for i in range(370)]"))
+    asked: dict[str, Any] = {"source_args": {"long": 2}, "length": "frames", "batch_size": 16}
+    report: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path), **asked)
+    assert report.strategy == "length-bucketed" and "pad_collate" in report.code
+    assert report.simulation.padding_after < report.simulation.padding_before / 2
+    alike: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path), length="frames")
+    assert alike.strategy == "random"
