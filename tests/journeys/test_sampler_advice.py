@@ -138,3 +138,26 @@ def test_samples_that_the_code_pads_are_bucketed_by_length(quickly: Asker, tmp_p
     assert report.simulation.padding_after < report.simulation.padding_before / 2
     alike: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path), length="frames")
     assert alike.strategy == "random"
+
+
+def test_a_field_asked_for_as_difficulty_is_not_guessed_to_be_the_label(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: the classes of the number of steps were said to be imbalanced, where it was passed as the difficulty."""
+    rows = [f'{{"question": "{i} and {i * 3 % 101}?", "steps": {1 + (i % 40 == 0) * 3}}}' for i in range(400)]
+    (tmp_path / "sums.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    asked: dict[str, Any] = {"objective": "curriculum", "difficulty": "steps"}
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "sums.jsonl"), str(tmp_path), **asked)
+    assert report.strategy == "curriculum" and report.classes.before is None
+    assert all(f.code != "severe-imbalance" for f in report.findings)
+
+
+def test_one_text_with_two_sets_of_tags_is_a_warning(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: of several tags a sample some are often left out, which is no error of the data."""
+    words = "sort join plot read write split merge count group filter reshape".split()
+    pairs = [(i, i if i != 70 else 71) for i in range(300)]
+    rows = [
+        f'{{"title": "How do I {words[k % 7]} a {words[k % 11]} of {k} rows in {words[k % 5]} steps?", "tags": ["a{i % 5}", "b{i % 3}"]}}'
+        for i, k in pairs
+    ]
+    (tmp_path / "tags.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "tags.jsonl"), str(tmp_path), label="tags")
+    assert [f.severity for f in report.findings if f.code == "label-conflict"] == ["warning"]
