@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.model.check import MODEL
@@ -71,7 +72,8 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             fix = "use a smaller batch or model, or a machine with more memory"
         else:
             text = f"the model rejects a batch: {said}"
-            fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
+            got = listed([f"{escaped(name)} {words}" for name, words in value["got"].items()])
+            fix = f"match the batch to the model: it expects {value['expected']}, and the batch has {got}"
         yield finding(code, "error", text, fact, fix)
 
 

@@ -165,3 +165,36 @@ def test_a_model_of_one_batch_size_names_it() -> None:
     verdict = judged(Stateful(), (torch.randn(12, 5, 4), torch.arange(12) % 6), None)
     assert verdict.only == 16 and [m.fix for m in verdict.misfits] == ["batch_size=16, drop_last=True"]
     assert "batches of 16 samples, and this one has 12" in verdict.misfits[0].says
+
+
+class Generates(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.ConvTranspose2d(10, 2, 4)
+
+    def forward(self, z: torch.Tensor) -> Any:
+        return self.layer(z)
+
+
+class Bias(nn.Module):
+    """A mask of whole numbers, with which it calculates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Embedding(9, 3)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        return (self.layer(ids) * (1 - mask)[..., None]).mean(1)
+
+
+def test_noise_for_a_generator_gets_two_dimensions_of_one() -> None:
+    """Seen: three misfits, one of them of channels that there are none of."""
+    (misfit,) = cured(Generates(), {"z": torch.randn(N, 10)}).misfits
+    assert misfit.says == "shape [B, 10] where the model takes [B, 10, 1, 1]"
+
+
+def test_a_mask_is_not_said_to_be_looked_up() -> None:
+    """Our promise: a mask of bool is a mask, whatever the model's first layer is."""
+    batch = {"ids": torch.randint(0, 9, (N, 5)), "mask": torch.rand(N, 5) > 0.5}
+    (misfit,) = cured(Bias(), batch).misfits
+    assert misfit.field == "mask" and "calculates with numbers" in misfit.says

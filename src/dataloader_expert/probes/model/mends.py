@@ -127,7 +127,8 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     modules = list(model.modules()) if hasattr(model, "modules") else []
     held = list(model.parameters()) if hasattr(model, "parameters") else []
     floating = next((p for p in held if p.is_floating_point()), None)
-    convolutions = [m.in_channels for m in modules if isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d)]
+    transposed = nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+    convolutions = [m.in_channels for m in modules if isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d | transposed)]
     linear = [m.in_features for m in modules if isinstance(m, nn.Linear)]
     linear += [m.input_size for m in modules if isinstance(m, nn.RNNBase)]
     linear += [int(m.normalized_shape[-1]) for m in modules if isinstance(m, nn.LayerNorm)]
@@ -225,7 +226,7 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
     if x.dtype != torch.int64 and _is_whole(x):
-        says = f"dtype {given} where the model looks up int64 ids"
+        says = f"dtype {given} where the model {'calculates with numbers' if given == 'bool' else 'looks up int64 ids'}"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
     if given != wanted and want.first_is_table and not x.is_floating_point():
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
@@ -309,6 +310,10 @@ def of_shape(x: Any, want: Wants, pictures: bool = True, named: tuple[int, ...] 
     shape = f"shape [B{''.join(f', {d}' for d in x.shape[1:])}]"
     if x.ndim > 2 and each in want.features:
         yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, {each}]", "{x}.flatten(1)")
+    if x.ndim == 2 and each in want.channels:  # as a generator takes its noise
+        for ones in (2, 1, 3):
+            says = f"{shape} where the model takes [B, {each}{', 1' * ones}]"
+            yield Mend("shape-mismatch", "shape", says, f"{{x}}[:, :{', None' * ones}]")
     if x.ndim == 2:
         for n in want.channels:
             side = math.isqrt(each // n) if n and each % n == 0 else 0
