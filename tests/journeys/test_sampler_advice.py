@@ -152,7 +152,7 @@ def test_a_field_asked_for_as_difficulty_is_not_guessed_to_be_the_label(quickly:
 
 def test_one_text_with_two_sets_of_tags_is_a_warning(quickly: Asker, tmp_path: Path) -> None:
     """Our promise: of several tags a sample some are often left out, which is no error of the data."""
-    words = "sort join plot read write split merge count group filter reshape".split()
+    words = ["sort", "join", "plot", "read", "write", "split", "merge", "count", "group", "filter", "reshape"]
     pairs = [(i, i if i != 70 else 71) for i in range(300)]
     rows = [
         f'{{"title": "How do I {words[k % 7]} a {words[k % 11]} of {k} rows in {words[k % 5]} steps?", "tags": ["a{i % 5}", "b{i % 3}"]}}'
