@@ -98,3 +98,66 @@ def test_an_order_in_time_is_spoken_of(quickly: Asker, tmp_path: Path) -> None:
         "suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="load", budget_s=20, detail="full"
     )
     assert "take the latest for validation" in report.summary
+
+
+NAMED = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Named(Dataset):
+    classes = ["N", "S", "V"]
+
+    def __init__(self, long=1):
+        self.labels = [0] * 300 + [1] * 60 + [2] * 10
+        self.sizes = [1 + i * 7 % 60 if long > 1 else 5 for i in range(370)]
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, i):
+        return {"x": torch.zeros(self.sizes[i], 4), "frames": self.sizes[i], "label": self.labels[i]}
+"""
+
+
+def test_labels_that_are_numbers_of_named_classes_are_drawn_by_weight(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: numbers kept by the data set were not joined with the names of its classes, so that all weights were 0."""
+    (tmp_path / "mine.py").write_text(NAMED, encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path))
+    assert report.strategy == "weighted" and report.classes.before == {"N": 300, "S": 60, "V": 10}
+    assert min(report.classes.after.values()) > 60
+    made(report.code)
+
+
+def test_samples_that_the_code_pads_are_bucketed_by_length(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: batches were said not to be padded, beside code that pads them."""
+    (tmp_path / "mine.py").write_text(NAMED.replace("[0] * 300 + [1] * 60 + [2] * 10", "[i % 3 for i in range(370)]"))
+    asked: dict[str, Any] = {"source_args": {"long": 2}, "length": "frames", "batch_size": 16}
+    report: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path), **asked)
+    assert report.strategy == "length-bucketed" and "pad_collate" in report.code
+    assert report.simulation.padding_after < report.simulation.padding_before / 2
+    alike: Any = quickly.ask("suggest_sampler", f"{tmp_path / 'mine.py'}:Named", str(tmp_path), length="frames")
+    assert alike.strategy == "random"
+
+
+def test_a_field_asked_for_as_difficulty_is_not_guessed_to_be_the_label(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: the classes of the number of steps were said to be imbalanced, where it was passed as the difficulty."""
+    rows = [f'{{"question": "{i} and {i * 3 % 101}?", "steps": {1 + (i % 40 == 0) * 3}}}' for i in range(400)]
+    (tmp_path / "sums.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    asked: dict[str, Any] = {"objective": "curriculum", "difficulty": "steps"}
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "sums.jsonl"), str(tmp_path), **asked)
+    assert report.strategy == "curriculum" and report.classes.before is None
+    assert all(f.code != "severe-imbalance" for f in report.findings)
+
+
+def test_one_text_with_two_sets_of_tags_is_a_warning(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: of several tags a sample some are often left out, which is no error of the data."""
+    words = ["sort", "join", "plot", "read", "write", "split", "merge", "count", "group", "filter", "reshape"]
+    pairs = [(i, i if i != 70 else 71) for i in range(300)]
+    rows = [
+        f'{{"title": "How do I {words[k % 7]} a {words[k % 11]} of {k} rows in {words[k % 5]} steps?", "tags": ["a{i % 5}", "b{i % 3}"]}}'
+        for i, k in pairs
+    ]
+    (tmp_path / "tags.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "tags.jsonl"), str(tmp_path), label="tags")
+    assert [f.severity for f in report.findings if f.code == "label-conflict"] == ["warning"]

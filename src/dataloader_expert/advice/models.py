@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.model.check import MODEL
@@ -34,6 +35,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         return
     value = fact.value
     named = [m for m in value["misfits"] if m["says"]]
+    refused = not value["accepted"] and all(m["code"] in WARNED for m in named)  # the range of the values is why
     for misfit in named:
         target = misfit["field"] == "the target"
         fails = misfit["code"] in FAILS and "ignore_index" not in misfit["says"]  # which a loss may have been told
@@ -41,7 +43,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         who = "the loss" if target else "the model"
         text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
-        severity = "warning" if misfit.get("runs") else severity
+        severity = "warning" if misfit.get("runs") else "error" if refused else severity
         fix = misfit.get("fix") or (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]
@@ -70,7 +72,8 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             fix = "use a smaller batch or model, or a machine with more memory"
         else:
             text = f"the model rejects a batch: {said}"
-            fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
+            got = listed([f"{escaped(name)} {words}" for name, words in value["got"].items()])
+            fix = f"match the batch to the model: it expects {value['expected']}, and the batch has {got}"
         yield finding(code, "error", text, fact, fix)
 
 

@@ -23,6 +23,8 @@ UNMEASURED_NAMES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
 """Whole names of such numbers."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
+SPAN = 10.0
+"""How many times the least value the largest is where a logarithm changes how values are spread."""
 UNLIKE = 4.0
 """How many times as wide as usual the range of a feature is if it is no measure of the same kind."""
 
@@ -39,6 +41,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         for n, f in fields.items()
         if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "time", "other", "bytes")
     ]
+    fed = facts.value(MODEL, {}).get("inputs")  # a model does not take the others
     numeric = [
         n
         for n in numeric
@@ -48,6 +51,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and n != several
         and facts.find(CLASS_MAP, field=n) is None
         and n not in named
+        and (fed is None or n in fed)
+        and not (fields[n]["shape"] and all(map(of_flags, facts.all(STATISTICS, field=n))))
         and any(facts.all(STATISTICS, field=n))
     ]
     if not fields:
@@ -83,7 +88,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         on += f"; left out because constant: {', '.join(constant[:5])}{', …' if len(constant) > 5 else ''}"
     if not found:
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
-    method = _method([s for s, _ in found.values()])
+    others = [s for n, (s, _) in found.items() if not is_picture(fields[n], s)]
+    method = _method(others) if others else "standard"
     if method == "log":
         on += "; of the values as stored: compute them again after the logarithm"
     each = {n: f.value for f in facts.all(FEATURE_MOMENTS) if (n := f.at["field"]) in found and unlike(f.value)}
@@ -116,13 +122,30 @@ def unlike(moments: Mapping[str, list[float | None]]) -> bool:
 
 
 def _method(statistics: list[Fact]) -> str:
-    """Log if most fields are positive with heavy tails, min-max if most are uniform, else standard."""
-    shapes = [(s.value["distribution"], s.value["min"]) for s in statistics if s.value["min"] is not None]
+    """Log if most fields are positive with heavy tails, over more than ``SPAN``, min-max if most are uniform, else standard."""
+    shapes = [
+        tuple(s.value[k] for k in ("distribution", "min", "max")) for s in statistics if s.value["min"] is not None
+    ]
     if not shapes:
         return "none"
-    tails = sum(d in ("heavy-tailed", "count", "skewed") and low > 0 for d, low in shapes)
-    uniform = sum(d == "uniform" for d, _ in shapes)
+    tails = sum(d in ("heavy-tailed", "count", "skewed") and 0 < SPAN * low < high for d, low, high in shapes)
+    uniform = sum(d == "uniform" for d, *_ in shapes)
     return "log" if tails * 2 > len(shapes) else "min-max" if uniform * 2 > len(shapes) else "standard"
+
+
+def of_flags(statistics: Fact) -> bool:
+    """Whether all values are 0 or 1, of which alone the variance is what it can be at most: marks, edges and one-hot rows are no
+    measures."""
+    s = statistics.value
+    known = s["std"] is not None and (s["min"], s["max"]) == (0, 1)
+    return known and abs(s["std"] ** 2 - s["mean"] * (1 - s["mean"])) < 1e-3 * s["std"] ** 2
+
+
+def is_picture(field: Mapping[str, Any], statistics: Fact) -> bool:
+    """Whether an array has the shape of a picture and values from 0 to 1, whose brightness has no tail to be shortened."""
+    shape, s = field["shape"], statistics.value
+    channels = len(shape) == 3 and {shape[0], shape[2]} & {1, 3, 4}
+    return bool(channels) and s["min"] is not None and s["min"] >= 0 and s["max"] <= 1
 
 
 def _standard(fact: Fact) -> bool:

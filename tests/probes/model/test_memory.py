@@ -31,6 +31,7 @@ from dataloader_expert.probes.model.fitting import (
 )
 from dataloader_expert.probes.model.growth import Growth
 from dataloader_expert.probes.model.live_bytes import PHASES, peaks
+from dataloader_expert.probes.model.memory import estimated
 from dataloader_expert.probes.model.spec import batch_of, from_json, of_batch, of_input, to_json
 from dataloader_expert.probes.model.trials import Setup, Trial, recorded, run_here, traced, traced_twice
 from dataloader_expert.probes.system.branches import Branches
@@ -354,3 +355,11 @@ def test_a_models_tensors_are_shared_as_before_when_made_empty() -> None:
     assert model[1].weight is model[0].weight
     assert parameter_bytes(model) == before
     assert parameter_bytes(made_empty(Cnn)) == parameter_bytes(Cnn())
+
+
+def test_where_time_is_up_the_peak_is_that_of_the_size_advised() -> None:
+    """Seen: the peak of 512 samples beside a batch size of 16, as the last trial had been made with 512."""
+    fit = Fit({"forward": (Line(100.0, 10.0),), "backward": (Line(200.0, 9.0), Line(0.0, 12.0))}, (8, 64), True)
+    made = estimated(fit, Trial(512, True, 6144, 8000, {"backward": 6144}, {"activations": 6000}, "squared error"), 16)
+    assert (made.batch_size, made.allocated, made.phases) == (16, 344, {"forward": 260, "backward": 344})
+    assert made.parts == {} and made.loss == "squared error"

@@ -177,3 +177,18 @@ def test_a_mask_that_is_needed_hides_the_padding() -> None:
     assert verdict.way is not None
     mask = functions(verdict.way.code())[0](given)[1]["attention_mask"]
     assert torch.equal(mask.sum(1), given["ids_lengths"])
+
+
+class AgainstTheBatch(OfAttention):
+    """Each sample against the mean of the batch, as losses over pairs and layers of batch statistics have it; padding is a zero."""
+
+    def forward(self, ids: torch.Tensor, attention_mask: torch.Tensor | None = None) -> Any:
+        x = (self.table(ids) * (ids > 0)[..., None]).sum(1)
+        x = x - x.mean(0) if len(x) > 1 else x
+        return self.head(x if attention_mask is None else x / attention_mask.sum(1, keepdim=True))
+
+
+def test_what_the_other_samples_change_is_not_laid_on_padding() -> None:
+    """Our promise: where a sample alone, padded as it is, gives something else than in its batch, nothing is said of padding."""
+    verdict = judged(AgainstTheBatch(), batch(), None)
+    assert verdict.accepted and verdict.misfits == ()

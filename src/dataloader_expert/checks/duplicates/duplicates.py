@@ -350,7 +350,9 @@ class Duplicates(Check):
             )
         if g["conflicts"]:
             undecided = chance or measured
-            severity: Severity = "info" if undecided else "error" if rich else "warning"
+            sets = any(f.name == self.context.label and (f.shape or f.dtype == "list") for f in self.context.fields)
+            # of several labels a sample, some are often left out
+            severity: Severity = "info" if undecided else "error" if rich and not sets else "warning"
             yield finding(
                 "label-conflict",
                 severity,

@@ -553,6 +553,9 @@ class Integrity(Check):
         families = Counter[str]()
         for dtype, n in fact.value["dtypes"].items():
             families[_family(dtype)] += n
+        arrays = [shape for shape in fact.value["shapes"] if _family(_dtype(shape)) == "number"]
+        if set(families) == {"list", "number"} and all("," in shape for shape in arrays):
+            return  # a list of arrays that have one length, as they may by chance, is read as one array
         if len(families) > 1:
             listed = ", ".join(f"{n} {family}" for family, n in families.most_common())
             yield finding(

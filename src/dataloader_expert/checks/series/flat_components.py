@@ -30,8 +30,8 @@ each block whose steps are counted."""
 USUAL = 0.05
 """The share of zeros, or of the least value, in the other components from which a component of these is no surprise: counts of rare words,
 the margin of an image."""
-POINTS = {"keypoints", "landmarks"}
-"""Words in the names of points with a mark each of whether they are seen: all may be."""
+MARKS = {"keypoints", "landmarks", "mask", "masks"}
+"""Words in the names of points with a mark each of whether they are seen, and of marks of what is padding: all may be."""
 TOLD = 8
 
 
@@ -60,7 +60,7 @@ class FlatComponents(Check):
             f.name: channels
             for f in context.fields
             if f.kind in KINDS and f.name != context.label and not (context.objects is not None and f.shape[:1] == (None,))
-            and not has_boxes(f) and not set(words(f.name)) & POINTS and (channels := Channels.of(f)) is not None
+            and not has_boxes(f) and not set(words(f.name)) & MARKS and (channels := Channels.of(f)) is not None
         }  # fmt: skip
         self.found = {name: _Seen() for name in self.channels}
         self.where = Places()

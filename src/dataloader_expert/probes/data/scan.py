@@ -212,6 +212,8 @@ class Scan(Probe):
         Raises:
             RequestError: ``invalid-argument`` if a named field does not exist.
         """
+        if source.label in {self.difficulty, self.length, self.group} and source.label_how.startswith("guessed"):
+            source.label, source.label_how = None, "the field that was guessed to be it was asked for as something else"
         context = Context.of(source, seed, self.near)
         asked_for = Vocabulary(self.vocab_size, self.pad_id, self.max_length)
         if asked_for.known():

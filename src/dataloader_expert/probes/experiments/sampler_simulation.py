@@ -244,7 +244,7 @@ class Draws(Probe):
         if bench.source.iterable:
             shares = bench.facts.find(SHARDING)
             sharded = (
-                "; each worker of this one yields every sample, so that the code shards it too" if copied(bench) else ""
+                "; each worker of this one yields every sample, so the code also shards it" if copied(bench) else ""
             )
             sharded = sharded or ("; its workers share it already" if shares is not None else "")
             return "stream", f"a stream takes no sampler: the code shuffles it in a buffer{sharded}"
@@ -306,7 +306,7 @@ class Draws(Probe):
                 "weighted",
                 f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}",
             )
-        if ragged and collated_by_padding(bench):
+        if ragged and collated_by_padding(bench, self.length is not None):
             return (
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
@@ -430,10 +430,16 @@ def kept_labels(bench: Bench) -> Fact | None:
         distinct, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if not 1 < len(distinct) <= CLASS_LIMIT:
             return None
-        bench.labels, bench.class_names = codes.astype(np.int32), [str(v) for v in distinct.tolist()]
+        bench.labels, bench.class_names = codes.astype(np.int32), _names_of(distinct.tolist(), bench.classes or ())
         value = {"attribute": attribute, "counts": dict(zip(bench.class_names, counts.tolist(), strict=True))}
         return Fact(KEPT_LABELS, value, evidence("counted", "draws", seen=n, population=n))
     return None
+
+
+def _names_of(labels: list[Any], classes: tuple[str, ...]) -> list[str]:
+    """The names of labels in order, of numbers those of the classes that they stand for."""
+    of_number = {} if {str(v) for v in labels} & set(classes) else dict(enumerate(classes))
+    return [of_number.get(v, str(v)) if isinstance(v, int) else str(v) for v in labels]
 
 
 def _as_samples_say(dataset: Any, name: str, labels: Any, seed: int, seconds: float) -> bool:
@@ -503,12 +509,20 @@ def budget(lengths: Any, size: int) -> int:
     return max(math.ceil(size * float(lengths.mean())), math.ceil(float(lengths.max())))
 
 
-def collated_by_padding(bench: Bench) -> bool:
+def collated_by_padding(bench: Bench, asked: bool) -> bool:
+    """Whether batches are padded to the longest sample: by the user's own collate function, or by that of the code handed over.
+    ``asked``: the user names the field of the lengths; else it is one of those that are padded."""
+    from dataloader_expert.checks.labels.labels import LENGTHS
     from dataloader_expert.probes.serving import collate_for
 
+    if bench.source.format != "reference":
+        return collate_for(bench) == "pad"
     loader = getattr(bench.source, "loader", None)
-    own = loader is not None and getattr(loader.collate_fn, "__name__", "") != "default_collate"
-    return own or (bench.source.format != "reference" and collate_for(bench) == "pad")
+    if loader is not None:
+        return getattr(loader.collate_fn, "__name__", "") != "default_collate"
+    served = serving(bench)
+    of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
+    return served.collate_name == "pad" and of_padded
 
 
 def describe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,14 +27,17 @@ class Attempt:
         until: float,
         n: int = 0,
         chosen: bool = False,
+        guessed: bool = False,
     ) -> None:
         self.model, self.batch, self.said, self.until = model, batch, said, until
         self.few, self.n = few_of(batch, n)
         self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
-        self.ways = ways(model, self.few, label, chosen)
+        self.ways = ways(model, self.few, label, chosen, guessed)
         self.all = (n or samples_in(batch)) if self.n else 0
         self.said_to: dict[str, str] = {}
         """By code of a way, what the model said to it."""
+        self.asserted: set[str] = set()
+        """Codes of the ways that the model's own code refused, and not torch."""
         self.odd: Way | None = None
         """The first way that runs as it is, with an output of one size for any number of samples."""
         self.grown: dict[str, bool] = {}
@@ -62,6 +66,8 @@ class Attempt:
         done = self.run(way, whole)
         if done.error is not None:
             self.said_to[way.code()] = str(done.error)
+            if asserts(done.error):
+                self.asserted.add(way.code())
             return done.error
         alone = self.alone and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
         if not whole and self.n and not alone and not keeps(done.out, self.n, bool(way.mends)) and not self.grows(way):
@@ -98,8 +104,27 @@ class Attempt:
             self.batch = cut(self.batch, rows_of(self.batch, self.all, rows), self.all)
         self.all = min(rows, self.all)
 
+    def of_size(self, n: int) -> Attempt:
+        """The same with a batch of so many samples, which are repeated where there are fewer."""
+        import torch
+
+        made = copy.copy(self)
+        made.few = made.batch = cut(self.batch, torch.arange(n) % self.all, self.all)
+        made.n = made.all = n
+        made.done, made.limited = {}, True
+        return made
+
     def widen(self) -> None:
         """Takes the whole batch for the few: its ids tell more of their range."""
         if self.n != self.all:
             self.few, self.n = self.batch, self.all
             self.done.clear()
+
+
+def asserts(error: Exception) -> bool:
+    """Whether it was raised by a line of Python that is not torch's own: operators of torch raise other kinds."""
+    raised = error.__traceback__
+    while raised is not None and raised.tb_next is not None:
+        raised = raised.tb_next
+    within = "" if raised is None else str(raised.tb_frame.f_globals.get("__name__"))
+    return isinstance(error, AssertionError | ValueError) and not within.startswith("torch.")

@@ -79,6 +79,7 @@ class ModelCheck(Probe):
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
         value["codes"] = codes
+        value["inputs"] = None if verdict.way is None else inputs_of(verdict.way, batch)
         value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
         for look in verdict.unseen:
@@ -87,9 +88,11 @@ class ModelCheck(Probe):
 
     def judged(self, bench: Bench, model: Any, batch: Any, said: Any, n: int) -> Verdict:
         chosen = bench.ref.columns is not None
+        guessed = bench.source.label_how.startswith("guessed")
         own = bench.source.format in ("reference", "input")
         pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
-        return judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()), pictures, n, chosen)
+        seconds = min(4.0, 0.15 * bench.left())
+        return judged(model, batch, bench.source.label, said, seconds, pictures, n, chosen, guessed)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
@@ -140,7 +143,7 @@ OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,
-    "step_bytes": [0, 0], "codes": [], "only": None,
+    "step_bytes": [0, 0], "codes": [], "inputs": None, "only": None,
 }  # fmt: skip
 """What a fact says of a model that could not be made."""
 
@@ -256,12 +259,23 @@ def looked_up(model: Any, way: Way, batch: Any) -> list[Json]:
     return found
 
 
+def inputs_of(way: Way, batch: Any) -> list[Json] | None:
+    """The fields that the model is fed, without its targets; None: it is fed the batch, or parts of it, whole."""
+    fields = accessors(batch)
+    fed = [(name, expression) for (_, expression), name in zip(way.arguments, way.names, strict=True)]
+    if not way.columns and any(e.startswith(("batch", "{")) and name not in fields for name, e in fed):
+        return None
+    names = [name for name, e in fed if name in fields and e != way.target and name not in way.labels]
+    return [*names, *way.columns]
+
+
 def expects(model: Any) -> str:
     """What the model's first layers expect as input, as text."""
     import torch
 
+    transposed = torch.nn.ConvTranspose1d | torch.nn.ConvTranspose2d | torch.nn.ConvTranspose3d
     for module in model.modules() if hasattr(model, "modules") else ():
-        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d):
+        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d | transposed):
             dims = ", ".join(["*"] * len(module.kernel_size))
             return f"float [B, {module.in_channels}, {dims}] ({type(module).__name__})"
         if isinstance(module, torch.nn.Linear):

@@ -178,6 +178,7 @@ class _Measuring:
         room = self.room(CONTEXT)
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         limit: int | None = None
+        size: int | None = None
         try:
             if room is not None:
                 search = largest_fitting(lambda n: self.trial(n, cap=room), fit, room, most)
@@ -188,7 +189,10 @@ class _Measuring:
             yield from self.told(fit, last, trials, "derived")
             yield from self.others(last)
         except CannotTry as e:
-            yield from self.told(fit, trials[-1], trials, "derived")
+            if size is None:
+                most = fit.largest(room, most) if room is not None else most
+                size, _ = chosen_size(self.bench.facts, self.asked.batch_size, most)
+            yield from self.told(fit, trials[-1], trials, "derived", at=size)
             yield Unknown("memory: the limit, or its check at the recommended size", str(e))
 
     def of_one_size(self, size: int, room: int | None) -> Iterator[Observation]:
@@ -322,11 +326,17 @@ class _Measuring:
         return Fact(DEVICE_LIMIT, value, evidence(how, "memory", seen=tried))
 
     def told(
-        self, fit: Fit, last: Trial, trials: list[Trial], how: str, expected: int | None = None
+        self,
+        fit: Fit,
+        last: Trial,
+        trials: list[Trial],
+        how: str,
+        expected: int | None = None,
+        at: int | None = None,
     ) -> Iterator[Observation]:
         """The facts of the step at the size advised, and the line with its check there; ``expected``: the peak that was
-        expected there, if not the line's."""
-        yield from self.of_step(last, how, len(trials) + 1)
+        expected there, if not the line's; ``at``: the size advised, where there was no time for a trial of it: its step is the lines'."""
+        yield from self.of_step(last if at is None else estimated(fit, last, at), how, len(trials) + 1)
         got = last.allocated
         if expected is None:  # tensors; an allocator's blocks may be larger
             expected, got = round(fit.peak(last.batch_size)), max(last.phases.values(), default=got)
@@ -380,6 +390,13 @@ class _Measuring:
             yield Fact(INSTEAD, made.allocated, evidence("derived", "memory", seen=1), at)
 
 
+def estimated(fit: Fit, near: Trial, size: int) -> Trial:
+    """The step at a size that was not tried, by the lines; what is live at its peak, they do not tell."""
+    phases = {p: round(max(line.at(size) for line in lines)) for p, lines in fit.phases.items()}
+    peak = max(phases.values())
+    return replace(near, batch_size=size, allocated=peak, reserved=peak, phases=phases, parts={})
+
+
 def through(trials: list[Trial]) -> Fit:
     """The line through the last two trials; of one, as if the model itself took nothing."""
     if len(trials) > 1:
@@ -422,6 +439,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
     from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of
+    from dataloader_expert.probes.model.training_step import with_own_loss
     from dataloader_expert.probes.model.ways import functions
     from dataloader_expert.sources.reference import load
 
@@ -433,7 +451,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
 
     def call(made: Any, batch: Any) -> tuple[Any, Any]:
         given, named = adapt(batch)
-        return (lambda: made(*given, **named)), target(batch)
+        return (lambda: with_own_loss(made(*given, **named), named)), target(batch)
 
     def make() -> Any:
         made = load(model, args, roots)

@@ -11,8 +11,8 @@ from typing import Any
 
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
-from dataloader_expert.probes.model.mends import Lookup, Mend, column_of, mends
-from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, TARGETS, Way, wrapped
+from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, mends
+from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, Way, keeps_names, parameters, wrapped
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
 """What torch says to lengths that do not descend."""
@@ -33,10 +33,14 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
         said = attempt.said_to.get(inner.code(), "")
         fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
         if "target" in said.lower():  # it is a loss within the model that complains
-            fields.sort(key=lambda field: field[1] not in (*TARGETS, *DENSE))
+            fields.sort(key=lambda field: field[1] not in (*way.labels, *DENSE))
+        if OF_TARGET.search(said) and way.labels:
+            fields = [field for field in fields if field[1] in way.labels]
         for expression, name in fields:
             # which classes and ids there are, few samples do not tell
-            batch = attempt.batch if "target" in said.lower() or of_range(said) else attempt.few
+            batch = (
+                attempt.batch if "target" in said.lower() or OF_TARGET.search(said) or of_range(said) else attempt.few
+            )
             mended = wrapped(expression, inner.mends.get(name, ()))
             try:
                 x = evaluated(mended, batch)
@@ -48,7 +52,8 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             if inner.columns or (x.ndim == 1 and any(way.columns for way in attempt.ways)):
                 taken.add("shape")  # no column of a table is the input alone
             table = refused_ids(attempt, inner, mended) if "out of range" in said else None
-            for mend in mends(x, attempt.want, said, table, pictures=evaluated(expression, batch).ndim == 4):
+            pictures, asserted = evaluated(expression, batch).ndim == 4, inner.code() in attempt.asserted
+            for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
                 if mend.step not in taken and not sample:
                     yield inner.mended(name, mend.expression), (*used, (name, mend))
@@ -79,6 +84,7 @@ def refused_ids(attempt: Attempt, way: Way, expression: str) -> Lookup | None:
 
 def exchanged(attempt: Attempt) -> Iterator[Way]:
     """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
+    known = [p for names in parameters(attempt.model)[:2] for p in names]
     for way in attempt.ways:
         if 1 < len(way.arguments) <= MOST_ORDERED and all(p is None for p, _ in way.arguments):
             yield from reordered(attempt, way)
@@ -89,15 +95,15 @@ def exchanged(attempt: Attempt) -> Iterator[Way]:
             one, two = kinds[i], kinds[j]
             if not all(hasattr(x, "is_floating_point") and not x.is_floating_point() for x in (one, two)):
                 continue
-            if one.shape != two.shape or all(way.arguments[k][0] == way.names[k] for k in (i, j)):
-                continue  # each has the name that the model gives it
+            if one.shape != two.shape:
+                continue
             order = [*range(len(kinds))]
             order[i], order[j] = j, i
             arguments = tuple((p, way.arguments[k][1]) for (p, _), k in zip(way.arguments, order, strict=True))
             names = tuple(way.names[k] for k in order)
-            says = f"fields {way.names[i]} and {way.names[j]} in the other order than the model takes them"
+            says = f"fields {way.names[i]} and {way.names[j]} are swapped: the model takes {way.names[j]} first"
             other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
-            if attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
+            if keeps_names(other, known) and attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
                 yield other
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +14,28 @@ SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
 
+SIDE_NAMES = ("img_size", "image_size", "input_resolution")
+"""Attributes by which models of pictures keep the height and width that they take."""
 SOUND = 1_000
 """Whole numbers of 16 bits in so long a row are a recording."""
+BRIGHT = 128
+"""Floats up to 255 of which some are beyond are bytes of pictures."""
 MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
-OF_TARGET = re.compile(r"Target -?\d+ is out of bounds")
-"""What cross-entropy within a model says to a class number that it does not have."""
+OF_TARGET = re.compile(r"Target -?\d+ is out of bounds|Class values must be smaller than num_classes")
+"""What cross-entropy and ``one_hot`` within a model say to a class number that it does not have."""
 IGNORED = (255, 65_535)
 """What by custom marks pixels or tokens without a class."""
+IGNORE = -100
+"""What cross-entropy leaves out by default."""
+NEGATIVE = (
+    ", where the ids of a table begin at 0; give what is below 0, such as an unknown one, an id of its own and the table a row more, "
+    "or send it to one that the table knows"
+)
+IGNORED_IDS = (
+    ", which the loss leaves out, are looked up in a table, whose ids begin at 0; replace them by the padding's id where the model "
+    "makes its input from them, so that the loss still leaves them out"
+)
 LARGEST = 2**63 - 1
 """No id lies beyond."""
 MULTIPLES = (4, 8, 16, 32, 64)
@@ -84,14 +99,36 @@ class Wants:
     first_is_table: bool
 
 
+def own_sides(modules: list[Any], places: list[int]) -> Iterator[int]:
+    """Heights and widths that the model's parts name, or that its patches and positions make together."""
+    from torch import nn
+
+    for m in modules:
+        for name in SIDE_NAMES:
+            given = getattr(m, name, None)
+            side = given[0] if isinstance(given, list | tuple) and len(set(given)) == 1 else given
+            if isinstance(side, int) and not isinstance(side, bool) and side > 1:
+                yield side
+    patches = [m.stride[0] for m in modules if isinstance(m, nn.Conv2d) and m.stride == m.kernel_size != (1, 1)]
+    for patch in patches:
+        for n in places:
+            side = math.isqrt(n)
+            if side > 1 and n - side * side in (0, 1):  # one may be that of a class token
+                yield side * patch
+
+
 def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     import torch
     from torch import nn
 
+    def distinct(values: list[int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(values))
+
     modules = list(model.modules()) if hasattr(model, "modules") else []
     held = list(model.parameters()) if hasattr(model, "parameters") else []
     floating = next((p for p in held if p.is_floating_point()), None)
-    convolutions = [m.in_channels for m in modules if isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d)]
+    transposed = nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+    convolutions = [m.in_channels for m in modules if isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d | transposed)]
     linear = [m.in_features for m in modules if isinstance(m, nn.Linear)]
     linear += [m.input_size for m in modules if isinstance(m, nn.RNNBase)]
     linear += [int(m.normalized_shape[-1]) for m in modules if isinstance(m, nn.LayerNorm)]
@@ -101,11 +138,8 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
     after = [m.num_embeddings - m.padding_idx - 1 for m in lookups if m.padding_idx is not None]
     own = [p for m in modules if not type(m).__module__.startswith("torch.nn") for p in m._parameters.values()]
     places = [p.shape[-2] for p in own if p is not None and p.ndim in (2, 3) and p.shape[-2] > 1]
+    sides = distinct([*sides, *own_sides(modules, places)])
     dtype = torch.float32 if floating is None else floating.dtype
-
-    def distinct(values: list[int]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(values))
-
     return Wants(
         str(dtype).removeprefix("torch."),
         distinct(convolutions),
@@ -123,18 +157,29 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
 
 
 def mends(
-    x: Any, want: Wants, error: str = "", looked_up: Lookup | None = None, pictures: bool = True
+    x: Any,
+    want: Wants,
+    error: str = "",
+    looked_up: Lookup | None = None,
+    pictures: bool = True,
+    asserted: bool = False,
 ) -> Iterator[Mend]:
     """What might be done to ``x``, the likeliest first; ``error``: what the model said to it, ``looked_up``: where it said so;
-    ``pictures``: whether it came with height and width, and no other mend made them.
+    ``pictures``: whether it came with height and width, and no other mend made them; ``asserted``: whether the model's own code said
+    so, and not torch.
     """
     import torch
 
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
+    if "between 0 and 1" in error and x.is_floating_point() and x.numel() and not is_fake(x):
+        if float(x.min()) >= 0 and BRIGHT < float(x.max()) <= 255:
+            says = f"values from {float(x.min()):.3g} to {float(x.max()):.3g}, where the loss inside the model takes 0 to 1"
+            yield Mend("value-range-mismatch", "scale", says, "({x} / 255)")
     if "target" in error.lower():
         yield from of_masks(x)
+        yield from of_one_hot(x, error)
         if x.dtype != torch.int64 and _is_whole(x):
             says = f"class numbers of dtype {str(x.dtype).removeprefix('torch.')} where the loss takes int64"
             yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
@@ -151,7 +196,14 @@ def mends(
     yield from of_dtype(x, want)
     yield from of_layout(x, want)
     yield from of_channels(x, want)
-    yield from of_shape(x, want, pictures)
+    yield from of_shape(x, want, pictures, sizes_in(error, x) if asserted else ())
+
+
+def sizes_in(error: str, x: Any) -> tuple[int, ...]:
+    """The sizes that an assertion names beside one that ``x`` has: what the model takes instead."""
+    named = [int(n) for n in re.findall(r"(?<![\d.])\d{1,4}(?![\d.]*\d)", error.partition("\n")[0])]
+    has = set(x.shape[1:])
+    return tuple(dict.fromkeys(n for n in named if n > 1 and n not in has)) if has & set(named) else ()
 
 
 def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
@@ -174,7 +226,7 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
     if given != wanted and not (want.first_is_table and not x.is_floating_point()):
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
     if x.dtype != torch.int64 and _is_whole(x):
-        says = f"dtype {given} where the model looks up int64 ids"
+        says = f"dtype {given} where the model {'calculates with numbers' if given == 'bool' else 'looks up int64 ids'}"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
     if given != wanted and want.first_is_table and not x.is_floating_point():
         yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
@@ -253,13 +305,15 @@ def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
             yield Mend("channels-mismatch", "channels", says, "{x}[:, :3].float().mean(1, keepdim=True)")
 
 
-def of_shape(x: Any, want: Wants, pictures: bool = True) -> Iterator[Mend]:
-    import math
-
+def of_shape(x: Any, want: Wants, pictures: bool = True, named: tuple[int, ...] = ()) -> Iterator[Mend]:
     each = math.prod(x.shape[1:])
     shape = f"shape [B{''.join(f', {d}' for d in x.shape[1:])}]"
     if x.ndim > 2 and each in want.features:
         yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, {each}]", "{x}.flatten(1)")
+    if x.ndim == 2 and each in want.channels:  # as a generator takes its noise
+        for ones in (2, 1, 3):
+            says = f"{shape} where the model takes [B, {each}{', 1' * ones}]"
+            yield Mend("shape-mismatch", "shape", says, f"{{x}}[:, :{', None' * ones}]")
     if x.ndim == 2:
         for n in want.channels:
             side = math.isqrt(each // n) if n and each % n == 0 else 0
@@ -283,24 +337,25 @@ def of_shape(x: Any, want: Wants, pictures: bool = True) -> Iterator[Mend]:
         how = (
             ', mode="bilinear", antialias=True' if x.is_floating_point() else ""
         )  # else classes, which are not blended
-        runs = "which the model refuses; it runs with"
+        runs = ", which the model refuses; it runs with"
         # what it says itself comes before guesses
-        sizes = [("where the model takes", (side, side), 0) for side in want.declared]
+        sizes = [(" where the model takes", (side, side), 0) for side in (*want.declared, *named)]
         sizes += [(runs, tuple(math.ceil(side / n) * n for side in given), n) for n in MULTIPLES]
-        sizes += [(runs, (side, side), 0) for side in want.sides if side not in want.declared]
+        sizes += [(runs, (side, side), 0) for side in want.sides if side not in (*want.declared, *named)]
         for known, (height, width), n in sizes:
             if (height, width) != given:
-                says = f"height and width {given[0]} x {given[1]} {known} {height} x {width}"
+                says = f"height and width {given[0]} x {given[1]}{known} {height} x {width}"
                 yield Mend("shape-mismatch", "size", says, resized(height, width, how), n)
-    yield from of_length(x, want)
+    yield from of_length(x, want, named)
 
 
 def resized(height: int, width: int, how: str) -> str:
     return f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
 
 
-def of_length(x: Any, want: Wants) -> Iterator[Mend]:
-    for n in want.lengths if x.ndim in (2, 3) else ():
+def of_length(x: Any, want: Wants, named: tuple[int, ...] = ()) -> Iterator[Mend]:
+    named = named if x.ndim == 2 and not x.is_floating_point() else ()  # else it may be features
+    for n in (*named, *want.lengths) if x.ndim in (2, 3) else ():
         if 1 < n < x.shape[1]:
             says = f"length {x.shape[1]} where the model takes up to {n}"
             yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}].contiguous()")
@@ -316,7 +371,10 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
         n, column = looked_up.rows, looked_up.column
         given = x[..., column]
         if int(given.min()) < 0:
-            return  # what stands for none is not known
+            here = f"torch.tensor({[j == column for j in range(x.shape[-1])]}, device={{x}}.device)"
+            says = f"ids from {int(given.min())} to {int(given.max())} in column {column}{NEGATIVE}"
+            yield Mend("out-of-range-ids", f"below {column}", says, f"torch.where(({{x}} < 0) & {here}, 0, {{x}})")
+            return
         limits = [LARGEST] * x.shape[-1]
         limits[column] = n
         if int(given.min()) >= 1 and int(given.max()) == n:
@@ -331,6 +389,9 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
         table = f"torch.tensor({limits}, device={{x}}.device)"
         yield Mend("out-of-range-ids", f"ids {column}", says, f"torch.where({{x}} < {table}, {{x}}, 0)")
         return
+    if least < 0:
+        says = f"ids of {IGNORE}{IGNORED_IDS}" if x[x < 0].unique().tolist() == [IGNORE] else f"{ids}{NEGATIVE}"
+        yield Mend("out-of-range-ids", "below", says, "torch.where({x} < 0, 0, {x})")
     for n in want.tables:
         if least >= 1 and most == n:
             yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")
@@ -351,6 +412,16 @@ def of_masks(x: Any) -> Iterator[Mend]:
     yield Mend("shape-mismatch", "label", f"{says} where the loss takes int64 class numbers [B, H, W]", scaled)
 
 
+def of_one_hot(x: Any, error: str) -> Iterator[Mend]:
+    """Class numbers as the rows of 0 and 1 that binary cross-entropy over several classes takes, by the size of the input that it names."""
+    size = re.search(r"input size \(torch\.Size\(\[(?:\d+, )+(\d+)\]\)\)", error)
+    classes = int(size[1]) if size is not None else 0
+    whole = x.ndim == 1 and not x.is_floating_point() and not x.is_complex() and x.numel() and not is_fake(x)
+    if whole and 0 <= int(x.min()) <= int(x.max()) < classes and classes > 1:
+        says = f"class numbers [B] where the loss takes {classes} numbers a sample: 1 for its class, 0 for the others"
+        yield Mend("shape-mismatch", "label", says, f"torch.nn.functional.one_hot({{x}}.long(), {classes}).float()")
+
+
 def black_and_white(x: Any) -> bool:
     """Whether values are 0 and 255, as images of one object are stored: 255 is then no mark of what has no class."""
     return bool(x.unique().tolist() == [0, 255])
@@ -358,6 +429,8 @@ def black_and_white(x: Any) -> bool:
 
 def of_classes(x: Any) -> Iterator[Mend]:
     """Class numbers that begin at 1, or of which one stands for no class by custom: -100 is what cross-entropy leaves out."""
+    if x.ndim == 2 and not is_fake(x):  # rows of an object each
+        yield from of_class_column(x)
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     values = x.unique()
@@ -371,6 +444,16 @@ def of_classes(x: Any) -> Iterator[Mend]:
     if most in IGNORED:
         says = f"{labels}, where {most} seems to mark unlabelled entries: pass ignore_index={most} to the loss, or -100"
         yield Mend("label-out-of-range", "label", says, f"torch.where({{x}} == {most}, -100, {{x}})")
+
+
+def of_class_column(x: Any) -> Iterator[Mend]:
+    """Class numbers that begin at 1 in a column of rows that hold other things too, such as boxes."""
+    for j in range(x.shape[1] if len(x) and not x.is_complex() else 0):
+        column = x[:, j]
+        if bool((column == column.round()).all()) and int(column.min()) == 1 < int(column.max()):
+            one = [int(i == j) for i in range(x.shape[1])]
+            says = f"classes from 1 to {int(column.max())} in column {j}, where the loss takes 0 to {int(column.max()) - 1}"
+            yield Mend("label-out-of-range", "label", says, f"({{x}} - torch.tensor({one}, device={{x}}.device))")
 
 
 def of_target(x: Any, classes: int) -> Iterator[Mend]:

@@ -31,6 +31,8 @@ from dataloader_expert.probes.serving import samples_in
 
 DEPTH = 3
 SEARCH_S = 4.0
+MOST_NAMED = 1_024
+"""The most samples that are tried because an error names them."""
 
 
 def judged(
@@ -42,15 +44,16 @@ def judged(
     pictures: frozenset[str] = frozenset(),
     n: int = 0,
     chosen: bool = False,
+    guessed: bool = False,
 ) -> Verdict:
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
     ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
     no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
-    whether the user named the fields to use.
+    whether the user named the fields to use; ``guessed``: whether only its place says that ``label`` is the label.
     """
-    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen)
+    attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen, guessed)
     prepare(attempt, pictures)
     return in_training(attempt, searched(attempt))
 
@@ -70,7 +73,8 @@ def prepare(attempt: Attempt, pictures: frozenset[str]) -> None:
 
 def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
     """The verdict, with what the model raises in training mode; of the ways, the one that runs there too, as one with targets."""
-    if verdict.way is None or verdict.refused or attempt.n == 1 or not hasattr(attempt.model, "train"):
+    other_size = verdict.only not in (None, attempt.all)
+    if verdict.way is None or verdict.refused or other_size or attempt.n == 1 or not hasattr(attempt.model, "train"):
         return verdict
     if attempt.run(verdict.way).seconds > attempt.until - time.monotonic() + WHOLE_S:
         return verdict
@@ -126,6 +130,8 @@ def searched(attempt: Attempt) -> Verdict:
         if of_size and attempt.fails(way, whole=True) is None:  # it takes batches of one size
             attempt.widen()
             return replace(further(attempt, way), only=attempt.all)
+    if (found := of_one_size(attempt, first)) is not None:
+        return found
     apart = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
     for other in itertools.chain(exchanged(attempt), by_length(attempt), apart):
         return replace(further(attempt, other), error=in_short(first))
@@ -136,6 +142,21 @@ def searched(attempt: Attempt) -> Verdict:
     if turned is not None and attempt.fails(turned) is None:
         return replace(further(attempt, turned), error=in_short(first))
     return not_mended(attempt, without, first)
+
+
+def of_one_size(attempt: Attempt, error: Exception | None) -> Verdict | None:
+    """Where the model's error names the number of samples that it was given, and it takes another number that it names."""
+    said = attempt.said_to.get(attempt.ways[0].code(), "") if attempt.n else ""
+    named = [int(n) for n in re.findall(r"\b\d+\b", said.partition("\n")[0])]
+    others = [n for n in dict.fromkeys(named) if 1 < n <= MOST_NAMED and n not in (attempt.n, attempt.all)]
+    for n in others if attempt.n in named else ():
+        other = attempt.of_size(n)
+        if other.fails(attempt.ways[0]) is None:
+            says = f"the model only takes batches of {n} samples, and this one has {attempt.all}"
+            misfit = Misfit("shape-mismatch", "the batch", says, cured=False, fix=f"batch_size={n}, drop_last=True")
+            found = further(other, attempt.ways[0])
+            return replace(found, misfits=(misfit, *found.misfits), error=in_short(error), only=n)
+    return None
 
 
 def by_mending(attempt: Attempt, first: Exception | None) -> Verdict | None:

@@ -7,13 +7,14 @@ argument made from the lengths.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dataloader_expert.errors import escaped
-from dataloader_expert.probes.model.calling import cut, is_finite, ran
+from dataloader_expert.probes.model.calling import Ran, cut, is_finite, ran
 from dataloader_expert.probes.model.mends import Misfit, is_fake
 from dataloader_expert.probes.model.ways import Way, parameters
 from dataloader_expert.probes.serving import flat
@@ -106,10 +107,16 @@ def difference(
     model: Any, way: Way, batch: Any, found: Padded, rows: list[int], masked: Way | None = None
 ) -> float | None:
     """The largest difference between these samples alone, called as ``way``, and in the batch, called as ``masked``, as a share
-    of the output's largest value; None if a call fails or the two cannot be compared."""
+    of the output's largest value; None if a call fails or the two cannot be compared, as where a sample depends on those beside it."""
+    import torch
+
     whole = ran(model, masked or way, batch)
     size = len(found.lengths)
     most = None
+    for row in rows[:1]:  # with its padding, it gives the same alone
+        if of_others := _differs(ran(model, masked or way, cut(batch, torch.tensor([row]), size)), whole, row, size):
+            if of_others > DIFFERS:
+                return None
     for row in rows:
         n = int(found.lengths[row])
         if n == (found.length or int(found.lengths.max())):
@@ -117,17 +124,30 @@ def difference(
         one = ran(model, way, _alone(batch, row, n, size, found.length or int(found.lengths.max())))
         if whole.error is not None or one.error is not None:
             return None
-        for (_, alone), (_, all_) in zip(flat(one.out), flat(whole.out), strict=False):
-            if not all(hasattr(v, "shape") and v.ndim for v in (alone, all_)) or not alone.is_floating_point():
-                continue  # a loss is one of all samples
-            if len(all_) != size or len(alone) != 1:
-                continue
-            a, b = alone[0], all_[row]
-            if a.ndim and b.ndim and a.shape[0] == n and b.shape[0] > n:
-                b = b[:n]
-            if a.shape != b.shape or not a.numel() or not is_finite(b):
-                return None
-            most = max(most or 0.0, float((a - b).abs().max()) / max(float(a.abs().max()), 1e-6))
+        here = _differs(one, whole, row, size, n)
+        if here is None:
+            continue
+        if math.isnan(here):
+            return None
+        most = max(most or 0.0, here)
+    return most
+
+
+def _differs(one: Ran, whole: Ran, row: int, size: int, n: int | None = None) -> float | None:
+    """The largest difference of a sample's output alone and in the batch of so many, as a share of its largest value: of the first ``n``
+    places, if it has so many alone. None: there is none of each sample; NaN: they cannot be compared."""
+    most = None
+    for (_, alone), (_, all_) in zip(flat(one.out), flat(whole.out), strict=False):
+        if not all(hasattr(v, "shape") and v.ndim for v in (alone, all_)) or not alone.is_floating_point():
+            continue  # a loss is one of all samples
+        if len(all_) != size or len(alone) != 1:
+            continue
+        a, b = alone[0], all_[row]
+        if a.ndim and b.ndim and a.shape[0] == n and b.shape[0] > n:
+            b = b[:n]
+        if a.shape != b.shape or not a.numel() or not is_finite(b):
+            return math.nan
+        most = max(most or 0.0, float((a - b).abs().max()) / max(float(a.abs().max()), 1e-6))
     return most
 
 

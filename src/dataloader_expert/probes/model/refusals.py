@@ -11,7 +11,7 @@ from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mends import OF_TARGET, Misfit, is_fake
 from dataloader_expert.probes.model.texts import untokenised
 from dataloader_expert.probes.model.verdict import Verdict
-from dataloader_expert.probes.model.ways import BY_KEYWORD, COLUMNS, TARGETS, Way, accessors, parameters
+from dataloader_expert.probes.model.ways import BY_KEYWORD, COLUMNS, TARGETS, Way, accessors, parameters, wrapped
 
 FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
 """Attributes by which layers say how many features they take."""
@@ -43,7 +43,7 @@ def beyond_classes(attempt: Attempt, text: str) -> tuple[Misfit, ...]:
     """Labels that a loss within the model refuses, of which no other numbering is known."""
     for way in attempt.ways:
         for (_, expression), name in zip(way.arguments, way.names, strict=True):
-            y: Any = evaluated(expression, attempt.batch) if name in TARGETS else None
+            y: Any = evaluated(expression, attempt.batch) if name in way.labels else None
             if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
                 says = f"labels from {int(y.min())} to {int(y.max())}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
                 return (Misfit("label-out-of-range", name, says, cured=False),)
@@ -94,7 +94,8 @@ def refusing_layer(attempt: Attempt) -> Misfit | None:
     """The layer that gets another number of features than it was made for."""
     from torch import nn
 
-    got, _ = given_to(attempt.model, attempt.ways[0], attempt.few, nn.Linear, nn.RNNBase, nn.LayerNorm)
+    way = attempt.ways[0]
+    got, _ = given_to(attempt.model, way, attempt.few, nn.Linear, nn.RNNBase, nn.LayerNorm)
     layer, given = got[-1] if got else (None, [])
     if layer is None or not given or not given[0].ndim:
         return None
@@ -106,7 +107,6 @@ def refusing_layer(attempt: Attempt) -> Misfit | None:
     )
     if x.shape[-1] == takes:
         return None
-    field = attempt.ways[0].names[0]
     before = next((m for m, _ in got[-2:-1] if features_of(m) == x.shape[-1]), None)
     if before is not None:
         source = next(n for n, m in attempt.model.named_modules() if m is before)
@@ -114,11 +114,46 @@ def refusing_layer(attempt: Attempt) -> Misfit | None:
             f"two of its layers do not fit each other: {name} takes {takes} features, and {source} gives {x.shape[-1]}"
         )
         return Misfit("shape-mismatch", "the model", text, cured=False)
-    text = (
-        f"{x.shape[-1]} features where the model takes {takes}: its layer {name} is {type(layer).__name__} of {takes}"
-    )
-    text += f" and gets [B{''.join(f', {d}' for d in x.shape[1:])}]"
+    field, fed = reached(attempt, way, layer, x)
+    text = f"{x.shape[-1]} features where the model takes {takes}: its layer"
+    if fed is not None and fed.shape != x.shape:
+        text = f"shape {in_words(fed)}, from which the model makes {x.shape[-1]} features, where it takes {takes}: its layer"
+    text += f" {name} is {type(layer).__name__} of {takes} and gets {in_words(x)}"
+    longer = None if fed is None else runs_at(attempt, way, field, fed, x.shape[-1], takes)
+    text += f"; it runs with {longer} instead of {fed.shape[-1]}" if longer else ""
     return Misfit("shape-mismatch", field, text, cured=False)
+
+
+def in_words(x: Any) -> str:
+    return f"[B{''.join(f', {d}' for d in x.shape[1:])}]"
+
+
+def reached(attempt: Attempt, way: Way, layer: Any, x: Any) -> tuple[str, Any]:
+    """The field that ``x``, which a layer is given, was made from, and its tensor (None: unknown): the field itself, else the one whose
+    samples in another order change ``x``."""
+    fed = [
+        (name, evaluated(wrapped(expression, way.mends.get(name, ())), attempt.few))
+        for (_, expression), name in zip(way.arguments, way.names, strict=True)
+    ]
+    tensors = [(name, t) for name, t in fed if hasattr(t, "shape") and t.ndim and not is_fake(t)]
+    for name, t in tensors:
+        if t.shape == x.shape and bool((t == x).all()):
+            return name, t
+    for name, t in tensors if not is_fake(x) else ():
+        got, _ = given_to(attempt.model, way.mended(name, "{x}.roll(1, 0)"), attempt.few, type(layer))
+        other = next((given[0] for m, given in got[::-1] if m is layer and given), None)
+        if other is not None and other.shape == x.shape and not bool(other.isclose(x, equal_nan=True).all()):
+            return name, t
+    return way.names[0], None
+
+
+def runs_at(attempt: Attempt, way: Way, field: str, x: Any, made: int, takes: int) -> int | None:
+    """The last dimension, in the ratio of what a layer takes to what it gets, with which the model runs; None: it does not."""
+    n, rest = divmod(x.shape[-1] * takes, made)
+    if rest or n == x.shape[-1] or made == x.shape[-1] or not n:
+        return None
+    places = f"torch.arange({n}, device={{x}}.device) * {x.shape[-1]} // {n}"
+    return n if attempt.fails(way.mended(field, f"{{x}}[..., {places}]")) is None else None
 
 
 def lacking(attempt: Attempt) -> Verdict:
@@ -134,10 +169,11 @@ def lacking(attempt: Attempt) -> Verdict:
 def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
     """Labels under the model's own name for them that it refuses, and runs without."""
     for other in others:
-        for name, _ in other.arguments:
-            if name in TARGETS and name in other.names and name not in way.names:
+        for (p, _), name in zip(other.arguments, other.names, strict=True):
+            if p in TARGETS and (p == name or name.isdigit()) and name not in way.names:
                 said = attempt.said_to.get(other.code(), "")[:200]
-                return (("key-missing", name, f"the model computes its loss from {name}, and rejects these: {said}"),)
+                code = "label-out-of-range" if OF_TARGET.search(said) else "key-missing"
+                return ((code, name, f"the model computes its loss from {p}, and rejects these: {said}"),)
     return ()
 
 

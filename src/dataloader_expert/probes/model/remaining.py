@@ -11,7 +11,7 @@ from dataloader_expert.probes.model.calling import evaluated, given_to, is_finit
 from dataloader_expert.probes.model.mends import Mend, Misfit, is_fake
 from dataloader_expert.probes.model.padding import unmasked
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
-from dataloader_expert.probes.model.targets import of_loss
+from dataloader_expert.probes.model.targets import fitting_target, of_loss
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
@@ -178,7 +178,9 @@ def broadcasts(attempt: Attempt, way: Way) -> bool:
 def target(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """What cross-entropy, or a loss of one number a sample, would say to the target."""
     done = attempt.run(way, whole=True)
-    return (way, [], None) if done.error is not None else of_loss(way, done.out, attempt.batch)
+    if done.error is not None:
+        return way, [], None
+    return of_loss(fitting_target(way, done.out, attempt.batch), done.out, attempt.batch)
 
 
 def padding(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:

@@ -2,17 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.probes.model.calling import evaluated
 from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_masks, of_target
-from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
+from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
 from dataloader_expert.probes.serving import flat
 
 
+def fitting_target(way: Way, out: Any, batch: Any) -> Way:
+    """The way with the field as its target that fits the output best, where only the place of the present one says that it is one."""
+    if not way.guessed:
+        return way
+    fed = {expression for _, expression in way.arguments}
+    fits = {}
+    for expression in dict.fromkeys([str(way.target), *accessors(batch).values()]):
+        y = main = None
+        with contextlib.suppress(Exception):  # it may refuse the mends of the present target
+            y = evaluated(wrapped(expression, way.mends.get(TARGET, ())), batch)
+            main = main_output(out, expression)
+        if expression not in fed and main is not None and getattr(y, "shape", ())[:1] == main.shape[:1]:
+            fits[expression] = _misfit_of(main, y)
+    sure = len(fits) < 2 and not isinstance(batch, Mapping)
+    return replace(way, target=min(fits, key=lambda e: fits[e]), guessed=not sure) if fits else way
+
+
+def _misfit_of(main: Any, y: Any) -> tuple[int, int]:
+    """How badly a target fits the output: classes of which the output has too many, or sizes that differ."""
+    if is_fake(y) or y.is_complex() or not y.ndim or not y.numel():
+        return 3, 0
+    if y.shape == main.shape:
+        return 0, 0
+    of_classes = not y.is_floating_point() and main.ndim > 1
+    if main.ndim in (1, 2, 4) and refused_by_loss(main, y) is None:
+        return 0, main.shape[1] - 1 - int(y.max()) if of_classes else 0
+    if main.ndim in (1, 2):
+        classes = main.shape[1] if main.ndim == 2 else 1
+        with contextlib.suppress(ValueError, OverflowError):  # of no finite value
+            made = (evaluated(wrapped("batch", (m.expression,)), y) for m in of_target(y, classes))
+            if any(refused_by_loss(main, x) is None for x in made):
+                return 1, 0
+    alike = sum(a == b for a, b in zip(y.shape, main.shape, strict=True)) if y.ndim == main.ndim else 0
+    return (2, -alike) if alike > 1 else (3, 0)
+
+
 def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
-    """What cross-entropy, or a loss of one number a sample, would say to the target."""
+    """What cross-entropy, or a loss of one number a sample, would say to the target. Of one that is only guessed it is a warning."""
+    made, misfits, error = _of_loss(way, out, batch)
+    if way.guessed:
+        guess = "; that this field is the target is only a guess: name it with label="
+        misfits = [replace(m, says=m.says + guess, runs=True) for m in misfits]
+    return made, misfits, error
+
+
+def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
     if way.aim is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
         return way, [], None
     try:

@@ -32,6 +32,7 @@ class Verdict:
         return (
             self.way is not None
             and not self.refused
+            and self.error is None
             and all(m.field == TARGET or m.code == SCALE or m.runs for m in self.misfits)
         )
 

@@ -36,9 +36,17 @@ class Way:
     """What is unlike a plain call: code, field, and what is the matter."""
     columns: tuple[str, ...] = ()
     """Of a table, the fields that are fed as one tensor."""
+    guessed: bool = False
+    """Whether only its place says that the target is one."""
 
     def mended(self, name: str, expression: str) -> Way:
         return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The fields that the model is given as its targets."""
+        pairs = zip(self.arguments, self.names, strict=True)
+        return tuple(name for (p, _), name in pairs if p in TARGETS or name in TARGETS)
 
     @property
     def aim(self) -> str | None:
@@ -102,10 +110,11 @@ def accessors(batch: Any, expression: str = "batch", name: str = "") -> dict[str
     return out
 
 
-def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> list[Way]:
+def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guessed: bool = False) -> list[Way]:
     """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told.
 
-    ``chosen``: the user named the fields, so that one that looks like a target is an input.
+    ``chosen``: the user named the fields, so that one that looks like a target is an input; ``guessed``: only its place says that
+    ``label`` is the label.
     """
     import torch
 
@@ -119,7 +128,7 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         )
     said = any(of_texts(v) for _, v in flat(batch))
     if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > (not said):
-        aim = list(tensors)[-1]
+        aim, guessed = list(tensors)[-1], len(tensors) > 2  # of (x, y) it is certain
     if len(tensors) == 1 and not said:
         aim = None
     needed, optional, anything = parameters(model)
@@ -155,7 +164,10 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
             fuller = (beside(way, optional, tensors, where, aim) for way in made if not own)
             found += [*filter(None, fuller), *made]
     if not by_name and inputs:
+        found += partly_named(needed, optional, tensors, where, aim) if isinstance(batch, Mapping) else []
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
+            if n == len(inputs) and len(needed) <= n:
+                found += with_target([*needed, *optional], inputs, where, aim)
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
@@ -174,7 +186,34 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False) -> lis
         found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
-    return found
+    found = [replace(way, guessed=guessed and way.target is not None and not way.labels) for way in found]
+    return [way for way in found if keeps_names(way, [*needed, *optional])]
+
+
+def keeps_names(way: Way, order: list[str]) -> bool:
+    """Whether each field that has the name of one of the model's parameters, whose ``order`` this is, is given as that one."""
+    at = (p or (order[i] if i < len(order) else None) for i, (p, _) in enumerate(way.arguments))
+    return all(name not in order or name == p for p, name in zip(at, way.names, strict=True))
+
+
+def partly_named(
+    needed: list[str], optional: list[str], tensors: Mapping[str, Any], where: Mapping[str, str], aim: str | None
+) -> list[Way]:
+    """The way for a mapping that has optional parameters by their names, and the one input under another name."""
+    own = [p for p in optional if p in tensors]
+    free = [n for n in tensors if n != aim and n not in optional and not n.endswith("_lengths")]
+    if len(needed) != 1 or needed[0] in tensors or not own or not free:
+        return []
+    given = ((None, where[free[0]]), *((p, where[p]) for p in own))
+    return [Way(given, (free[0], *own), None if aim is None else where[aim])]
+
+
+def with_target(order: list[str], inputs: list[str], where: Mapping[str, str], aim: str | None) -> list[Way]:
+    """The way of a training call, ``model(*batch)``, where the parameter that comes after the inputs is the target."""
+    if aim is None or len(order) <= len(inputs) or order[len(inputs)] not in TARGETS:
+        return []
+    given = (*((None, where[n]) for n in inputs), (order[len(inputs)], where[aim]))
+    return [Way(given, (*inputs, aim), where[aim])]
 
 
 def misplaced(way: Way, aim: str) -> bool:

@@ -44,11 +44,13 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
         augmentation = "none: texts are rarely augmented"
     measured = ("number", "array", "embedding", "sequence")
     codes = facts.value(MODEL, {"codes": []})["codes"]
+    fed = facts.value(MODEL, {}).get("inputs")
     scaled = {
         f["name"]
         for f in inputs_of(facts)
         if f["kind"] in measured
         and f["name"] not in codes
+        and (fed is None or f["name"] in fed)
         and not of_classes(f["name"], facts)
         and not (f["stored"] == "uint8" and len(f["shape"]) > 3)
     }
@@ -146,6 +148,12 @@ def layout_of(facts: Facts) -> str:
         return "as stored"
     if len(inputs) > 1 and all(f["shape"] == ["B"] for f in inputs):
         return "as stored: each column [B]"
+    fed = facts.value(MODEL, {}).get("inputs") or []
+    inputs = (
+        [f for f in inputs if f["name"] in fed]
+        or [f for f in inputs if f["kind"] != "mask" and not of_classes(f["name"], facts)]
+        or inputs
+    )
     f = max(inputs, key=lambda f: f["bytes_per_sample"])
     if f["dtype"] == "str":
         return "as stored: a list of B texts"
