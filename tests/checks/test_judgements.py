@@ -36,6 +36,7 @@ from tests.checks import (
     test_other_scales,
     test_recoloured,
     test_recordings,
+    test_repeated_annotations,
     test_rescaled,
     test_rolling,
     test_shifted_numbers,
@@ -861,6 +862,7 @@ SILENT = {
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
+    "repeated_annotations": test_repeated_annotations.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1858,6 +1860,13 @@ SPEAKS = {
     "moved_boxes": {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
+            "rows-shifted",
+            "warning",
+        ),
+    },
+    "repeated_annotations": {
+        "masks of the image before": (
+            test_repeated_annotations.masked(test_repeated_annotations.EARLIER),
             "rows-shifted",
             "warning",
         ),
