@@ -39,6 +39,7 @@ from tests.checks import (
     test_repeated_annotations,
     test_rescaled,
     test_rolling,
+    test_set_phrases,
     test_shifted_numbers,
     test_shifted_words,
     test_token_files,
@@ -863,6 +864,7 @@ SILENT = {
     },
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
     "repeated_annotations": test_repeated_annotations.SOUND,
+    "set_phrases": test_set_phrases.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1861,6 +1863,13 @@ SPEAKS = {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
             "rows-shifted",
+            "warning",
+        ),
+    },
+    "set_phrases": {
+        "a line before a class in training": (
+            test_set_phrases.texts(test_set_phrases.forwarded),
+            "label-leaked-by-field",
             "warning",
         ),
     },

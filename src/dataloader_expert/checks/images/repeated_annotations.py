@@ -97,7 +97,7 @@ class RepeatedAnnotations(Check):
             told = clear | (beside & (beside.sum() >= SEVERAL))
             if told.any():
                 samples = index[np.sort(later[told])].tolist()
-                value = {"count": len(samples), "of": len(index), "beside": int((beside & told).sum())}
+                value: dict[str, Any] = {"count": len(samples), "of": len(index), "beside": int((beside & told).sum())}
                 value["example"] = [int(index[at[told][0]]) for at in (earlier, later)]
                 value["where"] = self.files.places(samples, name)
                 yield Fact(REPEATED, value, self.evidence(n=len(index)), {"field": name})
