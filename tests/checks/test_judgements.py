@@ -34,6 +34,7 @@ from tests.checks import (
     test_multiplied,
     test_odd_series,
     test_other_scales,
+    test_prompts_repeated,
     test_recoloured,
     test_recordings,
     test_repeated_annotations,
@@ -865,6 +866,7 @@ SILENT = {
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
     "repeated_annotations": test_repeated_annotations.SOUND,
     "set_phrases": test_set_phrases.SOUND,
+    "prompts_repeated": test_prompts_repeated.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1866,6 +1868,13 @@ SPEAKS = {
             "warning",
         ),
     },
+    "prompts_repeated": {
+        "some of the answers": (
+            test_prompts_repeated.pairs(test_prompts_repeated.begun(4)),
+            "suspicious-text",
+            "warning",
+        ),
+    },
     "set_phrases": {
         "a line before a class in training": (
             test_set_phrases.texts(test_set_phrases.forwarded),
@@ -2620,6 +2629,17 @@ SPEAKS = {
         ),
     },
     "equal_fields": {
+        "preferred answers that are the rejected ones but for white space": (
+            Data(
+                {
+                    "chosen": LONG * 3,
+                    "rejected": [f"{t}  \n" if i % 7 == 0 else t[::-1] for i, t in enumerate(LONG * 3)],
+                },
+                kinds={"chosen": "text", "rejected": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
         "translations that were left as they were": (
             Data(
                 {
