@@ -34,6 +34,7 @@ from tests.checks import (
     test_multiplied,
     test_odd_series,
     test_other_scales,
+    test_point_clouds,
     test_prompts_repeated,
     test_recoloured,
     test_recordings,
@@ -866,6 +867,7 @@ SILENT = {
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
     "repeated_annotations": test_repeated_annotations.SOUND,
     "set_phrases": test_set_phrases.SOUND,
+    "point_clouds": test_point_clouds.SOUND,
     "prompts_repeated": test_prompts_repeated.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
@@ -1867,6 +1869,10 @@ SPEAKS = {
             "rows-shifted",
             "warning",
         ),
+    },
+    "point_clouds": {
+        "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
+        "two axes swapped in a split": (test_point_clouds.SWAPPED, "preprocessing-differs", "warning"),
     },
     "prompts_repeated": {
         "some of the answers": (
