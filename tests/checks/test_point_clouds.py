@@ -42,7 +42,7 @@ SOUND = {
     "clouds": of(clouds(), SPLITS),
     "clouds that are all filled up": repeated(slice(0, N)),
     "steps of a series that stand still": repeated(slice(0, N, 6), beside=True),
-    "a split of flatter things": in_test(lambda x: x * np.float32([1, 1, 0.5])),
+    "a split of flatter things": in_test(lambda x: x * np.array([1, 1, 0.5], np.float32)),
     "a split of smaller things": in_test(lambda x: x * np.float32(0.5)),
     "balls, with axes swapped": of(
         np.concatenate([clouds((1, 1, 1), 80), clouds((1, 1, 1), 40)[..., [0, 2, 1]]]), SPLITS
