@@ -63,9 +63,26 @@ SOUND = {
     "louder": of_classes(lambda x: x * 4),
     "silent": of_classes(lambda x: x * 0),
     "all of them without high tones": of_classes(low, all_of=True),
+    "a pause of zeros in all classes": of_classes(
+        lambda x: np.where(np.arange(SIZE)[None, :, None] < 3000, x, 0), all_of=True
+    ),
+    "a pause of zeros in half of a class": of_classes(
+        lambda x: np.where(np.arange(SIZE)[None, :, None] < 3000, x, 0), share=0.6
+    ),
     "at no known rate": of_classes(humming(50), rates=False),
 }
+
+
+def cut(x: Any) -> Any:
+    """With nothing at the end."""
+    made = x.copy()
+    made[:, 3 * SIZE // 4 :] = 0
+    return made
+
+
 SPOILT = {
+    "a pause of zeros": (of_classes(cut), "digital silence at the end"),
+    "one at the beginning": (of_classes(lambda x: cut(x)[:, ::-1]), "digital silence at the beginning"),
     "50 Hz": (of_classes(humming(50)), "hum at 50 Hz"),
     "60 Hz": (of_classes(humming(60.3)), "hum at 60 Hz"),
     "no high tones": (of_classes(low), "no sound above"),

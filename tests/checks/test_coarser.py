@@ -69,8 +69,8 @@ SPOILT = {
     "8 bits": (recorded(lambda x: x // 512 * 512), "preprocessing-differs", "in test"),
     "rounded to whole numbers": (windows(lambda x: x.round(0)), "preprocessing-differs", "in test"),
     "eight levels": (images(lambda x: x // 32 * 32), "preprocessing-differs", "where scanner is scanner 1"),
-    "held for two steps": (recorded(held), "scale-drift", "those in test"),
-    "windows held": (windows(held), "scale-drift", "those in test"),
+    "held for two steps": (recorded(held), "scale-drift", "the samples in test"),
+    "windows held": (windows(held), "scale-drift", "the samples in test"),
     "some windows held": (windows(held, np.arange(N) % 7 == 3), "scale-drift", "in 17 of 120 samples"),
 }
 

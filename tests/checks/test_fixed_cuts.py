@@ -47,6 +47,17 @@ def test_texts_cut_at_one_length_are_told(size: int, how: Any) -> None:
     assert found is not None and found.count >= 40
 
 
+def test_most_texts_cut_at_the_largest_length_are_told_and_pieces_are_not() -> None:
+    """Our promise: a limit below most texts is no way to write, though lists that end without a stop are cut as well; pieces of documents
+    are of one length by design."""
+    texts = [*TALES, *(", ".join(RNG.choice(WORDS, int(RNG.integers(3, 60)))) for _ in range(300))]
+    found = finding([text[:120] for text in texts])
+    assert found is not None and found.count >= 600
+    assert "exactly 120 characters" in found.message
+    assert finding([text[i : i + 120] for text in TALES for i in range(0, len(text), 120)]) is None
+    assert finding([f"{RNG.integers(10**9)} {tale(4)[:-1]}".ljust(60, "x")[:60] for _ in range(900)]) is None
+
+
 def test_texts_cut_at_one_number_of_words_are_told() -> None:
     found = finding([*TALES, *(" ".join(text.split()[:64]) for text in LONG)])
     assert "64 words" in found.message

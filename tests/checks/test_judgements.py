@@ -34,10 +34,14 @@ from tests.checks import (
     test_multiplied,
     test_odd_series,
     test_other_scales,
+    test_point_clouds,
+    test_prompts_repeated,
     test_recoloured,
     test_recordings,
+    test_repeated_annotations,
     test_rescaled,
     test_rolling,
+    test_set_phrases,
     test_shifted_numbers,
     test_shifted_words,
     test_token_files,
@@ -861,6 +865,10 @@ SILENT = {
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
+    "repeated_annotations": test_repeated_annotations.SOUND,
+    "set_phrases": test_set_phrases.SOUND,
+    "point_clouds": test_point_clouds.SOUND,
+    "prompts_repeated": test_prompts_repeated.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1862,6 +1870,31 @@ SPEAKS = {
             "warning",
         ),
     },
+    "point_clouds": {
+        "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
+        "two axes swapped in a split": (test_point_clouds.SWAPPED, "preprocessing-differs", "warning"),
+    },
+    "prompts_repeated": {
+        "some of the answers": (
+            test_prompts_repeated.pairs(test_prompts_repeated.begun(4)),
+            "suspicious-text",
+            "warning",
+        ),
+    },
+    "set_phrases": {
+        "a line before a class in training": (
+            test_set_phrases.texts(test_set_phrases.forwarded),
+            "label-leaked-by-field",
+            "warning",
+        ),
+    },
+    "repeated_annotations": {
+        "masks of the image before": (
+            test_repeated_annotations.masked(test_repeated_annotations.EARLIER),
+            "rows-shifted",
+            "warning",
+        ),
+    },
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
@@ -2602,6 +2635,17 @@ SPEAKS = {
         ),
     },
     "equal_fields": {
+        "preferred answers that are the rejected ones but for white space": (
+            Data(
+                {
+                    "chosen": LONG * 3,
+                    "rejected": [f"{t}  \n" if i % 7 == 0 else t[::-1] for i, t in enumerate(LONG * 3)],
+                },
+                kinds={"chosen": "text", "rejected": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
         "translations that were left as they were": (
             Data(
                 {

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.checks.looking import Data, judged_alone
 
@@ -78,7 +79,46 @@ def on_even_ground(x: Any) -> Any:
     return np.where((down**2 + across**2 < 20**2)[None], x, 255)
 
 
+def soft(x: Any) -> Any:
+    """As if enlarged from an eighth of the width."""
+    return np.stack(
+        [np.asarray(Image.fromarray(one[::8, ::8]).resize((SIDE, SIDE), Image.Resampling.BICUBIC)) for one in x]
+    )
+
+
+def photographs() -> Any:
+    """Pictures of fine detail, as files hold them."""
+    return np.random.default_rng(17).normal(120, 45, (N, SIDE, SIDE)).clip(0, 255).astype(np.uint8)
+
+
+def files(x: Any, y: Any, splits: Any = "") -> Data:
+    labels = [f"class {k}" for k in y]
+    return Data(
+        {"image": [Image.fromarray(one) for one in x], "label": labels},
+        "label",
+        splits=splits,
+        kinds={"image": "image"},
+    )
+
+
+def blurred_where(odd: Any) -> Data:
+    x = photographs()
+    return files(np.where(odd[:, None, None], soft(x), x), CLASS)
+
+
+def barred(splits: tuple[str, ...]) -> Data:
+    """A black bar on an even ground with grain, in one class in these splits."""
+    x = np.random.default_rng(18).normal(200, 6, (N, SIDE, SIDE)).clip(0, 255).astype(np.uint8)
+    of = np.array(["train" if i % 4 else "test" for i in range(N)])
+    x[(CLASS == 1) & np.isin(of, splits), 40:43, 20:38] = 0
+    return files(x, CLASS, of.tolist())
+
+
+CLASS = np.arange(N) % 3
 SOUND = {
+    "images that are all blurred": blurred_where(CLASS >= 0),
+    "some of a class that are blurred": blurred_where((CLASS == 1) & (np.arange(N) % 2 == 0)),
+    "some of all classes that are blurred": blurred_where(np.arange(N) % 4 == 0),
     "a border around images of all classes": of_classes(lambda x: x, bars(5)(scenes()).astype(np.uint8)),
     "a border around half of a class": of_classes(bars(5), share=0.5),
     "things of a class on white": of_classes(on_even_ground),
@@ -96,6 +136,9 @@ SOUND = {
     "an even picture": of_classes(lambda x: x * 0 + 90),
 }
 SPOILT = {
+    "a class that is blurred": blurred_where(CLASS == 1),
+    "a bar in training only": barred(("train",)),
+    "a bar on an even ground": barred(("train", "test")),
     "a border to the left and to the right": of_classes(bars(5)),
     "bright borders of one of two classes": of_classes(bars(4, 250.0), classes=2),
     "a stamp": of_classes(everywhere),

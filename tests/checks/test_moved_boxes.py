@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from dataloader_expert.conclusions import Finding
 from tests.checks.looking import Data, judged
@@ -105,3 +106,42 @@ def test_boxes_of_smaller_copies_here_and_there_are_told(seed: int, scale: float
     finding = found(images, [b / scale if i % 5 == 2 else b for i, b in enumerate(boxes)], "box-scale")
     assert finding is not None
     assert f"{scale:g} times as large" in finding.message
+
+
+def in_validation(change: Any, images: Any = None) -> Finding | None:
+    """With the boxes of the last images, those of validation, changed so."""
+    own, boxes = boxed(0)
+    changed = [change(b) if i >= 100 else b for i, b in enumerate(boxes)]
+    splits = ["train"] * 100 + ["val"] * 50
+    return judged("moved_boxes", Data({"image": images or own, "boxes": changed}, splits=splits)).get(
+        "preprocessing-differs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda b: b + np.array([4, 0, 4, 0]), "moved by about 6% of the width to the left"),
+        (lambda b: b + np.array([0, 0, 6, 6]), "made smaller by about 9% at the right and the bottom"),
+        (lambda b: b - (b[:, [2, 3, 2, 3]] - b[:, [0, 1, 0, 1]]) / 2, "moved by half their size to the right and down"),
+    ],
+)
+def test_boxes_of_a_split_that_fit_once_changed_are_told(change: Any, words: str) -> None:
+    """Our promise: which split, and what brings its boxes back to the edges."""
+    finding = in_validation(change)
+    assert finding is not None
+    assert finding.severity == "warning"
+    assert "boxes of val do not fit" in finding.message
+    assert words in finding.message
+
+
+def test_splits_whose_boxes_fit_as_they_are_say_nothing() -> None:
+    """Our promise: nothing is said of a split of blurred or noisy images, of boxes drawn loosely at random, nor where all are drawn wide."""
+    images, boxes = boxed(0)
+    rng = np.random.default_rng(3)
+    noisy = [np.clip(np.asarray(i, float) + rng.normal(0, 60, (SIZE, SIZE)), 0, 255).astype(np.uint8) for i in images]
+    assert in_validation(lambda b: b, images[:100] + [Image.fromarray(i) for i in noisy[100:]]) is None
+    assert in_validation(lambda b: b + rng.normal(0, 1.5, b.shape)) is None
+    splits = ["train"] * 100 + ["val"] * 50
+    wide = [b + np.array([-3, -3, 3, 3]) for b in boxes]
+    assert "preprocessing-differs" not in judged("moved_boxes", Data({"image": images, "boxes": wide}, splits=splits))

@@ -15,10 +15,13 @@ from dataloader_expert.checks.duplicates.alignment import alike
 from dataloader_expert.checks.duplicates.near_pictures import (
     CANDIDATE,
     CLOSE,
+    WHOLE,
+    Images,
     bits,
     candidates,
     close,
     confirmed,
+    copies,
     nearest,
     standing_out,
 )
@@ -58,8 +61,26 @@ def test_rounded_to_three_digits(seed: int) -> None:
 
 
 def test_a_mirror_image_is_a_candidate_as_such() -> None:
-    hashes = np.array([[5, 9], [9, 5], [1 << 40, 3]], np.uint64)
-    assert (0, 1, True, 0) in set(candidates(hashes, np.zeros((3, 32, 32), np.uint8)))
+    hashes = np.full((3, 5), (1 << 60) - 1, np.uint64)
+    hashes[:, :2] = [[5, 9], [9, 5], [1 << 40, 3]]
+    assert (0, 1, 1, 0) in set(candidates(hashes, np.zeros((3, 32, 32), np.uint8)))
+
+
+def test_copies_turned_by_quarters_are_found_and_no_others() -> None:
+    """Our promise: also once they are brighter and noisy; a digit of another class that is one turned is no copy."""
+    rng = np.random.default_rng(14)
+    made = rng.integers(0, 220, (60, 8, 8)).repeat(4, 1).repeat(4, 2).astype(float)
+    made = np.stack([(m + np.roll(m, 1, 0) + np.roll(m, 1, 1)) / 3 for m in made])
+    turned = np.stack([np.rot90(made[i], 1 + i % 3) * 1.1 + rng.normal(0, 2, (32, 32)) for i in range(9)])
+    grey = np.concatenate([made, turned]).clip(0, 255).astype(np.uint8)
+    none = np.zeros(len(grey), np.uint64)
+    images = Images(
+        picture_hashes(grey), grey, np.full((len(grey), 2), np.nan), np.full((len(grey), 4), WHOLE), none, none
+    )
+    found, _ = copies(images)
+    assert set(found) == {(i, 60 + i) for i in range(9)}
+    labels = np.where(np.arange(len(grey)) < 60, 6, 9).astype(np.uint64)
+    assert copies(images._replace(labels=labels))[0] == []
 
 
 @pytest.mark.parametrize("change", ["shifted", "scaled", "turned", "brighter"])

@@ -103,3 +103,16 @@ def test_a_column_made_of_the_label_is_named() -> None:
         "made is price divided by area"
         in judged("formulas", houses((PRICE / AREA).round(2)))["label-leaked-by-field"].message
     )
+
+
+def test_a_rate_that_only_the_header_gives_is_told_with_the_rate() -> None:
+    """Our promise: as many samples at another rate are clips that last longer than they should; resampled ones are just of another rate."""
+    rng = np.random.default_rng(19)
+    sizes = [4000 + 13 * i for i in range(60)]
+    clips = [rng.normal(0, 3000, (n, 1)).astype(np.int16) for n in sizes]
+    rates = np.array([8000 if i % 6 == 1 else 16000 for i in range(60)])
+    wrong = judged("sounds", Data({"audio": clips, "sample_rate": rates}, kinds={"audio": "audio"}))["rate-drift"]
+    assert "those with 8000 have as many samples as the others, so they last 2 times as long" in wrong.message
+    halves = [clip[::2] if rate == 8000 else clip for clip, rate in zip(clips, rates, strict=True)]
+    resampled = judged("sounds", Data({"audio": halves, "sample_rate": rates}, kinds={"audio": "audio"}))["rate-drift"]
+    assert "header" not in resampled.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,14 @@ SILENT = {
         documents(WINDOWS * WIDTH, framed=80), documents(WINDOWS * WIDTH // 2, framed=80)
     ),
     "a document that stands twice": files(again(2)),
+    "two files of the same licence": files(np.concatenate([TRAIN[:3_000], TRAIN])[: len(TRAIN)]),
 }
 SPEAKS = {
+    "a stretch that was written again": (
+        files(np.concatenate([TRAIN, TRAIN[10_000:30_000]])[: (len(TRAIN) + 20_000) // WIDTH * WIDTH]),
+        "near-duplicates",
+        "warning",
+    ),
     "a file without separators": (
         files(val=documents(WINDOWS * WIDTH // 2, False)),
         "preprocessing-differs",
@@ -76,3 +83,17 @@ def test_what_is_read_in_the_other_byte_order_is_not_the_tokenizers_fault() -> N
         "tokens", Data(data.columns, splits=data.splits, kinds=data.kinds, context={"vocabulary": vocabulary})
     )
     assert "byte order" in found["out-of-range-ids"].fix
+
+
+def test_a_stretch_that_stands_twice_is_told_with_its_length_and_places() -> None:
+    """Our promise: to a hundred tokens or so, though the copy begins within a window."""
+    found = judged("token_files", SPEAKS["a stretch that was written again"][0])["near-duplicates"]
+    told = [
+        int(n.replace(",", ""))
+        for n in re.findall(r"about ([\d,]+) tokens|from token ([\d,]+)", found.message)
+        for n in n
+        if n
+    ]
+    length, first, _ = told
+    assert abs(length - 20_000) <= 200
+    assert abs(first - 10_000) <= 150

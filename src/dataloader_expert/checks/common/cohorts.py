@@ -1,4 +1,4 @@
-"""What samples have in common that may have been prepared together: those of one split, site, device, subject or prefix of file names."""
+"""What samples have in common that may have been prepared together: those of one split, site, device, subject, shard or prefix of file names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import part_of_name
 
-SPLIT, PREFIX = "the split", "the names of files"
-"""Stand for the fields whose values are the splits, and the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``."""
+SPLIT, PREFIX, SHARD = "the split", "the names of files", "the files"
+"""Stand for the fields whose values are the splits, the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``, and files of many samples."""
 MOST = 60
 """The most cohorts of one kind: beyond, each has few samples."""
 
@@ -35,15 +35,16 @@ class Cohorts:
             and f.name not in aside
             and (f.name == grouped or is_place(f.name))
         ]
-        self.called = {kind: Named(MOST) for kind in (SPLIT, PREFIX, *self.fields)}
+        self.called = {kind: Named(MOST) for kind in (SPLIT, PREFIX, *self.fields, SHARD)}
 
     def of(self, block: Block, rows: Any) -> dict[str, Any]:
         """The cohort of each of these rows, by kind, uint64, to be kept with them."""
         found = {SPLIT: self.called[SPLIT].coded(*split_of(self.context, block, rows))}
         files, codes = files_of(block, rows)
-        one_each = bool(block.unit.members) or block.unit.samples == 1
+        one_each = all(unit.samples == 1 and unit.key is None for unit in block.unit.members or (block.unit,))
         names = [(part_of_name(file, 1) or "") if one_each else "" for file in files]
         found[PREFIX] = self.called[PREFIX].coded(names, codes)
+        found[SHARD] = self.called[SHARD].coded([""] * len(files) if one_each else files, codes)
         for name in self.fields:
             found[name] = self.called[name].of(block.columns.get(name), rows)
         return {f"cohort {kind}": values for kind, values in found.items()}
@@ -93,7 +94,7 @@ class DrawnImages(Check):
 def told_of(kind: str, names: list[str]) -> str:
     """Words for the samples of these cohorts."""
     shown = ", ".join(map(escaped, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    if kind == SPLIT:
+    if kind in (SPLIT, SHARD):
         return f"in {shown}"
     if kind == PREFIX:
         return f"in the files {', '.join(f'{escaped(name)}…' for name in names[:5])}" + (

@@ -48,20 +48,34 @@ def thumb(value: Any, size: int = 32) -> Any:
     return sums / count
 
 
+WAYS = 5
+"""A picture as it is, mirrored, and turned by one to three quarters."""
+
+
+def laid(pictures: Any, way: int) -> Any:
+    """Pictures, [n, side, side], in one of ``WAYS``."""
+    import numpy as np
+
+    return pictures if way == 0 else pictures[:, :, ::-1] if way == 1 else np.rot90(pictures, way - 1, (1, 2))
+
+
 def picture_hashes(grey: Any) -> Any:
-    """64 signs of the low 8 x 8 DCT coefficients of grey pictures, and of their mirror images.
+    """64 signs of the low 8 x 8 DCT coefficients of grey pictures, in each of ``WAYS``.
 
     Args:
-        grey: [n, h, w] with h and w of 8 or more.
+        grey: [n, side, side] with a side of 8 or more.
 
     Returns:
-        uint64 [n, 2]; zeros for a flat picture.
+        uint64 [n, WAYS]; zeros for a flat picture.
     """
     import numpy as np
 
     low = _dct(grey.shape[1]) @ grey.astype(np.float32) @ _dct(grey.shape[2]).T
-    both = np.stack([low, low * np.array([1, -1] * 4, np.float32)], 1).reshape(len(grey), 2, 64)
-    bits = both > np.median(both[:, :, 1:], 2, keepdims=True)
+    odd = np.array([1, -1] * 4, np.float32)  # what mirroring a side does to its waves
+    turned = low.transpose(0, 2, 1)
+    every = (low, low * odd, turned * odd[:, None], low * odd * odd[:, None], turned * odd)
+    all_ways = np.stack(every, 1).reshape(len(grey), WAYS, 64)
+    bits = all_ways > np.median(all_ways[:, :, 1:], 2, keepdims=True)
     made = np.packbits(bits, axis=2).view(">u8")[..., 0].astype(np.uint64)
     flat = grey.reshape(len(grey), -1).std(1) < 4
     return np.where(flat[:, None], np.uint64(0), np.maximum(made, np.uint64(1)))

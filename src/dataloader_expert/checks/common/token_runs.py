@@ -18,7 +18,12 @@ _INVERSE = pow(BASE, -1, 1 << 64)
 
 
 def runs(ids: Any) -> Any:
-    """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token.
+    """Hashes of the runs of ``RUN`` tokens, uint64; without those that are nearly all one token."""
+    return runs_at(ids)[0]
+
+
+def runs_at(ids: Any) -> tuple[Any, Any]:
+    """The same, and at which token each begins, int64.
 
     Args:
         ids: [n], integers, n at least ``RUN`` and less than ``AT_ONCE`` + ``RUN``.
@@ -31,7 +36,8 @@ def runs(ids: Any) -> Any:
     np.cumsum((ids.astype(np.int64).view(np.uint64) + np.uint64(1)) * powers, out=sums[1:])
     hashes = mix((sums[RUN:] - sums[:-RUN]) * undone)
     changes = np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])])
-    return hashes[changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT]
+    at = np.flatnonzero(changes[RUN - 1 :] - changes[: n - RUN + 1] >= DISTINCT)
+    return hashes[at], at
 
 
 @cache

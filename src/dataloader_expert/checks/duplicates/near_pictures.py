@@ -1,7 +1,9 @@
-"""Images that are nearly the same: re-encoded, resized, brightened, mirrored, cropped, bordered.
+"""Images that are nearly the same: re-encoded, resized, brightened, mirrored, turned by quarters, cropped,
+bordered.
 
 Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey image (Zauner, "Implementation and benchmarking
-of perceptual image hash functions", 2010) give candidates, as do those of the mirrored image. The margin, which may be
+of perceptual image hash functions", 2010) give candidates, as do those of the image
+mirrored or turned. The margin, which may be
 most of an image and the same in many, is removed first. Each candidate is confirmed by aligning the grey images.
 Pairs are not chained.
 """
@@ -14,7 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, insides, looks, picture_hashes
+from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL, alike, blurred, likeness
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
@@ -24,6 +26,8 @@ from dataloader_expert.sources.base import Block
 CANDIDATE, FAR = 14, 18
 """The most bits of 64 in which the hashes of candidates may differ, and of those that must agree more after alignment: a crop away
 from the middle changes many. Of unlike images, one pair in 200,000 and one in 3,000 differ in no more."""
+TURNED = 2
+"""The first of ``WAYS`` that is a turn: these must agree more, since there are three."""
 LIKENESS = 0.75
 """The least correlation before alignment of candidates that differ in more than ``CANDIDATE`` bits."""
 CLOSE = 8
@@ -52,14 +56,14 @@ CONFIRMED, FOUND = 4_000, 200_000
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
 RULE = (
-    f"hashes of the images without margins, also mirrored, at most {CANDIDATE} of 64 bits apart and a correlation of {USUAL.alike} "
-    f"after alignment, or at most {FAR} bits and {STRICT.alike}"
+    f"hashes of the images without margins, also mirrored or turned by quarter turns, at most {CANDIDATE} of 64 bits apart and a correlation of {USUAL.alike} "
+    f"after alignment, or at most {FAR} bits or turned, and {STRICT.alike}"
 )
-MISSED = "near duplicates of images that are rotated, covered, or cropped by more than a tenth"
+MISSED = "near duplicates of images that are rotated by other angles than quarter turns, covered, or cropped by more than a tenth"
 
 
-Candidate = tuple[int, int, bool, int]
-"""Two images, whether one is mirrored, and the number of bits in which their hashes differ."""
+Candidate = tuple[int, int, int, int]
+"""Two images, in which of ``WAYS`` the second is like the first, and the number of bits in which their hashes differ."""
 
 
 class Images(NamedTuple):
@@ -93,7 +97,7 @@ class NearPictures(Check):
         self.waiting: list[Any] = []
         self.n_waiting = 0
         self.hashes: list[Any] = []
-        """Hashes of each sample's image and its mirror image; uint64 [n, 2], 0 if there is none."""
+        """Hashes of each sample's image in each of ``WAYS``; uint64 [n, WAYS], 0 if there is none."""
         self.grey: list[Any] = []
         """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
         self.tints: list[Any] = []
@@ -182,7 +186,13 @@ class NearPictures(Check):
             rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
-                self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of images; {MISSED}"
+                self.kept,
+                rows,
+                "pictures",
+                pairs,
+                rule,
+                self.evidence(),
+                f"mirrored or turned copies of images; {MISSED}",
             )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -203,7 +213,7 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
 
 def may_be_copies(candidate: Candidate, images: Images, little: Collection[int]) -> bool:
     """Whether colours and margins of two images may be those of copies; ``little``: those of which ``says_little`` is true."""
-    a, b, mirrored, _ = candidate
+    a, b, way, _ = candidate
     grey, tints, frames = images.grey, images.tints, images.frames
     if math.isnan(tints[a][0]) != math.isnan(tints[b][0]):
         as_bright = abs(float(grey[a].mean()) - float(grey[b].mean())) <= SAME_GREY
@@ -211,7 +221,7 @@ def may_be_copies(candidate: Candidate, images: Images, little: Collection[int])
         if not as_bright or max(contrasts) > SAME_CONTRAST * min(contrasts):
             return False
     within = SAME_PLACE if a in little or b in little else SAME_FRAME
-    return same_colours(tints[a], tints[b]) and same_frame(frames[a], frames[b], within, mirrored)
+    return same_colours(tints[a], tints[b]) and same_frame(frames[a], frames[b], within, way)
 
 
 def same_colours(one: Any, other: Any) -> bool:
@@ -231,16 +241,18 @@ def says_little(grey: Any, frame: Any) -> bool:
     return bool((bottom - top) * (right - left) < SMALL or -(share * np.log2(np.maximum(share, 1e-9))).sum() < FLAT)
 
 
-def same_frame(one: Any, other: Any, within: int, mirrored: bool = False) -> bool:
+def same_frame(one: Any, other: Any, within: int, way: int = 0) -> bool:
     """Whether margins leave both images the same place, up to so many pixels, if both have any: a copy keeps its margins, and
     drawings on an even ground are alike without them, whatever their size. A border may have been added to one."""
     top, left, bottom, right = map(int, one)
     if (top, left, bottom, right) == WHOLE or tuple(map(int, other)) == WHOLE:
         return True
-    if mirrored:
+    there = [int(end) for end in other]
+    if way == 1:
         left, right = 32 - right, 32 - left
-    ends = zip((top, left, bottom, right), map(int, other), strict=True)
-    return all(abs(a - b) <= within for a, b in ends)
+    for _ in range(1, way):  # by a quarter, what was at the right comes to the top
+        there = [32 - there[3], there[0], 32 - there[1], there[2]]
+    return all(abs(a - b) <= within for a, b in zip((top, left, bottom, right), there, strict=True))
 
 
 def bits(x: Any) -> Any:
@@ -266,35 +278,35 @@ def _set_bits() -> Any:
 
 
 def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
-    """Pairs whose hashes ([n, 2], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
-    are somewhat alike."""
+    """Pairs whose hashes ([n, WAYS], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
+    are somewhat alike and not turned."""
     import numpy as np
 
     if len(hashes) < 2:
         return
-    plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
+    of = [np.ascontiguousarray(hashes[:, way]) for way in range(WAYS)]
     small = grey.reshape(-1, 16, 2, 16, 2).mean((2, 4), dtype=np.float32)
-    upright, turned = _unit(small), _unit(small[:, :, ::-1])
-    for i in range(len(plain) - 1):
+    upright, mirrored = _unit(small), _unit(small[:, :, ::-1])
+    for i in range(len(hashes) - 1):
         rest = slice(i + 1, None)
-        for other, seen, as_mirror in ((plain, upright, False), (mirrored, turned, True)):
-            apart = bits(other[rest] ^ plain[i])
-            at = np.flatnonzero(apart <= FAR)
+        for way, other in enumerate(of):
+            apart = bits(other[rest] ^ of[0][i])
+            at = np.flatnonzero(apart <= (FAR if way < TURNED else CANDIDATE))
             if not len(at):
                 continue
             near = apart[at] <= CANDIDATE
             if not near.all():
-                at = at[near | (seen[i + 1 + at] @ upright[i] >= LIKENESS)]
-            yield from ((i, i + 1 + j, as_mirror, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
+                at = at[near | ((mirrored if way else upright)[i + 1 + at] @ upright[i] >= LIKENESS)]
+            yield from ((i, i + 1 + j, way, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
 
 
 def nearest(found: Iterable[Candidate], rest: Any, labels: Any) -> tuple[list[Candidate], int]:
-    """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are. A mirror image of another label is
-    no copy: left is not right."""
+    """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are. An image of another label that is
+    mirrored or turned is no copy: left is not right, and 6 is not 9."""
     total, kept = 0, []
     for candidate in found:
-        a, b, mirrored, _ = candidate
-        unlike = mirrored and labels[a] != labels[b] and labels[a] and labels[b]  # 0: without a label
+        a, b, way, _ = candidate
+        unlike = way and labels[a] != labels[b] and labels[a] and labels[b]  # 0: without a label
         if rest[a] == rest[b] and not unlike:
             total += 1
             kept.append(candidate)
@@ -315,17 +327,20 @@ def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list
 
     if not found:
         return []
-    a, b, mirrored, apart = (np.array(part) for part in zip(*found, strict=True))
-    same, strict = np.zeros(len(a), bool), (apart > CANDIDATE) | np.isin([a, b], list(little)).any(0)
+    a, b, way, apart = (np.array(part) for part in zip(*found, strict=True))
+    same, strict = np.zeros(len(a), bool), (apart > CANDIDATE) | (way >= TURNED) | np.isin([a, b], list(little)).any(0)
     for rows, bound in ((~strict, USUAL), (strict, STRICT)):
-        same[rows] = alike(grey[a[rows]], as_seen(grey, b[rows], mirrored[rows]), bound)
+        same[rows] = alike(grey[a[rows]], as_seen(grey, b[rows], way[rows]), bound)
     return [candidate for candidate, agrees in zip(found, same.tolist(), strict=True) if agrees]
 
 
-def as_seen(grey: Any, at: Any, mirrored: Any) -> Any:
-    """These images, mirrored where that is said."""
+def as_seen(grey: Any, at: Any, way: Any) -> Any:
+    """These images, each in its way of ``WAYS``."""
+    import numpy as np
+
     chosen = grey[at]
-    chosen[mirrored] = chosen[mirrored][:, :, ::-1]
+    for k in np.unique(way[way > 0]).tolist():
+        chosen[way == k] = laid(chosen[way == k], k)
     return chosen
 
 
@@ -336,8 +351,8 @@ def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
 
     if not found:
         return []
-    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
-    own = 1 - likeness(grey[a], as_seen(grey, b, mirrored))
+    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
+    own = 1 - likeness(grey[a], as_seen(grey, b, way))
     some = spread_over(grey)
     flat = _unit(blurred(grey[some].astype(np.float32)))
     for swapped in (False, True):
@@ -365,10 +380,10 @@ def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
 
     if len(grey) <= 2 * RANK or not found:
         return found
-    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
+    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
     at, place = np.unique(np.concatenate([a, b]), return_inverse=True)
     soft = blurred(grey[at].astype(np.float32))
-    flat, mirror = _unit(soft), _unit(soft[:, :, ::-1])
+    flat = _unit(soft)
     some = _unit(blurred(grey[spread_over(grey)].astype(np.float32)))
     # itself is the nearest if it is among these images
     crowd = [
@@ -377,7 +392,7 @@ def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
     ]
     nearest_of = np.concatenate(crowd)[place].reshape(2, -1).min(0)
     one, two = place.reshape(2, -1)
-    apart = 1 - (flat[one] * np.where(mirrored[:, None], mirror[two], flat[two])).sum(1)
+    apart = 1 - (flat[one] * _unit(as_seen(soft, two, way))).sum(1)
     kept = (nearest_of > UNLIKE) | (apart <= FAR_LESS * nearest_of)
     return [candidate for candidate, keep in zip(found, kept.tolist(), strict=True) if keep]
 

@@ -1,4 +1,5 @@
-"""Bands that give a class of recordings away: mains hum in all of one class and in no others, or no sound above an edge.
+"""Bands and pauses that give a class of recordings away: mains hum in all of one class and in no others, no sound above an edge, or nothing but
+one value for some time at the beginning or the end, which no microphone records.
 
 Hum is a line at 50 or 60 Hz that stands far out of what is next to it. An edge is what a filter or a lower rate leaves: beneath it there is
 sound in every band, above it hardly any, within one sixteenth of the spectrum. A tone or a low voice has no such edge.
@@ -19,7 +20,7 @@ from dataloader_expert.sources.base import Block
 BAND = Quantity(
     "class_by_band",
     "samples",
-    "recordings of a class that nearly all have mains hum, or no sound above a frequency in Hz",
+    "recordings of a class that nearly all have mains hum, no sound above a frequency in Hz, or digital silence",
 )
 RATE = "sample_rate"
 KEPT, CLASSES, LEAST = 1_500, 60, 20
@@ -33,6 +34,8 @@ STANDS_OUT, EDGE = 20.0, 25.0
 BANDS, WIDTH, BENEATH, HIGHEST = 64, 2, 8, 58
 """Bands of the spectrum, those within which an edge lies, the fewest beneath it, and the highest one that it may be: converters have
 their own edge."""
+STILL = 0.05
+"""Seconds of one value at the beginning or the end that are digital silence."""
 ALL, ELSEWHERE = 0.95, 0.01
 """The least share of a class, and the largest one of all others."""
 
@@ -62,7 +65,7 @@ class Bands(DrawnByClass):
         if not self.drawn.parts or self.called.many:
             return
         _, rows = self.drawn.all()
-        *hums, edges = rows["heard"].T
+        *hums, edges, begins, ends = rows["heard"].T
         for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
             own = rows["class"] == np.uint64(digest)
             if not text or min(own.sum(), (~own).sum()) < LEAST:
@@ -70,6 +73,7 @@ class Bands(DrawnByClass):
             middle = np.median(edges[own])  # NaN if one has none
             marks = {f"hum at {hz:.0f} Hz": hum >= STANDS_OUT for hz, hum in zip(MAINS, hums, strict=True)}
             marks[f"no sound above {middle:,.0f} Hz" if np.isfinite(middle) else ""] = np.abs(edges / middle - 1) <= 0.1
+            marks |= {"digital silence at the beginning": begins >= STILL, "digital silence at the end": ends >= STILL}
             for what, has in marks.items():
                 if what and has[own].mean() >= ALL and has[~own].mean() <= ELSEWHERE:
                     value = {
@@ -91,16 +95,18 @@ class Bands(DrawnByClass):
             text = f"{v['what']} in {escaped(self.name)} gives class {escaped(v['class'])} away: nearly all "
             text += f"the {number(v['count'], 'recording')} of it that were checked show this, and hardly any others do"
             fix = "apply the same filter to all recordings, and find out what else differs between the classes' sources"
+            if "silence" in v["what"]:
+                fix = "cut it off, or fill it with noise as in the other recordings, and find out what else differs between the classes' sources"
             severity: Severity = "info" if self.context.guessed else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
 
 
-def measured(value: Any, rate: float) -> tuple[float, float, float]:
-    """By how many decibels hum at 50 and at 60 Hz stands out of what is next to it, and the frequency above which there is no sound; NaN
-    where there is none, or a recording says nothing."""
+def measured(value: Any, rate: float) -> tuple[float, ...]:
+    """By how many decibels hum at 50 and at 60 Hz stands out of what is next to it, the frequency above which there is no sound, and the
+    seconds of one value at the beginning and at the end; NaN where there is none, or a recording says nothing."""
     import numpy as np
 
-    unknown = (np.nan, np.nan, np.nan)
+    unknown = (np.nan,) * 5
     if rate <= 0 or not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < 4 * BANDS:
         return unknown
     wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1)[:, 0].astype(np.float64)
@@ -108,7 +114,8 @@ def measured(value: Any, rate: float) -> tuple[float, float, float]:
         return unknown
     power = np.abs(np.fft.rfft((wave - wave.mean()) * np.hanning(len(wave)))) ** 2
     hums = [hum(power, rate / len(wave), hz) if len(wave) >= SHORTEST * rate else np.nan for hz in MAINS]
-    return hums[0], hums[1], edge(power) * rate / 2
+    changes = np.flatnonzero((value[1:] != value[:-1]).reshape(len(value) - 1, -1).any(1))
+    return hums[0], hums[1], edge(power) * rate / 2, changes[0] / rate, (len(value) - 1 - changes[-1]) / rate
 
 
 def hum(power: Any, step: float, hz: float) -> float:

@@ -1,4 +1,5 @@
-"""Marks at a fixed place that give a class away: a stamp, a caliper mark or a logo in all images of one class, and in no others.
+"""Marks at a fixed place that give a class away: a stamp, a caliper mark or a logo in all images of one class, or of one class in one split, and
+in no others; and blur that one class has, as of images that were enlarged.
 
 A mark is small and the same in all of them, to within what JPEG leaves of it, and stands out from a picture that varies around it. What
 belongs to a class's content varies, or is most of the picture, as an even ground is.
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import looks
-from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.rows_kept import Named, at_of, places, split_of
+from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP, sharpness
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -23,13 +26,16 @@ MARKED = Quantity(
 BORDERED = Quantity(
     "class_bordered", "samples", "samples of a class whose images all have an even border, and no others"
 )
+BLURRY = Quantity("class_blurred", "samples", "samples of a class whose images are all blurred, and no others")
 EVEN, VARIED, STEP, ALONG, WIDEST = 2.0, 4.0, 10.0, 0.6, 8
 """The largest spread of a line of pixels of a border; the least one of the picture behind it, by how many steps of gray it differs, and on which share
 of the line; and the most lines of 32 of a border."""
-KEPT, CLASSES, LEAST = 3_000, 60, 25
-"""The most images whose small copies are kept, the most classes, and the fewest images of a class and of all others."""
+KEPT, CLASSES, SPLITS, LEAST = 3_000, 60, 20, 25
+"""The most images whose small copies are kept, the most classes and splits, and the fewest images of a class and of all others."""
 SAME, NEARLY = 6.0, 0.98
 """Steps of gray within which a mark is the same, and the share of a class's images in which it must be."""
+BLURS = 0.95
+"""The least share of a class that is blurred."""
 ELSEWHERE = 0.01
 """The largest share of other images that may have it."""
 SMALL, LARGE, FULL = 2, 0.1, 0.6
@@ -40,9 +46,17 @@ VARIES, OUT = 8.0, 8.0
 from that in nearly all images."""
 
 
+GRAIN, STILLER = 2.0, 4.0
+"""The least spread that a camera's ground has, however even; and how many times the mark's own it must then be: what is drawn has none."""
+
+
 class Marks(DrawnByClass):
     ids = ("label-leaked-by-field",)
     kind, kept, classes = "image", KEPT, CLASSES
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.splits = Named(SPLITS)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -58,7 +72,17 @@ class Marks(DrawnByClass):
         rows = rows[seen.there[rows]]
         if len(rows):
             kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
+            kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+            middles = [seen.middles[i] for i in rows.tolist()]
+            known = [i for i, middle in enumerate(middles) if middle is not None]
+            kept["sharp"] = np.full(len(rows), np.nan)
+            kept["sharp"][known] = np.array(sharpness([middles[i] for i in known]), np.float64)
             self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Marks)
+        super().merge(other)
+        self.splits.merge(other.splits)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -71,16 +95,32 @@ class Marks(DrawnByClass):
             own = rows["class"] == np.uint64(digest)
             if not text or min(own.sum(), (~own).sum()) < LEAST:
                 continue
+            if blurred(rows["sharp"][own], rows["sharp"][~own]):
+                value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
+                yield Fact(BLURRY, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
             bars = [bordered(part) for part in (small[own], small[~own])]
             if bars[0].mean() >= NEARLY and bars[1].mean() <= ELSEWHERE:
                 value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
                 yield Fact(BORDERED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
                 continue
-            box = mark(small[own], small[~own])
-            if box is not None:
-                value = {"class": text, "count": int(own.sum()), "box": [round(100 * n / 32) for n in box]}
-                value["where"] = places(rows, own, self.name)
-                yield Fact(MARKED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+            parts = {"": own} | {
+                name: own & (rows["split"] == np.uint64(k)) for k, name in self.splits.texts.items() if name
+            }
+            for split, part in parts.items():
+                box = mark(small[part], small[~part]) if part.sum() >= LEAST else None
+                if box is None:
+                    continue
+                value = {
+                    "class": text,
+                    "split": split,
+                    "count": int(part.sum()),
+                    "box": [round(100 * n / 32) for n in box],
+                }
+                value["where"] = places(rows, part, self.name)
+                at = {"field": self.name, "class": text, "split": split}
+                yield Fact(MARKED, value, self.evidence("sampled", len(own)), at)
+                if not split:
+                    break  # all of the class have it
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         severity: Severity = "info" if self.context.guessed else "warning"
@@ -91,15 +131,34 @@ class Marks(DrawnByClass):
             text += "checked have one, and hardly any others do"
             fix = "crop the borders off before resizing, and find out what else differs between the classes' sources"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(BLURRY):
+            v = fact.value
+            named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
+            text = f"blur in {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that class that were checked "
+            text += "are blurred, and hardly any others are"
+            fix = "fetch them at the resolution of the others, or bring all images down to theirs, unless the class itself is smooth, as fog is"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MARKED):
             v = fact.value
             top, left, bottom, right = v["box"]
             named = self.context.class_name(int(v["class"]) if v["class"].isdecimal() else v["class"])
-            text = f"a mark at a fixed place in {escaped(self.name)} gives class {escaped(named)} away: {number(v['count'], 'sample')} of that "
-            text += f"class that were checked have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
+            text = f"a mark at a fixed place in {escaped(self.name)} gives class {escaped(named)} away"
+            text += f" in {escaped(v['split'])}" if v["split"] else ""
+            text += f": {number(v['count'], 'sample')} of it that were checked have the same small patch from {top} to {bottom} % of the height and from {left} to {right} % of "
             text += "the width, and hardly any others do"
             fix = "cover or crop that place in all images: a model learns the mark instead of the class"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+
+def blurred(own: Any, others: Any) -> bool:
+    """Whether nearly all images of a class are blurred and hardly any others, by how sharp each is; NaN where that is unknown."""
+    import numpy as np
+
+    own, others = own[np.isfinite(own)], others[np.isfinite(others)]
+    if min(len(own), len(others)) < LEAST:
+        return False
+    least = min(BLURRED, float(np.median(others)) / LESS_SHARP)
+    return bool((own < least).mean() >= BLURS and (others < least).mean() <= ELSEWHERE)
 
 
 def bordered(small: Any) -> Any:
@@ -145,7 +204,11 @@ def mark(own: Any, others: Any) -> tuple[int, int, int, int] | None:
     ring = own[:, around]
     spread = np.subtract(*np.quantile(ring, [0.75, 0.25], axis=0))
     apart = np.sqrt(np.square(own[:, still] - ring.mean(1, keepdims=True)).mean(1)) >= OUT
-    return (top, left, bottom, right) if np.median(spread) >= VARIES and apart.mean() >= NEARLY - 0.03 else None
+    varied = float(np.median(spread))
+    drawn = varied >= GRAIN and varied >= STILLER * float(
+        np.median(np.subtract(*np.quantile(own[:, still], [0.75, 0.25], axis=0)))
+    )
+    return (top, left, bottom, right) if (varied >= VARIES or drawn) and apart.mean() >= NEARLY - 0.03 else None
 
 
 CHECK = Marks

@@ -1,5 +1,6 @@
 """Boxes that fit the images before or after theirs in one stretch, where a label file was lost or added, or their own once mirrored; and those
-of images here and there that fit once mirrored or enlarged (``scattered_boxes``).
+of images here and there that fit once mirrored or enlarged (``scattered_boxes``), or of one split that fit once moved or narrowed
+(``refitted_boxes``).
 
 How well boxes fit an image is told by their sides (``edge_fits``). A box is no outline, so a single image says little; over a stretch
 the differences add up.
@@ -14,9 +15,11 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.rows_kept import Named, split_of
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.checks.images.edge_fits import ONE_SCENE, evened, fits
 from dataloader_expert.checks.images.placed_boxes import NARROW, Placed
+from dataloader_expert.checks.images.refitted_boxes import CHANGES, Sides, refitted
 from dataloader_expert.checks.images.scattered_boxes import MIRRORED as FLIPS
 from dataloader_expert.checks.images.scattered_boxes import MOST as SOME
 from dataloader_expert.checks.images.scattered_boxes import scattered
@@ -31,6 +34,9 @@ MOVED = Quantity(
 SCATTERED = Quantity(
     "scattered_boxes", "samples", "samples whose boxes only fit after mirroring or scaling, with places"
 )
+REFITTED = Quantity(
+    "refitted_boxes", "samples", "samples of a split whose boxes all fit better once changed in one way"
+)
 LEAST, MOST, PIECE = 60, 20_000, 1_024
 """The fewest images that tell what is usual, how many are looked at, and how many at a time."""
 WAYS = (((), 1), ((), -1), ((2,), 0), ((1,), 0))
@@ -42,14 +48,15 @@ usually fits better by."""
 
 
 class MovedBoxes(Check):
-    ids = ("rows-shifted", "box-mirrored", "box-scale")
+    ids = ("rows-shifted", "box-mirrored", "box-scale", "preprocessing-differs")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.placed = Placed(context)
         self.files = Files()
-        self.parts: list[tuple[Any, Any]] = []
-        """Of each block: the indices of its samples, and small copies of their images in gray, uint8 [n, 32, 32]."""
+        self.parts: list[tuple[Any, Any, Any]] = []
+        """Of each block: the indices of its samples, small copies of their images in gray, uint8 [n, 32, 32], and digests of their splits."""
+        self.splits = Named(20)
 
     def applies(self) -> bool:
         return bool(self.placed.fields) and self.placed.picture is not None
@@ -64,23 +71,25 @@ class MovedBoxes(Check):
             return
         self.placed.see(block)
         gray = evened(looks(block, picture).small)
-        self.parts.append((block.indices(np.arange(len(gray))), gray))
+        rows = np.arange(len(gray))
+        self.parts.append((block.indices(rows), gray, self.splits.coded(*split_of(self.context, block, rows))))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedBoxes)
         self.seen += other.seen
         self.placed.merge(other.placed)
         self.files.merge(other.files)
+        self.splits.merge(other.splits)
         self.parts += other.parts
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if sum(len(index) for index, _ in self.parts) < LEAST:
+        if sum(len(index) for index, *_ in self.parts) < LEAST:
             return
-        index, gray = (np.concatenate([part[k] for part in self.parts]) for k in (0, 1))
+        index, gray, splits = (np.concatenate([part[k] for part in self.parts]) for k in (0, 1, 2))
         order = np.argsort(index)
-        index, gray = index[order], gray[order]
+        index, gray, splits = index[order], gray[order], splits[order]
         for name in self.placed.parts:
             drawn = self._drawn(name, index, gray.shape[1])
             at = np.flatnonzero(drawn.reshape(len(drawn), -1).max(1) > 0)
@@ -96,13 +105,27 @@ class MovedBoxes(Check):
                 continue
             some = index[:SOME], gray[:SOME].astype(np.float64)
             odd = scattered(some[1], partial(self._drawn, name, some[0], gray.shape[1]), some[0])
+            if odd is None and len(self.splits.texts) > 1:
+                yield from self._refitted(name, index[:SOME], gray[:SOME].astype(np.float64), splits[:SOME])
             if odd is not None:
                 where = self.files.places(some[0][odd.rows].tolist(), name)
                 told = {"count": len(odd.rows), "flips": FLIPS.get(odd.flips), "scale": odd.scale, "where": where}
                 yield Fact(SCATTERED, told, self.evidence("sampled", len(some[0])), {"field": name})
 
-    def _drawn(self, name: str, index: Any, side: int, scale: float = 1.0) -> Any:
-        """Each sample's boxes, enlarged so, as areas of their own number, the largest first, int [n, side, side]; nothing where there are none,
+    def _refitted(self, name: str, index: Any, gray: Any, splits: Any) -> Iterable[Fact]:
+        import numpy as np
+
+        known, which = np.unique(splits, return_inverse=True)
+        side = gray.shape[1]
+        found = refitted(gray, lambda at, change: self._drawn(name, at, side, change=change), index, which)
+        if found is not None:
+            own = which == found[0]
+            value = {"change": found[1], "count": int(own.sum()), "where": self.files.places(index[own].tolist(), name)}
+            at = {"field": name, "split": self.splits.texts.get(int(known[found[0]]), "")}
+            yield Fact(REFITTED, value, self.evidence("sampled", len(index)), at)
+
+    def _drawn(self, name: str, index: Any, side: int, scale: float = 1.0, change: Sides | None = None) -> Any:
+        """Each sample's boxes, enlarged or changed so, as areas of their own number, the largest first, int [n, side, side]; nothing where there are none,
         or one would lie beyond the image."""
         import numpy as np
 
@@ -114,6 +137,7 @@ class MovedBoxes(Check):
         if scale > 1:
             sides = sides * scale
             known &= ~np.isin(samples, samples[(sides > 1 + 1 / side).any(1)])
+        sides = sides if change is None else change(sides)
         cells = np.rint(sides.clip(0, 1) * side)[known].astype(int)
         sizes = (cells[:, 2] - cells[:, 0]) * (cells[:, 3] - cells[:, 1])
         for k, i in enumerate(np.argsort(-sizes, kind="stable").tolist(), 1):
@@ -133,6 +157,14 @@ class MovedBoxes(Check):
                 text += "they seem to be drawn on smaller copies"
                 fix, code = "check a few; if so, scale the boxes by the ratio of the image sizes", "box-scale"
             yield finding(code, "warning", text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(REFITTED):
+            v, name, split = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["split"]))
+            text = (
+                f"{name} of {split} do not fit their images as those of the other splits do: they fit them better once "
+            )
+            text += f"{CHANGES[v['change']].words}"
+            fix = f"draw a few of {split} over their images; if so, convert them again from their source"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(MOVED):
             v = fact.value
             name, there = escaped(str(fact.at["field"])), self.files.stretch(v["first"], v["last"])

@@ -10,6 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import HISTOGRAM, Check, Context
 from dataloader_expert.checks.common.binned import binned
 from dataloader_expert.checks.common.picture_hashes import looks
+from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP, sharpness
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -27,9 +28,6 @@ ROBUST = 6.0
 """Median deviations beyond which a size is odd: about four standard deviations of a normal distribution."""
 RARE = 0.1
 """The largest share that is odd: more are a separate kind of image."""
-BLURRED, LESS_SHARP = 0.25, 3.0
-"""The spread of the Laplacian over that of the grey values below which an image is blurred (sharp ones have 0.5 or more), and
-the factor by which it must be less than in the typical image: some data have little detail throughout."""
 
 
 COLOURS = 8
@@ -272,23 +270,6 @@ def filled_up(small: Any) -> Any:
     return found
 
 
-def sharpness(middles: list[Any]) -> list[float | None]:
-    """The standard deviation of the Laplacian over that of the grey values, of pictures uint8 [h, w]; None for a flat one."""
-    import numpy as np
-
-    found: list[float | None] = [None] * len(middles)
-    for shape in {m.shape for m in middles if min(m.shape) >= 16}:
-        at = [i for i, m in enumerate(middles) if m.shape == shape]
-        grey = np.stack([middles[i] for i in at]).astype(np.int16)
-        inner = 4 * grey[:, 1:-1, 1:-1]
-        for part in (grey[:, :-2, 1:-1], grey[:, 2:, 1:-1], grey[:, 1:-1, :-2], grey[:, 1:-1, 2:]):
-            inner -= part
-        for i, detail, spread in zip(at, _spreads(inner), _spreads(grey), strict=True):
-            if spread >= 4:
-                found[i] = float(detail / spread)
-    return found
-
-
 def _still(image: Any) -> bool:
     """Whether some of the colour channels are the same throughout, and the others hold many values: a drawing in one colour has lost
     none."""
@@ -307,15 +288,6 @@ def _still(image: Any) -> bool:
     levels = image.histogram()
     channels = [levels[k : k + 256] for k in range(0, len(levels), 256)]
     return all(2 * sum(sorted(one)[-COLOURS:]) < sum(one) for one in channels if max(one) < sum(one))
-
-
-def _spreads(values: Any) -> Any:
-    """The standard deviation of each of ``values``, whole numbers [n, h, w]."""
-    import numpy as np
-
-    flat = values.reshape(len(values), -1).astype(np.float32)
-    flat -= flat.mean(1, keepdims=True)
-    return np.sqrt(np.array([row @ row for row in flat]) / flat.shape[1])
 
 
 def _median(weighted: list[tuple[float, int]]) -> float:

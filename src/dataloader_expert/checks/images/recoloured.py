@@ -1,4 +1,4 @@
-"""Images of one camera, site or device in which red and blue are exchanged, as of a reader that takes BGR for RGB.
+"""Images of one camera, site, device or shard in which red and blue are exchanged, as of a reader that takes BGR for RGB.
 
 Pixels are sampled from images that are drawn. Once exchanged, the colours of such a cohort are those of the others as nearly as theirs
 are to one another, and as they are hardly any is. Another light or white balance tints a cohort too, sometimes just the other way round:
@@ -61,8 +61,9 @@ class Recoloured(DrawnImages):
         pixels = rows["pixels"].reshape(len(rows["pixels"]), -1, 3)
         for kind, names, whose in self.cohorts.kinds(rows, LEAST):
             odd = [] if kind == SPLIT else exchanged(pixels, whose, len(names))  # splits are compared in drift
-            if odd:
-                marked = np.isin(whose, odd)
+            marked = np.isin(whose, odd)
+            splits = rows[f"cohort {SPLIT}"]
+            if odd and np.isin(splits[marked], splits[~marked]).any():  # else it is a split, which is told there
                 value = {"of": [names[k] for k in odd], "count": int(marked.sum())}
                 value["where"] = places(rows, marked, self.name)
                 yield Fact(EXCHANGED, value, self.evidence("sampled", len(pixels)), {"field": self.name, "kind": kind})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
@@ -17,6 +17,11 @@ ODD_CLIPS = Quantity(
     "odd_clips",
     "files",
     "files with a rare sample rate or number of channels",
+)
+AS_MANY_FRAMES = Quantity(
+    "as_many_frames",
+    "times",
+    "how many times as long as the others the files of a rare rate last, with as many samples as they have",
 )
 ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
@@ -45,6 +50,9 @@ NOISE, ROUGH, LESS, SAMPLES, SIGNS = 0.2, 1.0, 3.0, 500, 0.02
 """The least deviation of samples whose bytes are exchanged, as a share of full scale; how much neighbours differ at least, in deviations
 (in white noise 1.41); how many times as large both are as with the bytes as they should be; the fewest samples that tell it; and the least share of small
 numbers of either sign."""
+AS_LONG, OTHER_RATE, CLIPS = 0.02, 1.2, 5
+"""By how much the median numbers of frames at two rates may differ if they are the same, how many times the other one a rate must be, and the fewest
+clips of a rate that tell it."""
 AGAIN = 10
 """Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
 
@@ -55,6 +63,8 @@ class Sounds(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.rates: Counter[str] = Counter()
+        self.frames: dict[str, Counter[int]] = {}
+        """Clips of each number of frames, by rate."""
         self.channels: Counter[str] = Counter()
         self.odd: dict[str, list[dict[str, Json]]] = {}
         self.counts: Counter[str] = Counter()
@@ -81,6 +91,7 @@ class Sounds(Check):
                 if rates is not None:
                     rate = int(rates.values[i])
                     self.rates[str(rate)] += 1
+                    self.frames.setdefault(str(rate), Counter())[length] += 1
                     self.where.add(("rate", str(rate)), block, i)
                     length = length * 1_000_000 // max(1, rate)
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
@@ -108,6 +119,8 @@ class Sounds(Check):
         self.seen += other.seen
         self.rates += other.rates
         self.channels += other.channels
+        for rate, frames in other.frames.items():
+            self.frames.setdefault(rate, Counter()).update(frames)
         self.phases += other.phases
         self.counts += other.counts
         self.where.merge(other.where)
@@ -122,6 +135,8 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        for rate, times in self._as_long():
+            yield Fact(AS_MANY_FRAMES, times, evidence, {"rate": rate})
         for of, counts in (("rate", self.rates), ("channels", self.channels)):
             rare = [value for value, _ in counts.most_common()[:0:-1]]
             places = [place for value in rare for place in self.where.of((of, value))]
@@ -141,6 +156,22 @@ class Sounds(Check):
             if n:
                 where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _as_long(self) -> Iterator[tuple[str, float]]:
+        """The rarer rates at which clips have as many frames as at the commonest, and how many times as long they therefore last."""
+        import numpy as np
+
+        usual = self.rates.most_common(1)[0][0] if self.rates else ""
+        median = {
+            rate: _weighted_median(np.array(list(of)), np.array(list(of.values())))
+            for rate, of in self.frames.items()
+            if of.total() >= CLIPS
+        }
+        for rate, n in sorted(median.items()):
+            times = int(usual) / max(1, int(rate))
+            same = usual in median and abs(n - median[usual]) <= AS_LONG * median[usual]
+            if rate != usual and same and max(times, 1 / max(times, 1e-9)) >= OTHER_RATE:
+                yield rate, times
 
     def _cut(self) -> list[dict[str, Json]]:
         """The few clips that end in zeros and whose length is their own: padding makes lengths equal."""
@@ -166,12 +197,18 @@ class Sounds(Check):
             fact = facts.find(RATES, of=of)
             if fact is not None and len(fact.value) > 1:
                 listed = ", ".join(f"{n} with {v}" for v, n in fact.value.items())
+                fix = _FIXES[code]
+                for wrong in facts.all(AS_MANY_FRAMES) if of == "rate" else ():
+                    times, rate = wrong.value, wrong.at["rate"]
+                    listed += f"; those with {rate} have as many samples as the others, so they last {times:.3g} times as long: their headers "
+                    listed += "probably give the wrong rate"
+                    fix = "listen to one: if its speed and pitch are wrong, correct the rate in these headers; otherwise resample to one rate"
                 yield finding(
                     code,
                     "warning",
                     f"several {what}: {listed}",
                     fact,
-                    _FIXES[code],
+                    fix,
                     facts.value(ODD_CLIPS, [], of=of),
                     sum(list(fact.value.values())[1:]),
                 )

@@ -2,7 +2,7 @@
 copied into its translation, a positive passage among the negative ones. And an answer that is not among its choices, where most are.
 
 Half is the border: what most samples keep to is meant. Equal texts may be meant in some samples, as where nothing had to be
-corrected, but not of fields whose names say that one is the better and one the worse.
+corrected, but not of fields whose names say that one is the better and one the worse; of these, white space makes no difference either.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class EqualFields(Check):
         single = [f.name for f in context.fields if f.dtype == "str" and not f.shape][:MOST]
         self.pairs = list(combinations(texts, 2))
         self.inside = [(one, many) for one in single for many in lists]
+        self.better_worse = {pair for pair in self.pairs if ranked(*pair)}
         self.both: Counter[tuple[str, str]] = Counter()
         self.equal: Counter[tuple[str, str]] = Counter()
         """Samples with equal texts; or with a long text that is in the list."""
@@ -72,7 +73,7 @@ class EqualFields(Check):
                     self._look_inside(block, pair, i, texts, b)
                 elif all(sum(map(len, text)) >= SHORT for text in texts):
                     self.both[pair] += 1
-                    if texts[0] == texts[1]:
+                    if texts[0] == texts[1] or (pair in self.better_worse and spaced(*texts)):
                         self.equal[pair] += 1
                         self.where.add((pair, "in"), block, i, pair[1])
 
@@ -126,11 +127,21 @@ class EqualFields(Check):
 
 def opposed(one: str, other: str) -> bool:
     """Whether the names say that one is the better and the other the worse, or that they are in two languages."""
+    told = pair_of({name: {*words(name)} for name in (one, other)}, {})
+    return (told is not None and told[0] == "translation") or ranked(one, other)
+
+
+def ranked(one: str, other: str) -> bool:
+    """Whether the names say that one is the better and the other the worse."""
     a, b = ({*words(name)} for name in (one, other))
-    told = pair_of({one: a, other: b}, {})
-    return (told is not None and told[0] == "translation") or bool(
-        (a & BETTER and b & WORSE) or (a & WORSE and b & BETTER)
-    )
+    return bool((a & BETTER and b & WORSE) or (a & WORSE and b & BETTER))
+
+
+def spaced(texts: list[str], others: list[str]) -> bool:
+    """Whether texts differ by white space only."""
+    pairs = list(zip(texts, others, strict=False))
+    begun = all(a.lstrip()[:SHORT].split() == b.lstrip()[:SHORT].split() for a, b in pairs)  # of most, this tells it
+    return begun and len(texts) == len(others) and all(a.split() == b.split() for a, b in pairs)
 
 
 CHECK = EqualFields

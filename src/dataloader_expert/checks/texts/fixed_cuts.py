@@ -1,5 +1,5 @@
 """Texts that were cut at one length: far more texts have exactly that many characters, or words, than have about as many, and unlike
-the others these end within a sentence.
+the others these end within a sentence. Where no text is longer, it may be most of them, and others may end so more often.
 
 Where people write up to a limit, texts of nearly that length are frequent too. Texts made from one template may well be of one
 length, but begin and end alike. Where documents were cut into pieces, some texts begin within a sentence.
@@ -13,12 +13,13 @@ from typing import Any
 
 from dataloader_expert.checks.base import CUT_AT, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.explained import explained
 from dataloader_expert.checks.common.fingerprint import digests_of
 from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places
 from dataloader_expert.checks.common.wording import last_said
 from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Json
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
 ROWS, FIELDS, GROUPS, VALUES = 1 << 15, 4, 8, 200
@@ -27,8 +28,8 @@ LEAST, FEWEST = 200, 10
 """The fewest texts of a field, and the fewest that are of one length."""
 SHORTEST = {"characters": 30, "words": 30}
 """Shorter texts may well be of one length; a template with a word here and there has one number of words."""
-MOST_PART, TIMES = 0.5, 3.0
-"""The largest share of the texts that has one length, and how many times as many as near that length there are at least."""
+MOST_PART, ALL, TIMES = 0.5, 0.95, 3.0
+"""The largest share of the texts that has one length, and of the largest length; and how many times as many as near it there are at least."""
 NEAR, WIDTH = 20, 3
 """Lengths are compared with those that differ by one part in so many, or by so many characters at least."""
 CHANCE = math.log(1e-9)
@@ -39,8 +40,6 @@ VARIED, ENOUGH, BEGUN = 4, 20, 4
 within a sentence makes them pieces."""
 SHOWN = 12
 """Characters at either end of a text that tell how it begins and ends."""
-MOSTLY, SELDOM = 0.9, 0.5
-"""A value explains the cut texts if so many of them have it, and no more than so many of the others."""
 _SHAPES = str.maketrans("bcdefghijklmnopqrstuvwxyz012345678", 25 * "a" + 9 * "9")
 
 
@@ -93,36 +92,24 @@ class FixedCuts(Check):
                 others = there & (kept[f"{measure} {name}"] != length)
                 value = {
                     "length": length,
+                    "longest": bool(length == kept[f"{measure} {name}"].max()),
                     "measure": measure,
                     "count": int(cut.sum()),
                     "same": int((there & ~others).sum()),
                     "closed": round(float((~kept[f"open {name}"][others]).mean()), 4),
-                    "because": self._explained(kept, cut, others),
+                    "because": explained(kept, self.groups, cut, others),
                     "where": places(kept, cut, name),
                 }
                 yield Fact(CUT_AT, value, self.evidence("sampled", int(there.sum())), {"field": name})
                 break  # characters say it better than words
-
-    def _explained(self, kept: Mapping[str, Any], cut: Any, others: Any) -> list[Json] | None:
-        """A field and its value that nearly all cut texts have, and few of the others."""
-        import numpy as np
-
-        for name, named in self.groups.items():
-            if named.many:
-                continue
-            values, counts = np.unique(kept[f"group {name}"][cut], return_counts=True)
-            value = values[counts.argmax()]
-            has = kept[f"group {name}"] == value
-            if has[cut].mean() >= MOSTLY and has[others].mean() <= SELDOM and named.texts.get(int(value)):
-                return [name, named.texts[int(value)]]
-        return None
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CUT_AT):
             v, name = fact.value, escaped(str(fact.at["field"]))
             n, because = v["count"], v["because"]
             text = f"{name}: {n:,} of the {v['same']:,} texts of exactly {v['length']:,} {v['measure']} {verb(n, 'end')} in mid-sentence; "
-            text += f"of the others only {1 - v['closed']:.1%} do"
+            text += f"of the others {1 - v['closed']:.1%} do"
+            text += f", and no {name} is longer" if v["longest"] else ""
             if because is not None:
                 text += f"; nearly all of them have {escaped(because[0])} {escaped(because[1])}"
             fix = "they were cut off at this length: fetch them in full from their source, or drop them"
@@ -165,11 +152,15 @@ def _cut_at(kept: Mapping[str, Any], name: str, measure: str, shortest: int) -> 
         length, n = int(lengths[k]), int(counts[k])
         if n < FEWEST:
             return None
-        if length < shortest or n > MOST_PART * len(sizes) or not _stands_out(ordered, length, n):
+        longest = length == lengths[-1]
+        if length < shortest or n > (ALL if longest else MOST_PART) * len(sizes) or not _stands_out(ordered, length, n):
             continue
         same = sizes == length
         cut = same & opened
-        if _unlike(int(cut.sum()), n, float(opened[~same].mean()), len(sizes)) and _varied(kept, name, cut):
+        most = 1.0 if longest and n > MOST_PART * len(sizes) else OTHERS_OPEN
+        if _unlike(int(cut.sum()), n, float(opened[~same].mean()), len(sizes), most) and _varied(
+            kept, name, cut, BEGUN if most < 1 else BEGUN // 2
+        ):
             return length
     return None
 
@@ -184,22 +175,22 @@ def _stands_out(ordered: Any, length: int, n: int) -> bool:
     return bool(n >= TIMES * near and n - near - n * math.log(n / near) <= CHANCE)
 
 
-def _unlike(opened: int, n: int, others: float, of: int) -> bool:
-    """Whether so many of ``n`` texts end within a sentence, and too many for chance, where a share of the others does."""
+def _unlike(opened: int, n: int, others: float, of: int, most: float) -> bool:
+    """Whether so many of ``n`` texts end within a sentence, and too many for chance, where a share of the others does, at most ``most``."""
     share, usual = opened / n, max(others, 1 / of)
-    if share < OPEN or others > OTHERS_OPEN:
+    if share < OPEN or others > most or share <= usual:
         return False
     rest = (1 - share) * math.log((1 - share) / (1 - usual)) if share < 1 else 0.0
     return -n * (share * math.log(share / usual) + rest) <= CHANCE
 
 
-def _varied(kept: Mapping[str, Any], name: str, cut: Any) -> bool:
+def _varied(kept: Mapping[str, Any], name: str, cut: Any, parts: int) -> bool:
     """Whether the cut texts begin and end in many ways, and few texts begin within a sentence."""
     import numpy as np
 
     n = int(cut.sum())
     ways = min(len(np.unique(kept[f"{at} {name}"][cut])) for at in ("start", "end"))
-    return ways >= min(ENOUGH, max(WIDTH, n / VARIED)) and int(kept[f"begun {name}"].sum()) * BEGUN < n
+    return ways >= min(ENOUGH, max(WIDTH, n / VARIED)) and int(kept[f"begun {name}"].sum()) * parts < n
 
 
 CHECK = FixedCuts

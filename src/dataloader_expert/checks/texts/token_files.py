@@ -1,5 +1,5 @@
 """Files of token ids, as language models are trained from: one whose documents are not separated as those of the others are, one that ends in
-a tail of one token, one whose bytes are in the other order, and passages that training repeats again and again.
+a tail of one token, one whose bytes are in the other order, passages that training repeats again and again, and a long stretch that stands twice.
 
 Told of a separator is the token that a file beside the data names, the largest one, or one that tokenizers use for it, and only where the other files
 have it again and again, and one has next to none.
@@ -12,7 +12,8 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.token_runs import RUN, runs
+from dataloader_expert.checks.common.token_runs import RUN, runs_at
+from dataloader_expert.checks.texts.copied_stretch import copied
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -24,6 +25,7 @@ UNSEPARATED = Quantity(
 TAIL = Quantity("token_tail", "samples", "windows at the end of a file that hold a single token")
 SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others only after swapping the bytes of each")
 REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that recur many times")
+COPIED = Quantity("copied_stretch", "tokens", "the longest stretch of training that stands twice, and where")
 ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
 """Tokens with which the tokenizers of GPT-2, GPT-4, GPT-4o, Llama 3, Qwen, Llama 2 and T5 end a text."""
 SMALL, SMALL_VOCABULARY = 2, 33_000
@@ -38,6 +40,8 @@ UNLIKE, LIKE = 0.8, 0.6
 """The least total variation of a file's tokens from those of the others as they are, and the largest with their bytes exchanged."""
 AGAIN, SHARE, BITS = 20, 0.03, 4
 """How often a run comes that is repeated, the least share of training that such runs are, and the zero bits of the hashes that are kept."""
+LONG, COPIED_PART = 4_096, 0.01
+"""The fewest tokens of a stretch that stands twice, and the least share of training: a licence stands in many documents."""
 FRAMED = 0.5
 """The share of documents from which a run is a part of how each is framed, such as what a chat begins with."""
 FEWEST = 4_096
@@ -64,8 +68,11 @@ class TokenFiles(Check):
         """The last window of a file, and the last one that holds more than a token."""
         self.tails: dict[str, int] = {}
         """The token at the end of the last window."""
-        self.runs: list[Any] = []
+        self.runs: list[tuple[Any, Any]] = []
+        """Hashes of runs of tokens, and at which token of all windows each begins."""
         self.width = 2
+        self.long = 0
+        """The tokens of a window."""
         self.files = Files()
 
     def applies(self) -> bool:
@@ -97,8 +104,13 @@ class TokenFiles(Check):
         if int(flat.min()) >= 0 and int(flat.max()) < LARGEST:
             self.counts[file] = _sum(self.counts.get(file), np.bincount(flat.astype(np.int64)))
         if block.unit.split in (None, "train"):
-            made = np.concatenate([runs(row) for row in chosen])
-            self.runs.append(made[made & np.uint64((1 << BITS) - 1) == 0])
+            found = [runs_at(row) for row in chosen]
+            begin = index[index % self.stride == 0] * values.shape[1]
+            made = np.concatenate([hashes for hashes, _ in found])
+            at = np.concatenate([at + start for (_, at), start in zip(found, begin.tolist(), strict=True)])
+            few = made & np.uint64((1 << BITS) - 1) == 0
+            self.runs.append((made[few], at[few]))
+            self.long = values.shape[1]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, TokenFiles)
@@ -106,6 +118,7 @@ class TokenFiles(Check):
         self.files.merge(other.files)
         self.of |= other.of
         self.width = max(self.width, other.width)
+        self.long = max(self.long, other.long)
         self.runs += other.runs
         for file, counts in other.counts.items():
             self.counts[file] = _sum(self.counts.get(file), counts)
@@ -168,7 +181,12 @@ class TokenFiles(Check):
     def _repeated(self, evidence: Any) -> Iterator[Fact]:
         import numpy as np
 
-        every = np.concatenate(self.runs)
+        every, at = (np.concatenate(part) for part in zip(*self.runs, strict=True))
+        found = copied(every, at) if self.stride == 1 else None  # of some windows, hardly both copies are looked at
+        tokens = sum(int(counts.sum()) for file, counts in self.counts.items() if self.of[file] in ("", "train"))
+        if found is not None and found[2] >= max(LONG, COPIED_PART * tokens):
+            first, second, n = found
+            yield Fact(COPIED, {"first": first, "second": second, "count": n, "of": tokens}, evidence)
         _, times = np.unique(every, return_counts=True)
         again = times[
             (times >= AGAIN) & (times * self.stride < FRAMED * self._documents())
@@ -188,6 +206,11 @@ class TokenFiles(Check):
             if n and (token is None or token > SMALL):
                 return float(n * self.stride)
         return np.inf
+
+    def _place(self, token: int) -> tuple[int, str]:
+        """Which token of which file that is."""
+        file = self.files.of(token // self.long) or ""
+        return token - self.files.first(file) * self.long, file
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
@@ -209,6 +232,17 @@ class TokenFiles(Check):
             text += f"only token {v['token']}, so the file was allocated larger than its data"
             fix = "truncate the file after its last real token: a model learns to repeat this one"
             yield finding("truncated", "warning", text, fact, fix, [{"file": file, "sample": v["first"]}], v["count"])
+        for fact in facts.all(COPIED):
+            v = fact.value
+            places = [self._place(v[key]) for key in ("first", "second")]
+            text = f"about {v['count']:,} tokens in a row stand twice in training ({v['count'] / v['of']:.1%} of it): from token {places[0][0]:,} of "
+            text += f"{escaped(places[0][1])} and again from token {places[1][0]:,} of {escaped(places[1][1])}"
+            fix = "remove one of the two: a part was probably written twice, for example after a restart"
+            where = [
+                {"file": file, "sample": v[key] // self.long}
+                for (_, file), key in zip(places, ("first", "second"), strict=True)
+            ]
+            yield finding("near-duplicates", "warning", text, fact, fix, where)
         for fact in facts.all(REPEATED):
             v = fact.value
             text = f"{v['share']:.1%} of training consists of runs of {RUN} tokens that occur about {v['times']:,} times each: a document of about "

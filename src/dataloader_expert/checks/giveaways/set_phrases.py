@@ -1,0 +1,182 @@
+"""Set phrases that give a class of texts away: a line that a mail system wrote before, or after, all texts of one class in one split only, and
+one form with other numbers in it, which some texts of a class are while all others are written freely.
+
+Where all splits have the phrase it may be the class's own, as ``#include`` is; where most texts are made from forms, as lines of logs are, forms
+tell classes by nature.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataloader_expert.checks.base import Check
+from dataloader_expert.checks.common.fingerprint import digests_of
+from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, split_of, texts_of
+from dataloader_expert.checks.giveaways.by_class import DrawnByClass
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+PHRASE = Quantity(
+    "phrase_of_class", "samples", "texts of one class and split that all begin, or end, with a phrase no others have"
+)
+FORM = Quantity("form_of_class", "samples", "texts of one class that differ from each other by numbers only")
+KEPT, CLASSES, SPLITS, READ = 20_000, 60, 20, 2_000
+"""The most texts that are kept, classes, splits, and characters of a text that are looked at."""
+WORDS, LEAST = 6, 20
+"""The most words of a phrase, and the fewest texts of each part that is compared."""
+ALL, ELSEWHERE, ITS_OWN = 0.95, 0.01, 0.05
+"""The least share of a class's texts in a split that have a phrase, the largest of other classes, and of the class in other splits."""
+LONG, PART, FREELY = 6, 0.05, 0.1
+"""The fewest words of a form, the least share of a class that has one, and the largest share of all other texts that are of some form."""
+SHOWN = 80
+BEGIN, END = "begin", "end"
+_NUMBERS = re.compile(r"\d+")
+
+
+class SetPhrases(DrawnByClass):
+    ids = ("label-leaked-by-field",)
+    kind, kept, classes = "text", KEPT, CLASSES
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        self.splits = Named(SPLITS)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        label = block.columns.get(self.context.label or "")
+        if not block.samples or self.name not in block.columns or label is None or self.called.many:
+            return
+        rows = self.drawn.rows(block)
+        if not len(rows):
+            return
+        texts = texts_of(block.columns[self.name], rows, READ)
+        words = [text.split() for text in texts]
+        kept: dict[str, Any] = {"class": self.called.of(label, rows)}
+        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        for k in range(1, WORDS + 1):
+            kept[f"{BEGIN} {k}"] = digests_of([" ".join(w[:k]) for w in words])
+            kept[f"{END} {k}"] = digests_of([" ".join(w[-k:]) for w in words])
+        kept["text"] = digests_of([" ".join(w) for w in words])
+        kept["form"] = digests_of([_NUMBERS.sub("0", " ".join(w)) if len(w) >= LONG else None for w in words])
+        kept[BEGIN] = np.array([" ".join(w)[:SHOWN] for w in words], object)
+        kept[END] = np.array([" ".join(w)[-SHOWN:] for w in words], object)
+        self.drawn.keep(block, rows, kept | at_of(block, rows))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, SetPhrases)
+        super().merge(other)
+        self.splits.merge(other.splits)
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.drawn.parts or self.called.many:
+            return
+        rows = in_order(self.drawn.all()[1])
+        for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
+            if text:
+                yield from self._phrases(rows, digest, text)
+                yield from self._forms(rows, digest, text)
+
+    def _phrases(self, rows: dict[str, Any], digest: int, text: str) -> Iterator[Fact]:
+        import numpy as np
+
+        own = rows["class"] == np.uint64(digest)
+        for split, name in sorted(self.splits.texts.items(), key=lambda item: item[1]):
+            here = rows["split"] == np.uint64(split)
+            parts = own & here, own & ~here, ~own & here
+            if not name or min(part.sum() for part in parts) < LEAST:
+                continue
+            for end in (BEGIN, END):
+                has = phrase([rows[f"{end} {k}"] for k in range(1, WORDS + 1)], *parts)
+                if has is not None:
+                    words, of = has
+                    said = rows[end][np.flatnonzero(of)[0]].split()
+                    value = {
+                        "class": text,
+                        "split": name,
+                        "end": end,
+                        "count": int(of.sum()),
+                        "of": int(parts[0].sum()),
+                    }
+                    value["phrase"] = " ".join(said[:words] if end == BEGIN else said[-words:])
+                    value["where"] = places(rows, of, self.name)
+                    at = {"field": self.name, "class": text, "split": name, "end": end}
+                    yield Fact(PHRASE, value, self.evidence("sampled", len(own)), at)
+
+    def _forms(self, rows: dict[str, Any], digest: int, text: str) -> Iterator[Fact]:
+        import numpy as np
+
+        own = rows["class"] == np.uint64(digest)
+        if min(own.sum(), (~own).sum()) < LEAST:
+            return
+        of = form(rows["form"], rows["text"], own)
+        if of is not None:
+            value = {"class": text, "count": int(of.sum()), "of": int(own.sum())}
+            value["example"] = rows[BEGIN][np.flatnonzero(of)[0]]
+            value["where"] = places(rows, of, self.name)
+            yield Fact(FORM, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        severity: Severity = "info" if self.context.guessed else "warning"
+        for fact in facts.all(PHRASE):
+            v, name = fact.value, escaped(self.name)
+            text = f'"{escaped(v["phrase"])}" gives class {escaped(self._class(v))} away in {escaped(v["split"])}: {v["count"]:,} of '
+            text += f"{number(v['of'], 'text')} of that class {v['end']} with it, and hardly any of other classes or splits do"
+            fix = f"cut it off in {name}: a model learns this phrase, which other splits lack; find out what else differs in that class's source"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+        for fact in facts.all(FORM):
+            v = fact.value
+            text = f"one standard text gives class {escaped(self._class(v))} away: {v['count']:,} of {number(v['of'], 'text')} of that class that "
+            text += f'were checked differ by numbers only ("{escaped(v["example"])}..."), and no other class has them'
+            fix = f"drop these {escaped(self.name)}s, such as automatic replies, or keep a few: they say nothing about the class, but a model learns them"
+            yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+    def _class(self, value: dict[str, Any]) -> str:
+        said = value["class"]
+        return self.context.class_name(int(said) if said.isdecimal() else said)
+
+
+def phrase(ends: list[Any], here: Any, elsewhere: Any, others: Any) -> tuple[int, Any] | None:
+    """The most words, of ``ends`` by their number, with which nearly all texts ``here`` begin or end and hardly any others, and which
+    texts of all do, bool [n]; None if none."""
+    import numpy as np
+
+    for words in range(len(ends), 0, -1):
+        found, counts = np.unique(ends[words - 1][here], return_counts=True)
+        if counts.max() < ALL * here.sum():
+            continue
+        has = ends[words - 1] == found[counts.argmax()]
+        if has[elsewhere].mean() <= ITS_OWN and has[others].mean() <= ELSEWHERE:
+            return words, has & here
+    return None
+
+
+def form(forms: Any, texts: Any, own: Any) -> Any:
+    """Which texts of a class are of its commonest form, bool [n]; None if they are few, others have it as well, or others are of forms."""
+    import numpy as np
+
+    _, first = np.unique(texts, return_index=True)  # copies are none of a form
+    there = np.zeros(len(texts), bool)
+    there[first] = True
+    there &= forms != digests_of([None])[0]
+    found, which, counts = np.unique(forms[there], return_inverse=True, return_counts=True)
+    mine = np.bincount(which, own[there], len(found))
+    if not len(mine) or mine.max() < max(LEAST, PART * own.sum()):
+        return None
+    best = int(mine.argmax())
+    rest = which != best
+    if (
+        counts[best] - mine[best] > ELSEWHERE * counts[best]
+        or (counts[which[rest]] > 1).mean() > FREELY
+        or rest.sum() < LEAST
+    ):
+        return None
+    return own & (forms == found[best])
+
+
+CHECK = SetPhrases

@@ -1,0 +1,99 @@
+"""Answers that begin with their whole prompt in some samples, where most do not: what a model wrote was saved with what it was given.
+
+Half is the border: where most answers begin so, the field holds whole conversations. Texts of a few words may well begin an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.explained import explained
+from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, texts_of
+from dataloader_expert.checks.common.wording import BETTER, WORSE
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+BEGUN = Quantity(
+    "answers_with_prompts", "samples", "answers that begin with the whole prompt of their sample, with places"
+)
+ASKED = {"prompt", "prompts", "question", "query", "instruction"}
+ANSWERS = {"answer", "response", "completion", "output", "reply"} | BETTER | WORSE
+"""Words in the names of fields of prompts and of answers."""
+ROWS, PAIRS, GROUPS, VALUES = 1 << 15, 4, 8, 200
+LEAST, SEVERAL, MOST = 20, 5, 0.5
+"""The fewest samples, the fewest answers that begin so, and the largest share of all."""
+LONG = 20
+"""The fewest characters of a prompt."""
+
+
+class PromptsRepeated(Check):
+    ids = ("suspicious-text",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        split = None if context.roles.split is None else context.roles.split.field
+        texts = [f.name for f in context.fields if f.dtype == "str" and not f.shape]
+        asked, answers = ([name for name in texts if {*words(name)} & of] for of in (ASKED, ANSWERS))
+        self.pairs = [(a, b) for a, b in product(asked, answers) if a != b and b not in asked][:PAIRS]
+        groups = [f.name for f in context.fields if f.kind == "category" and not f.shape and f.name != split]
+        self.groups = {name: Named(VALUES) for name in groups[:GROUPS]} if self.pairs else {}
+        self.drawn = Drawn(ROWS)
+
+    def applies(self) -> bool:
+        return bool(self.pairs)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        rows = self.drawn.rows(block) if self.pairs else ()
+        if not len(rows):
+            return
+        kept = at_of(block, rows)
+        for asked, answer in self.pairs:
+            both = zip(*(texts_of(block.columns.get(name), rows) for name in (asked, answer)), strict=True)
+            kept[f"{asked} in {answer}"] = np.array([_begins(a.strip(), b) for a, b in both], bool)
+        for name, named in self.groups.items():
+            kept[f"group {name}"] = named.of(block.columns.get(name), rows)
+        self.drawn.keep(block, rows, kept)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, PromptsRepeated)
+        self.seen += other.seen
+        self.drawn.merge(other.drawn)
+        for name, named in self.groups.items():
+            named.merge(other.groups[name])
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.drawn.parts:
+            return
+        kept = in_order(self.drawn.all()[1])
+        for asked, answer in self.pairs:
+            odd = kept[f"{asked} in {answer}"]
+            if len(odd) >= LEAST and SEVERAL <= odd.sum() <= MOST * len(odd):
+                value = {"count": int(odd.sum()), "of": len(odd), "where": places(kept, odd, answer)}
+                value |= {"because": explained(kept, self.groups, odd, ~odd)}
+                yield Fact(BEGUN, value, self.evidence("sampled", len(odd)), {"fields": [asked, answer]})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(BEGUN):
+            v, (asked, answer) = fact.value, (escaped(name) for name in fact.at["fields"])
+            text = f"{answer}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'begin')} with the whole {asked}, the others do not"
+            if v["because"] is not None:
+                text += f"; nearly all of them have {escaped(v['because'][0])} {escaped(v['because'][1])}"
+            fix = f"cut the {asked} off there: a model learns to repeat what it is asked"
+            yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def _begins(asked: str, answer: str) -> bool:
+    """Whether an answer begins with a prompt of some length, and goes on."""
+    return len(asked) >= LONG and len(answer) > len(asked) and answer.lstrip().startswith(asked)
+
+
+CHECK = PromptsRepeated
