@@ -114,6 +114,16 @@ def test_groups_that_differ_by_nature_are_not(data: Data) -> None:
     assert [f.message for f in judged("mixed_units", data).values() if f.severity != "info"] == []
 
 
+def test_prices_have_no_unit_of_length() -> None:
+    """Seen: prices before a split of shares "in feet". Our promise: the factor, and what may multiply a price."""
+    since = (LAB == 2) & (np.arange(N) > N // 2)
+    closes = np.where(since, 1 / 3.281, 1.0) * (100 + rng.normal(0, 1, N))
+    found = judged("mixed_units", measured(closes, "close", "ticker"))["scale-drift"]
+    assert "feet" not in found.message
+    assert "a factor of 0.305" in found.message
+    assert "split of a share, another currency" in found.fix
+
+
 def test_natural_groups_hardly_ever_meet_a_factor() -> None:
     """Our promise: groups whose sizes are drawn from a distribution, narrow or wide, are in one unit, in 99 of 100 tables at least."""
     told = 0

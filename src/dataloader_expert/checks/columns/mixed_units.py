@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
-from dataloader_expert.checks.columns.rescaled import fits_name, of_another_kind, renames, rescaled_groups
+from dataloader_expert.checks.columns.rescaled import fits_name, is_money, of_another_kind, renames, rescaled_groups
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.recorded import FILE, is_place
@@ -292,28 +292,20 @@ def _in_group(fact: Fact) -> str:
 
 
 def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
-    v, name = fact.value, escaped(str(fact.at["field"]))
+    v, said = fact.value, str(fact.at["field"])
+    name, levels = escaped(said), f"its values are about {own:.4g} there and {v['others']:.4g} in the others"
     if v["how"] is None:
-        return finding(
-            "scale-drift",
-            "warning",
-            f"{name} is at another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
-            "with hardly one between",
-            fact,
-            "find out what changed there: a unit, a device or what is measured",
-            [{"field": fact.at["field"], **place}],
-            v["rows"],
-        )
-    return finding(
-        "scale-drift",
-        "warning",
-        f"{name} seems to be in another unit in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the "
-        f"others, and after conversion ({v['how']}) they are distributed like the others",
-        fact,
-        "check a few; if so, convert these values",
-        [{"field": fact.at["field"], **place}],
-        v["rows"],
-    )
+        text = f"{name} is at another level in the samples {where}: {levels}, with hardly one between"
+        fix = "find out what changed there: a unit, a device or what is measured"
+    elif is_money(words(said)):
+        text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
+        text += "and after rescaling they are distributed like the others"
+        fix = "look for a split of a share, another currency or another unit (cents) there; if it is one, adjust these values"
+    else:
+        text = f"{name} seems to be in another unit in the samples {where}: {levels}, and after conversion ({v['how']}) they are "
+        text += "distributed like the others"
+        fix = "check a few; if so, convert these values"
+    return finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"], **place}], v["rows"])
 
 
 CHECK = MixedUnits
