@@ -139,7 +139,11 @@ def test_an_instruction_about_something_else_is_no_copy(tmp_path: Path, about: s
         rows = []
         for i in range(n):
             common = i % 3 == 0
-            asked = "is there a bridge in this text, yes or no" if common else f"tell the story of {split} {i} again"
+            asked = (
+                f"is there a bridge over the river {i // 3 % 50} in this text"
+                if common
+                else f"tell the story of {split} {i} again"
+            )
             answer = "there is one in it" if common else f"the story of {i} in {split} went on and on"
             given = about.format(f"{split}{i}") if common else ""
             rows.append(json.dumps({"instruction": asked, "input": given, "output": answer}))

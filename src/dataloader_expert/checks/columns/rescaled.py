@@ -218,7 +218,7 @@ def _expected(x: Any, y: Any, at: Any) -> Any:
 def is_money(words: Iterable[str]) -> bool:
     """Whether the words of a field's name say that it is an amount of money."""
     said = set(words)
-    return bool(said & MONEY) and not said & MEASURED or said in EXTREMES
+    return (bool(said & MONEY) and not said & MEASURED) or said in EXTREMES
 
 
 def fits_name(how: str, words: Iterable[str]) -> bool:
