@@ -159,9 +159,10 @@ class MixedUnits(Check):
             if not found and "time" in rows:
                 times = rows["time"][there]
                 order = np.lexsort((at["sample"], times))[: int(np.isfinite(times).sum())]  # NaN come last
-                here = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
+                ordered = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
                 at = {key: values[order] for key, values in (at | {"time": times}).items()}
-                found = [*self._from_row_on(name, numbers[there][order], at, here, [kind[order] for kind in kinds])]
+                found = [*self._from_row_on(name, numbers[there][order], at, ordered, [kind[order] for kind in kinds])]
+            found = found or self._of(name, numbers[there], here, measures, here, far=True)
             told |= {of} if found else set()
             yield from found
 
@@ -185,8 +186,10 @@ class MixedUnits(Check):
         groups: dict[str, tuple[list[str], Any]],
         measures: list[Any],
         others: dict[str, tuple[list[str], Any]],
+        far: bool = False,
     ) -> list[Fact]:
-        """The groups of the first field some of whose groups are in another unit, which none of the ``others`` explain."""
+        """The groups of the first field some of whose groups are in another unit, which none of the ``others`` explain; or that lie ``far``
+        from all others without a conversion."""
         fits = partial(fits_name, words=words(name))
         for group, (texts, whose) in groups.items():
             if len(texts) < GROUPS:
