@@ -202,7 +202,7 @@ class MixedUnits(Check):
             apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts), fits)}
             by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
             found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | {
-                k: one for k, one in apart.items() if one[0] is not None or is_place(group)
+                k: one for k, one in apart.items() if (is_place(group) if far else one[0] is not None)
             }
             facts = [
                 Fact(
