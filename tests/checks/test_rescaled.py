@@ -130,6 +130,8 @@ def test_a_unit_of_one_hospital_in_one_split_is_told_with_both() -> None:
     found = judged("mixed_units", in_splits(np.where(odd, crea * 88.42, crea), "creatinine"))["scale-drift"]
     assert (found.severity, found.count) == ("warning", int(odd.sum()))
     assert "where hospital is h1 in train" in found.message
+    drift = judged("drift", in_splits(np.where(odd, crea * 88.42, crea), "creatinine"))["preprocessing-differs"]
+    assert "another unit in a part of one split" in drift.message
 
 
 def test_a_hospital_of_its_own_kind_is_so_in_all_splits() -> None:

@@ -48,7 +48,7 @@ def field_of(name: str, column: Column) -> Field:
         return Field(name, "other", "null")
     first = present[0]
     if isinstance(first, str):
-        said = [text for v in present if (text := str(v)).strip()]
+        said = [str(v) for v in present if str(v).strip()]
         text = _are_sentences(said) and len(set(said)) > min(MAX_CLASSES, len(said) // 2)
         return Field(name, "text" if text else "category", "str")
     if hasattr(first, "getbands"):

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import ORDER, Check, Context
-from dataloader_expert.checks.columns.rules import decided, mapped, orders, turned
+from dataloader_expert.checks.columns.rules import decided, mapped, orders, runs_backward
 from dataloader_expert.checks.columns.turned_relations import turned_relation
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
@@ -128,7 +128,7 @@ class BrokenRules(Check):
                 continue
             small, large = (numbers[name] for name in rule.fields)
             strata = next((g.which for g in groupings if g.name == part.by), np.zeros(len(small), np.int64))
-            if turned(small, large, rule.broken, rule.known & ~rule.broken, strata):
+            if runs_backward(small, large, rule.broken, rule.known & ~rule.broken, strata):
                 told |= {*rule.fields}
                 yield self._fact(BROKEN, rule.fields, part, rule.broken, rule.known, rows, {"kind": rule.kind})
 

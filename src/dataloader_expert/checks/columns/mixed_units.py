@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
+from dataloader_expert.checks.base import CHANGED_UNITS, MIXED_UNITS, Check, Context
 from dataloader_expert.checks.columns.rescaled import fits_name, is_money, of_another_kind, renames, rescaled_groups
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
@@ -49,7 +49,6 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
-UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 TURNED = Quantity(
     "turned_signs",
     "samples",
@@ -206,7 +205,7 @@ class MixedUnits(Check):
             }
             facts = [
                 Fact(
-                    UNITS,
+                    MIXED_UNITS,
                     {
                         "of": texts[k],
                         "rows": int((whose == k).sum()),
@@ -214,6 +213,7 @@ class MixedUnits(Check):
                         "median": own,
                         "others": others,
                         "sure": k in by_median and by_median[k].sure and by_median[k].how == how,
+                        "in_one_split": group.endswith(WITHIN),
                         "by_nature": how is None
                         or not fits_name(how, words(name))
                         or of_another_kind(numbers, whose == k, kinds),
@@ -286,7 +286,7 @@ class MixedUnits(Check):
                 return
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(UNITS):
+        for fact in facts.all(MIXED_UNITS):
             where, site = _in_group(fact), is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)

@@ -56,7 +56,7 @@ def orders(numbers: dict[str, Any]) -> Iterator[Rule]:
             yield Rule("order", (small, large), "", broken, known)
 
 
-def turned(small: Any, large: Any, odd: Any, usual: Any, strata: Any) -> bool:
+def runs_backward(small: Any, large: Any, odd: Any, usual: Any, strata: Any) -> bool:
     """Whether rows keep to an order more than their distributions do, and odd ones have it the other way round as clearly: within each
     of the ``strata``, numbers of other rows would break it here and there; the odd ones are as far apart as the others, and do not only
     cross, as a warm day among cold ones."""
