@@ -134,6 +134,11 @@ def test_a_unit_of_one_hospital_in_one_split_is_told_with_both() -> None:
     assert "another unit in a part of one split" in drift.message
 
 
+def test_a_unit_of_a_whole_split_is_not_that_of_a_hospital() -> None:
+    crea = np.exp(rng.normal(0, 0.4, N))
+    assert judged("mixed_units", in_splits(np.where(TRAINED, crea, crea * 88.42), "creatinine")) == {}
+
+
 def test_a_hospital_of_its_own_kind_is_so_in_all_splits() -> None:
     years = np.where(LAB % 3 == 1, rng.uniform(2, 12, N), rng.uniform(20, 80, N))
     assert judged("mixed_units", in_splits(years, "age")) == {}

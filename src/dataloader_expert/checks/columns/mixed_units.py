@@ -150,7 +150,7 @@ class MixedUnits(Check):
             apart = {group: (texts, whose[there]) for group, (texts, whose) in within.items()}
             found = (
                 self._of(name, numbers[there], here, measures, here)
-                or self._of(name, numbers[there], apart, measures, here)
+                or self._of_one_split(name, numbers[there], apart, measures, here)
                 or self._turned(name, numbers[there], here)
             )
             at = {"sample": rows["sample"][there], "file": rows["file"][there]}
@@ -226,6 +226,18 @@ class MixedUnits(Check):
             if facts:
                 return facts
         return []
+
+    def _of_one_split(
+        self,
+        name: str,
+        numbers: Any,
+        within: dict[str, tuple[list[str], Any]],
+        measures: list[Any],
+        others: dict[str, tuple[list[str], Any]],
+    ) -> list[Fact]:
+        """The places that are in another unit in one split, of which the rest is not: else the split is."""
+        found = self._of(name, numbers, within, measures, others)
+        return [fact for fact in found if _alone_in_split(numbers, *within[str(fact.at["group"])], fact)]
 
     def _turned(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
         """The places of the first field at some of which the numbers have the other sign."""
@@ -308,6 +320,17 @@ class MixedUnits(Check):
                 where = f"from {moment(v['since'], dated)} to {moment(v['until'], dated)}"
             where += f", {_in_group(fact)}" if fact.at["group"] else ""
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
+
+
+def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> bool:
+    """Whether the other rows of its split are not in the unit of a place within it."""
+    import numpy as np
+
+    k, split = int(fact.at["of"]), texts[int(fact.at["of"])].rpartition(" in ")[2]
+    same = [i for i, text in enumerate(texts) if i != k and text.rpartition(" in ")[2] == split]
+    rest = numbers[np.isin(whose, same)]
+    own, others = fact.value["median"], fact.value["others"]
+    return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
 
 
 def _middle_of_others(numbers: Any, whose: Any, k: int) -> float:
