@@ -114,6 +114,58 @@ def test_groups_that_differ_by_nature_are_not(data: Data) -> None:
     assert [f.message for f in judged("mixed_units", data).values() if f.severity != "info"] == []
 
 
+SOLD = np.where(np.arange(N) % 5 < 4, "train", "test").tolist()
+TRAINED = np.array(SOLD) == "train"
+
+
+def in_splits(values: Any, name: str) -> Data:
+    """Measured at three hospitals, in rows that a column assigns to splits."""
+    return measured(values, name, "hospital", [f"h{k % 3}" for k in LAB], split=SOLD)
+
+
+def test_a_unit_of_one_hospital_in_one_split_is_told_with_both() -> None:
+    """Seen: a split that was called preprocessed differently, where one hospital of it had another unit."""
+    crea = np.exp(rng.normal(0, 0.4, N))
+    odd = (LAB % 3 == 1) & TRAINED
+    found = judged("mixed_units", in_splits(np.where(odd, crea * 88.42, crea), "creatinine"))["scale-drift"]
+    assert (found.severity, found.count) == ("warning", int(odd.sum()))
+    assert "where hospital is h1 in train" in found.message
+    drift = judged("drift", in_splits(np.where(odd, crea * 88.42, crea), "creatinine"))["preprocessing-differs"]
+    assert "another unit in a part of one split" in drift.message
+
+
+def test_a_unit_of_a_whole_split_is_not_that_of_a_hospital() -> None:
+    crea = np.exp(rng.normal(0, 0.4, N))
+    assert judged("mixed_units", in_splits(np.where(TRAINED, crea, crea * 88.42), "creatinine")) == {}
+
+
+def test_a_hospital_of_its_own_kind_is_so_in_all_splits() -> None:
+    years = np.where(LAB % 3 == 1, rng.uniform(2, 12, N), rng.uniform(20, 80, N))
+    assert judged("mixed_units", in_splits(years, "age")) == {}
+
+
+def test_a_run_far_from_all_others_is_named_as_info() -> None:
+    """Seen: fluxes among magnitudes in one run. What no known unit explains may be its nature, as thin air on a mountain is."""
+    band = rng.normal(18, 1, (N, 4))
+    odd = LAB % 4 == 1
+    run = [int(k % 4) + 94 for k in LAB]
+    found = judged("mixed_units", Data({"run": np.array(run), "mag": np.where(odd[:, None], band**3, band)}))[
+        "scale-drift"
+    ]
+    assert found.severity == "info"
+    assert "where run is 95" in found.message
+
+
+def test_prices_have_no_unit_of_length() -> None:
+    """Seen: prices before a split of shares "in feet". Our promise: the factor, and what may multiply a price."""
+    since = (LAB == 2) & (np.arange(N) > N // 2)
+    closes = np.where(since, 1 / 3.281, 1.0) * (100 + rng.normal(0, 1, N))
+    found = judged("mixed_units", measured(closes, "close", "ticker"))["scale-drift"]
+    assert "feet" not in found.message
+    assert "a factor of 0.30" in found.message
+    assert "split of a share, another currency" in found.fix
+
+
 def test_natural_groups_hardly_ever_meet_a_factor() -> None:
     """Our promise: groups whose sizes are drawn from a distribution, narrow or wide, are in one unit, in 99 of 100 tables at least."""
     told = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,11 @@ TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
         [[i % 40, "abc"[i % 40 % 3], DRAW.randrange(90)] for i in range(400)],
         "units_sold",
     ),
+    "no category of goods beside their ratings, which come less often": (
+        ["item_id", "category", "rating"],
+        [[i % 40, "abc"[i % 40 % 3], DRAW.randrange(1, 6)] for i in range(400)],
+        "rating",
+    ),
     "a category of goods that are listed once": (
         ["sku", "weight", "category"],
         [[i, number(), "abc"[i % 3]] for i in range(400)],
@@ -116,6 +122,33 @@ def test_the_label_is(tmp_path: Path, name: str) -> None:
     source = open_source(SourceRef(str(path), (str(tmp_path),)), [])
     assert source.label == label
     assert source.label_how.startswith("guessed from its place") == ("guess" in name)
+
+
+def test_a_category_of_goods_is_no_label_in_several_files(tmp_path: Path) -> None:
+    """Seen: a small test file, listed first, in which each article came twice. Our promise: all files tell whether goods recur."""
+    for split, n in ("test", 50), ("train", 400):
+        rows = [[i % 40, "abc"[i % 40 % 3], DRAW.randrange(1, 6)] for i in range(n)]
+        table(tmp_path / f"{split}.csv", ["item_id", "category", "rating"], rows)
+    assert open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).label == "rating"
+
+
+@pytest.mark.parametrize("about", ["a note about the {0}th of the many bridges of the town", "{0}"])
+def test_an_instruction_about_something_else_is_no_copy(tmp_path: Path, about: str) -> None:
+    """Seen: tasks of one instruction and answer, one of them with an input, which most lack, were called copies in two splits."""
+    for split, n in ("train", 300), ("validation", 60):
+        rows = []
+        for i in range(n):
+            common = i % 3 == 0
+            asked = (
+                f"is there a bridge over the river {i // 3 % 50} in this text"
+                if common
+                else f"tell the story of {split} {i} again"
+            )
+            answer = "there is one in it" if common else f"the story of {i} in {split} went on and on"
+            given = about.format(f"{split}{i}") if common else ""
+            rows.append(json.dumps({"instruction": asked, "input": given, "output": answer}))
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    assert {"splits-overlap", "duplicate-samples"} & {f.code for f in scan(tmp_path, tmp_path).findings} == set()
 
 
 def warned(said: Scanned) -> set[str]:

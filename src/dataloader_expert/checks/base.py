@@ -475,6 +475,9 @@ BY_KIND = Quantity(
 CHANGED_UNITS = Quantity(
     "changed_units", "samples", "consecutive rows whose numbers fit those of the others after a conversion"
 )
+MIXED_UNITS = Quantity(
+    "mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion"
+)
 GIVEAWAY = Quantity(
     "label_known_by",
     "",

@@ -10,11 +10,14 @@ from typing import Any
 
 from dataloader_expert.sources.arrays import plain_dtype
 from dataloader_expert.sources.base import Block, Column, Field
+from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.turns import is_turn
 
 MAX_CLASSES = 100
 SENTENCE = 20
 """Characters of a text, on average, from which on it is no name of a category."""
+ASKED_OF, ANSWERS = {"input", "inputs", "context"}, {"output", "response", "completion", "answer"}
+"""Words in the names of what an instruction is about, and of texts that answer it."""
 TALKS = 64
 """Values of a field that show whether it holds conversations."""
 PHRASES, OFTEN = 3, 3
@@ -45,8 +48,8 @@ def field_of(name: str, column: Column) -> Field:
         return Field(name, "other", "null")
     first = present[0]
     if isinstance(first, str):
-        distinct = len(set(map(str, present)))
-        text = _are_sentences(present) and distinct > min(MAX_CLASSES, len(present) // 2)
+        said = [str(v) for v in present if str(v).strip()]
+        text = _are_sentences(said) and len(set(said)) > min(MAX_CLASSES, len(said) // 2)
         return Field(name, "text" if text else "category", "str")
     if hasattr(first, "getbands"):
         shapes = {(v.height, v.width, channels_of(v)) for v in present if hasattr(v, "getbands")}
@@ -65,20 +68,25 @@ def field_of(name: str, column: Column) -> Field:
 
 def _are_sentences(values: list[Any]) -> bool:
     """Whether texts are long and of several words, for the most part."""
+    if not values:
+        return False
     mean = sum(len(v) for v in values if isinstance(v, str)) / len(values)
     return mean >= SENTENCE and sum(" " in v for v in values if isinstance(v, str)) > len(values) // 2
 
 
 def among_texts(fields: tuple[Field, ...], label: str | None, block: Block) -> tuple[Field, ...]:
-    """The fields; beside texts, a few sentences that come again and again are texts too, such as the questions to many documents."""
+    """The fields; beside texts, a few sentences that come again and again are texts too, such as the questions to many documents, and so is
+    what an instruction is about, however short: two of one instruction and answer about different things are no copies."""
     if not any(f.kind == "text" for f in fields):
         return fields
+
+    answered = any({*words(f.name)} & ANSWERS for f in fields if f.kind == "text")
 
     def is_text(f: Field) -> bool:
         if f.kind != "category" or f.dtype != "str" or f.name == label or f.name not in block.columns:
             return False
-        present = [v for v in block.columns[f.name].values if v is not None]
-        return bool(present) and _are_sentences(present)
+        said = [v for v in block.columns[f.name].values if isinstance(v, str) and v.strip()]
+        return _are_sentences(said) or bool({*words(f.name)} & ASKED_OF and answered)
 
     return tuple(replace(f, kind="text") if is_text(f) else f for f in fields)
 

@@ -53,7 +53,7 @@ def find_label(
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     named = [n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype]
-    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, first) and _may_be(n, blocks)])
+    strong, how = label_by_name([n for n in named if not _is_attribute(n, named, blocks) and _may_be(n, blocks)])
     if len(told.asked) == 1 and told.asked[0] in scalar:
         return told.asked[0], f"the one column that {told.form} asks for"
     together, why = told.several(names)
@@ -173,17 +173,23 @@ def _verdict(texts: Iterable[str], blocks: list[Block]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _is_attribute(name: str, names: list[str], block: Block) -> bool:
-    """Whether a category is that of goods, each of which has one: an attribute of what is sold, in a table of sales."""
+def _is_attribute(name: str, names: list[str], blocks: list[Block]) -> bool:
+    """Whether a category is that of goods, each of which has one in each file: an attribute of what is sold, in a table of sales."""
     if not name.lower().startswith("category"):
         return False
-    of = block.columns[name].values
     for other in (other for other in names if {*words(other)} & GOODS and other != name):
-        pairs = Counter(zip(block.columns[other].values, of, strict=False))
-        several = len({value for value, _ in pairs}) * REPEATED <= sum(pairs.values())
-        if several and len({value for value, _ in pairs}) == len(pairs):
+        known = [b for b in blocks if name in b.columns and other in b.columns]
+        pairs = [Counter(zip(b.columns[other].values, b.columns[name].values, strict=False)) for b in known]
+        goods = {value for of in pairs for value, _ in of}
+        several = len(goods) * REPEATED <= sum(of.total() for of in pairs)
+        if several and all(map(_one_each, pairs)):
             return True
     return False
+
+
+def _one_each(pairs: Mapping[tuple[Any, Any], int]) -> bool:
+    """Whether each of the first values goes with one of the second ones."""
+    return len({value for value, _ in pairs}) == len(pairs)
 
 
 def _may_be(name: str, blocks: list[Block]) -> bool:

@@ -12,7 +12,17 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import LONGEST_TIME, Named, at_of, distinct, files_of, in_order, places
+from dataloader_expert.checks.common.recorded import FILE, is_place
+from dataloader_expert.checks.common.rows_kept import (
+    LONGEST_TIME,
+    Named,
+    at_of,
+    distinct,
+    files_of,
+    in_order,
+    moments_of,
+    places,
+)
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -24,13 +34,13 @@ EXCHANGED = Quantity(
 )
 KEPT, CELLS, MOST, GROUPS = 20_000, 2_000_000, 4, 200
 """The most rows, and values, that are kept; the most fields of dates, and groups of rows."""
+DAY, FAR = 86_400.0, 1e11
+"""Seconds of a day, and those since 1970 beyond which there are no dates."""
 READ = 8
 """Texts of a block that tell whether the others are dates."""
 SURE, BACK, RARELY, FARTHER = 10, 3, 0.1, 3.0
-"""The fewest dates of a group that allow one reading only, and that run back as they are written; the most of these that still do the
-other way, as a share; and how many times as far all steps lead as they do then."""
-FILE = "the file"
-"""Stands for the field whose values are the names of files."""
+"""The fewest dates of a group that allow one reading only, and that run back as they are written; the most of the way
+back that is left the other way, as a share: matches of one weekend are in no order; and how many times as far all steps lead as they do then."""
 
 
 class ExchangedDays(Check):
@@ -40,18 +50,24 @@ class ExchangedDays(Check):
         super().__init__(context)
         plain = [f for f in context.fields if not f.shape]
         self.dates = [f.name for f in plain if f.dtype == "str" and f.kind != "text"][: 4 * MOST]
-        self.groups = {name: Named(GROUPS) for name in (FILE, *context.series_fields)} if self.dates else {}
+        self.read = [f.name for f in plain if f.kind == "time" and f.dtype != "str"][:MOST]
+        """Fields of dates that allow one reading, which may have been written from another one."""
+        places = [f.name for f in plain if f.kind == "category" and is_place(f.name)]
+        groups = dict.fromkeys((FILE, *context.series_fields, *places))
+        self.groups = {name: Named(GROUPS) for name in groups} if self.dates or self.read else {}
         self.ambiguous: set[str] = set()
         """The fields that have dates which may be read in two ways."""
-        self.drawn = Drawn(min(KEPT, CELLS // max(1, 2 * len(self.dates) + len(self.groups) + 1)))
+        self.drawn = Drawn(min(KEPT, CELLS // max(1, 2 * len(self.dates) + 2 * len(self.read) + len(self.groups))))
 
     def applies(self) -> bool:
-        return bool(self.dates)
+        return bool(self.dates or self.read)
 
     def looked(self) -> bool:
         return bool(self.ambiguous)
 
     def see(self, block: Block) -> None:
+        import numpy as np
+
         self.seen += block.samples
         rows = self.drawn.rows(block) if block.samples else ()
         if not len(rows):
@@ -63,6 +79,12 @@ class ExchangedDays(Check):
             if bool((abs(first - other) > 0).any()):  # NaN is not
                 self.ambiguous.add(name)
             kept[f"day {name}"], kept[f"month {name}"] = first[codes], other[codes]
+        for name in self.read:
+            moments = moments_of(block.columns.get(name), rows)
+            other = swapped(moments)
+            if bool(np.isfinite(other).any()):
+                self.ambiguous.add(name)
+            kept[f"day {name}"], kept[f"month {name}"] = other, moments
         for name, named in self.groups.items():
             column = block.columns.get(name)
             kept[f"group {name}"] = named.coded(*files_of(block, rows)) if name == FILE else named.of(column, rows)
@@ -82,10 +104,12 @@ class ExchangedDays(Check):
         if not self.ambiguous or not self.drawn.parts:
             return
         rows = in_order(self.drawn.all()[1])
-        for name in [name for name in self.dates if name in self.ambiguous][:MOST]:
+        for name in [name for name in (*self.dates, *self.read) if name in self.ambiguous][:MOST]:
             day, month = rows[f"day {name}"], rows[f"month {name}"]
             # where a day is beyond 12, it tells how the column is written
-            written, other = (day, month) if np.isnan(month).sum() >= np.isnan(day).sum() else (month, day)
+            written, other = (
+                (day, month) if name in self.dates and np.isnan(month).sum() >= np.isnan(day).sum() else (month, day)
+            )
             for group, named in self.groups.items():
                 if named.many:
                     continue
@@ -94,7 +118,13 @@ class ExchangedDays(Check):
                 mask = np.isin(whose, odd) & np.isfinite(written) & np.isfinite(other) & (written != other)
                 if mask.any():
                     called = [named.texts.get(int(values[k]), "") for k in odd]
-                    value = {"of": called, "groups": len(values), "count": int(mask.sum()), "day_first": written is day}
+                    value = {
+                        "of": called,
+                        "groups": len(values),
+                        "count": int(mask.sum()),
+                        "day_first": written is day,
+                        "parsed": name in self.read,
+                    }
                     value["where"] = places(rows, mask, name)
                     yield Fact(EXCHANGED, value, self.evidence("sampled", len(day)), {"field": name, "group": group})
                     break
@@ -106,6 +136,12 @@ class ExchangedDays(Check):
             where = f"in {some}" if group == FILE else f"of the rows in which {escaped(group)} is {some}"
             if len(v["of"]) == v["groups"]:
                 where = "of all rows"
+            if v["parsed"]:
+                text = f"{name} has day and month swapped in {number(v['count'], 'date')} {where}: as they are, the rows keep jumping back in "
+                text += "time; with the two swapped back, they are in order"
+                fix = "find out how these dates were parsed, and swap the day (up to 12) and the month back"
+                yield finding("dtype-drift", "warning", text, fact, fix, v["where"], v["count"])
+                continue
             first = "day" if v["day_first"] else "month"
             text = f"{name} has day and month swapped in {number(v['count'], 'date')} {where}: read with the {first} first, like the unambiguous "
             text += "dates, the rows keep jumping back in time; read the other way, they are in order"
@@ -125,6 +161,19 @@ def readings(texts: list[str]) -> tuple[Any, Any]:
     return made[:, 0], made[:, 1]
 
 
+def swapped(moments: Any) -> Any:
+    """Seconds since 1970 with day and month exchanged, float64 [n]; NaN where that is no date, or the same one."""
+    import numpy as np
+
+    known = np.abs(moments) < FAR  # NaN is not
+    days = np.floor(np.where(known, moments, 0.0) / DAY).astype(np.int64)
+    months = days.astype("M8[D]").astype("M8[M]")
+    day = days - months.astype("M8[D]").astype(np.int64)
+    month = months.astype(np.int64) % 12
+    other = (months - month + day).astype("M8[D]").astype(np.int64) + month
+    return np.where(known & (day < 12) & (day != month), moments + (other - days) * DAY, np.nan)
+
+
 def exchanged(written: Any, other: Any) -> bool:
     """Whether times, in the order of rows, run back as they are written and not once those that may be read another way are; of both
     kinds there are enough."""
@@ -137,8 +186,9 @@ def exchanged(written: Any, other: Any) -> bool:
     there = np.isfinite(written)
     as_is = np.diff(written[there])
     moved = np.diff(np.where(open_, other, written)[there])
-    back, still = (int(min((steps < 0).sum(), (steps > 0).sum())) for steps in (as_is, moved))
-    return back >= BACK and still <= RARELY * back and np.abs(as_is).sum() >= FARTHER * np.abs(moved).sum()
+    back = int(min((as_is < 0).sum(), (as_is > 0).sum()))
+    led, still = (float(min(-steps[steps < 0].sum(), steps[steps > 0].sum())) for steps in (as_is, moved))
+    return back >= BACK and still <= RARELY * led and bool(np.abs(as_is).sum() >= FARTHER * np.abs(moved).sum())
 
 
 CHECK = ExchangedDays

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.scores import correlation, normal_scores
+from dataloader_expert.checks.common.scores import by_group, correlation, normal_scores, worth
 from dataloader_expert.checks.common.series_rows import FIELDS, Order, SeriesRows
 from dataloader_expert.checks.common.stretches import decay, highest
 from dataloader_expert.conclusions import Finding, finding
@@ -214,12 +214,6 @@ def _exchanged(x: Any, y: Any, odd: Any) -> bool:
     return apart * math.sqrt(max(worth(x[odd], y[odd]) - 3, 0.0)) >= SURE
 
 
-def worth(x: Any, y: Any) -> float:
-    """How many rows drawn by themselves would tell as much of the correlation (Bartlett's formula, by the neighbours alone)."""
-    alike = correlation(x[1:], x[:-1]) * correlation(y[1:], y[:-1])
-    return len(x) * (1 - alike) / (1 + alike) if 0 < alike < 1 else float(len(x))
-
-
 def within(values: Any, order: Order) -> Any:
     """Normal scores of numbers among those of their series, float64 [n]."""
     import numpy as np
@@ -274,23 +268,6 @@ def shifted_group(x: Any, y: Any, which: Any, order: Order) -> tuple[int, int, f
         ):
             return k, by, there, own[k], usual
     return None
-
-
-def by_group(x: Any, y: Any, which: Any) -> list[float]:
-    """The correlation in each group; 0 where one of both does not vary."""
-    import numpy as np
-
-    both = np.isfinite(x) & np.isfinite(y)
-    x, y, of = x[both], y[both], which[both]
-    sizes = np.maximum(np.bincount(of, minlength=int(which.max()) + 1), 1)
-
-    def mean(values: Any) -> Any:
-        return np.bincount(of, values, minlength=len(sizes)) / sizes
-
-    a, b = mean(x), mean(y)
-    spread = np.sqrt(np.maximum((mean(x * x) - a * a) * (mean(y * y) - b * b), 0.0))
-    found: list[float] = np.where(spread > 1e-9, (mean(x * y) - a * b) / np.maximum(spread, 1e-9), 0.0).tolist()
-    return found
 
 
 def _between(n: int, begin: int, end: int) -> Any:

@@ -14,8 +14,8 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from dataloader_expert.checks.base import CHANGED_UNITS, Check, Context
-from dataloader_expert.checks.columns.rescaled import fits_name, of_another_kind, renames, rescaled_groups
+from dataloader_expert.checks.base import CHANGED_UNITS, MIXED_UNITS, Check, Context
+from dataloader_expert.checks.columns.rescaled import fits_name, is_money, of_another_kind, renames, rescaled_groups
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.recorded import FILE, is_place
@@ -27,6 +27,7 @@ from dataloader_expert.checks.common.rows_kept import (
     in_order,
     moments_of,
     numbers_of,
+    split_of,
 )
 from dataloader_expert.checks.common.units import (
     FEWEST,
@@ -34,6 +35,7 @@ from dataloader_expert.checks.common.units import (
     LARGEST,
     LEAST,
     MOST_GROUPS,
+    anything,
     flipped_groups,
     middle,
     odd_groups,
@@ -47,7 +49,6 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
-UNITS = Quantity("mixed_units", "samples", "rows of one group whose numbers fit those of the others after a conversion")
 TURNED = Quantity(
     "turned_signs",
     "samples",
@@ -58,6 +59,8 @@ KEPT, CELLS = 20_000, 2_000_000
 WINDOWS = ("array", "sequence", "embedding")
 MEASURES = (" (mean)", " (size)")
 """What is compared of the channels of a sample."""
+WITHIN, MOST_SPLITS = " within splits", 4
+"""Stands after the name of a field whose groups are told apart by split, and the most splits."""
 MEASURES_COMPARED = 16
 """The most other numbers of which it is asked whether they explain why a group differs."""
 
@@ -72,20 +75,21 @@ class MixedUnits(Check):
         aside = {r.field for r in (roles.split, roles.time, *roles.keys) if r is not None}
         plain = [f for f in context.fields if not f.shape and f.name not in aside]
         self.numbers = [f.name for f in plain if f.kind == "number" and f.name not in context.identifiers]
-        named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.label]
+        named = [f.name for f in plain if f.kind in ("category", "text", "boolean") and f.name != context.aside]
         self.groups = list(dict.fromkeys([*named, *context.series_fields]))
         self.time = next(
             (f for f in context.fields if context.timed is not None and f.name == context.timed.field), None
         )
         self.called = {name: Named(MOST_GROUPS) for name in (*self.groups, FILE)}
         split = roles.split.field if roles.split is not None else None
+        self.splits = Named(MOST_GROUPS)
         self.kinds = [f.name for f in context.fields if not f.shape and f.name in (context.label, split)]
         """Fields whose values may have sizes of their own, and by which rows may be sorted."""
         windows = [f for f in context.fields if f.kind in WINDOWS and len(f.shape) > 1 and f.name != context.label]
         self.channels = [channels for f in windows if (channels := Channels.of(f)) is not None]
         """Of windows and the like: of each channel the mean and the size are compared."""
         of_channels = len(MEASURES) * sum(channels.width for channels in self.channels)
-        width = of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 2
+        width = of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 3
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
 
     def applies(self) -> bool:
@@ -102,6 +106,7 @@ class MixedUnits(Check):
         for name in self.groups:
             kept[f"group {name}"] = self.called[name].of(block.columns.get(name), rows)
         kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
+        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
         for name in self.kinds:
             kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
         if self.time is not None:
@@ -112,6 +117,7 @@ class MixedUnits(Check):
         assert isinstance(other, MixedUnits)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
+        self.splits.merge(other.splits)
         for group, names in other.called.items():
             self.called[group].merge(names)
 
@@ -126,10 +132,12 @@ class MixedUnits(Check):
             values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
             if not named.many and len(values) <= MOST_GROUPS:
                 groups[group] = [named.texts.get(int(v), "") for v in values], whose
+        within = self._within_splits(rows, groups)
         told: set[str] = set()
         for key in [key for key in rows if key.startswith("number ")]:
             name = key.removeprefix("number ")
             of = name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1])
+            of = self.context.features[of].of if of in self.context.features else of
             if of in told:
                 continue
             numbers = rows[key]
@@ -139,34 +147,65 @@ class MixedUnits(Check):
             measures = [rows[other][there] for other in others]
             kinds = [rows[key][there] for key in rows if key.startswith("kind ")]
             kinds += [whose for group, (_, whose) in here.items() if group != FILE]
-            found = self._of(name, numbers[there], here, measures) or self._turned(name, numbers[there], here)
+            apart = {group: (texts, whose[there]) for group, (texts, whose) in within.items()}
+            found = (
+                self._of(name, numbers[there], here, measures, here)
+                or self._of_one_split(name, numbers[there], apart, measures, here)
+                or self._turned(name, numbers[there], here)
+            )
             at = {"sample": rows["sample"][there], "file": rows["file"][there]}
             found = found or [*self._from_row_on(name, numbers[there], at, here, kinds)]
             if not found and "time" in rows:
                 times = rows["time"][there]
                 order = np.lexsort((at["sample"], times))[: int(np.isfinite(times).sum())]  # NaN come last
-                here = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
+                ordered = {group: (texts, whose[order]) for group, (texts, whose) in here.items()}
                 at = {key: values[order] for key, values in (at | {"time": times}).items()}
-                found = [*self._from_row_on(name, numbers[there][order], at, here, [kind[order] for kind in kinds])]
+                found = [*self._from_row_on(name, numbers[there][order], at, ordered, [kind[order] for kind in kinds])]
+            found = found or self._of(name, numbers[there], here, measures, here, far=True)
             told |= {of} if found else set()
             yield from found
 
-    def _of(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]], measures: list[Any]) -> list[Fact]:
-        """The groups of the first field some of whose groups are in another unit."""
+    def _within_splits(self, rows: dict[str, Any], groups: dict[str, tuple[list[str], Any]]) -> dict[str, Any]:
+        """The places within each split: one may have been converted in a single one."""
+        import numpy as np
+
+        splits, which = np.unique(rows["split"], return_inverse=True)
+        called = [self.splits.texts.get(int(v), "") for v in splits]
+        made = {}
+        for group, (texts, whose) in groups.items() if 1 < len(splits) <= MOST_SPLITS and not self.splits.many else ():
+            if is_place(group) and group != FILE and len(texts) * len(splits) <= MOST_GROUPS:
+                both = [f"{text} in {split}" for text in texts for split in called]
+                made[f"{group}{WITHIN}"] = both, whose * len(splits) + which
+        return made
+
+    def _of(
+        self,
+        name: str,
+        numbers: Any,
+        groups: dict[str, tuple[list[str], Any]],
+        measures: list[Any],
+        others: dict[str, tuple[list[str], Any]],
+        far: bool = False,
+    ) -> list[Fact]:
+        """The groups of the first field some of whose groups are in another unit, which none of the ``others`` explain; or that lie ``far``
+        from all others without a conversion."""
+        fits = partial(fits_name, words=words(name))
         for group, (texts, whose) in groups.items():
             if len(texts) < GROUPS:
                 continue
             kinds = [
                 (codes, is_place(other))
-                for other, (_, codes) in groups.items()
+                for other, (_, codes) in others.items()
                 if other != group and not renames(whose, codes)
             ]
-            apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts))}
+            apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts), fits)}
             by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
-            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | apart
+            found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | {
+                k: one for k, one in apart.items() if (is_place(group) if far else one[0] is not None)
+            }
             facts = [
                 Fact(
-                    UNITS,
+                    MIXED_UNITS,
                     {
                         "of": texts[k],
                         "rows": int((whose == k).sum()),
@@ -174,7 +213,10 @@ class MixedUnits(Check):
                         "median": own,
                         "others": others,
                         "sure": k in by_median and by_median[k].sure and by_median[k].how == how,
-                        "by_nature": not fits_name(how, words(name)) or of_another_kind(numbers, whose == k, kinds),
+                        "in_one_split": group.endswith(WITHIN),
+                        "by_nature": how is None
+                        or not fits_name(how, words(name))
+                        or of_another_kind(numbers, whose == k, kinds),
                     },
                     self.evidence("sampled", len(numbers)),
                     {"field": name, "group": group, "of": k},
@@ -184,6 +226,18 @@ class MixedUnits(Check):
             if facts:
                 return facts
         return []
+
+    def _of_one_split(
+        self,
+        name: str,
+        numbers: Any,
+        within: dict[str, tuple[list[str], Any]],
+        measures: list[Any],
+        others: dict[str, tuple[list[str], Any]],
+    ) -> list[Fact]:
+        """The places that are in another unit in one split, of which the rest is not: else the split is."""
+        found = self._of(name, numbers, within, measures, others)
+        return [fact for fact in found if _alone_in_split(numbers, *within[str(fact.at["group"])], fact)]
 
     def _turned(self, name: str, numbers: Any, groups: dict[str, tuple[list[str], Any]]) -> list[Fact]:
         """The places of the first field at some of which the numbers have the other sign."""
@@ -211,6 +265,8 @@ class MixedUnits(Check):
         """A stretch of rows in another unit; else those of single groups of the first field that has some."""
         import numpy as np
 
+        said = words(name)
+        fits = anything if is_money(said) else partial(fits_name, words=said)
         for group, (texts, whose) in {"": ([""], np.zeros(len(numbers), np.int64)), **groups}.items():
             made: list[Fact] = []
             for k, text in enumerate(texts) if not group or len(texts) > 1 else ():
@@ -218,7 +274,7 @@ class MixedUnits(Check):
                 if len(at) < LEAST * FEWEST:
                     continue
                 usual = partial(_middle_of_others, numbers, whose, k) if len(at) < len(numbers) else None
-                found = odd_stretch(numbers[at], usual)
+                found = odd_stretch(numbers[at], usual, fits)
                 if found is None or any(tells(kind[at], found.first, found.last) for kind in kinds):
                     continue
                 value = asdict(found) | {
@@ -242,7 +298,7 @@ class MixedUnits(Check):
                 return
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(UNITS):
+        for fact in facts.all(MIXED_UNITS):
             where, site = _in_group(fact), is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
             found = _told(fact, where, fact.value["median"], place)
@@ -266,6 +322,17 @@ class MixedUnits(Check):
             yield _told(fact, where, v["own"], {"sample": v["first"], "file": v["file"]})
 
 
+def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> bool:
+    """Whether the other rows of its split are not in the unit of a place within it."""
+    import numpy as np
+
+    k, split = int(fact.at["of"]), texts[int(fact.at["of"])].rpartition(" in ")[2]
+    same = [i for i, text in enumerate(texts) if i != k and text.rpartition(" in ")[2] == split]
+    rest = numbers[np.isin(whose, same)]
+    own, others = fact.value["median"], fact.value["others"]
+    return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
+
+
 def _middle_of_others(numbers: Any, whose: Any, k: int) -> float:
     return middle(numbers[whose != k])
 
@@ -287,33 +354,25 @@ def _of_channels(channels: Channels, block: Block, rows: Any) -> dict[str, Any]:
 
 
 def _in_group(fact: Fact) -> str:
-    of, group = escaped(fact.value["of"]), str(fact.at["group"])
+    of, group = escaped(fact.value["of"]), str(fact.at["group"]).removesuffix(WITHIN)
     return f"in {of}" if group == FILE else f"where {escaped(group)} is {of}"
 
 
 def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding:
-    v, name = fact.value, escaped(str(fact.at["field"]))
+    v, said = fact.value, str(fact.at["field"])
+    name, levels = escaped(said), f"its values are about {own:.4g} there and {v['others']:.4g} in the others"
     if v["how"] is None:
-        return finding(
-            "scale-drift",
-            "warning",
-            f"{name} is at another level in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the others, "
-            "with hardly one between",
-            fact,
-            "find out what changed there: a unit, a device or what is measured",
-            [{"field": fact.at["field"], **place}],
-            v["rows"],
-        )
-    return finding(
-        "scale-drift",
-        "warning",
-        f"{name} seems to be in another unit in the samples {where}: its values are about {own:.4g} there and {v['others']:.4g} in the "
-        f"others, and after conversion ({v['how']}) they are distributed like the others",
-        fact,
-        "check a few; if so, convert these values",
-        [{"field": fact.at["field"], **place}],
-        v["rows"],
-    )
+        text = f"{name} is at another level in the samples {where}: {levels}, with hardly one between"
+        fix = "find out what changed there: a unit, a device or what is measured"
+    elif is_money(words(said)):
+        text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
+        text += "and after rescaling they are distributed like the others"
+        fix = "look for a split of a share, another currency or another unit (cents) there; if it is one, adjust these values"
+    else:
+        text = f"{name} seems to be in another unit in the samples {where}: {levels}, and after conversion ({v['how']}) they are "
+        text += "distributed like the others"
+        fix = "check a few; if so, convert these values"
+    return finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"], **place}], v["rows"])
 
 
 CHECK = MixedUnits

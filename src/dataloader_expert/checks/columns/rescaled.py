@@ -56,6 +56,13 @@ OF: dict[str, set[str]] = {
     "g": {"acceleration", "accel", "acc", "g"}, "mmol/l": {"glucose", "sugar"}, "mg/dl": {"creatinine", "crea", "scr"},
 }  # fmt: skip
 """Words in the names of fields that are measured in a unit, by what the names of conversions begin with."""
+MONEY = {
+    "price", "prices", "open", "close", "bid", "ask", "cost", "costs", "amount", "fare", "fee", "salary", "income", "wage", "revenue", "sales",
+    "turnover", "budget", "balance", "premium", "usd", "eur", "gbp", "jpy", "cny", "inr",
+}  # fmt: skip
+"""Words in the names of amounts of money, which have a currency, and no unit of a length or a weight."""
+EXTREMES = ({"high"}, {"low"})
+"""Names of a day's extreme prices, which say so alone: a high temperature is none."""
 MEASURED = set().union(*OF.values()) | {
     "ic50", "ec50", "ki", "kd", "dose", "conc", "concentration", "nm", "um", "nmol", "umol", "mg", "ug", "ng", "km", "hz", "khz", "frequency",
     "mv", "uv", "v", "voltage", "current", "w", "kw", "kwh", "wh", "power", "bytes", "kb", "mb", "bandwidth", "size", "capacity", "load",
@@ -208,9 +215,18 @@ def _expected(x: Any, y: Any, at: Any) -> Any:
     return np.interp(at, xs, ys, left=np.nan, right=np.nan) if len(parts) > 1 else np.full(len(at), np.nan)
 
 
+def is_money(words: Iterable[str]) -> bool:
+    """Whether the words of a field's name say that it is an amount of money."""
+    said = set(words)
+    return (bool(said & MONEY) and not said & MEASURED) or said in EXTREMES
+
+
 def fits_name(how: str, words: Iterable[str]) -> bool:
-    """Whether a conversion is one of what the words of a field's name say it measures, or these say nothing: no weight is in feet."""
+    """Whether a conversion is one of what the words of a field's name say it measures, or these say nothing: no weight is in feet, and no
+    price either."""
     said, units = set(words), how.split(" to ", 1)
+    if len(units) > 1 and is_money(said):
+        return False
     known = [OF[unit] for unit in units if unit in OF]
     return not known or any(of & said for of in known) or not any(of & said for of in OF.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataloader_expert.checks.base import Check
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import Named, at_of, numbers_of
+from dataloader_expert.checks.common.rows_kept import Named, at_of, moments_of, numbers_of
 from dataloader_expert.sources.base import Block
 
 
@@ -15,6 +15,8 @@ class DrawnNumbers(Check):
     kinds: dict[str, Named]
     """Fields that may explain what is odd about rows."""
     drawn: Drawn
+    time: str | None = None
+    """The field by which rows are in the order of time, if a member asks for ``time``."""
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -24,6 +26,8 @@ class DrawnNumbers(Check):
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
         for name, named in self.kinds.items():
             kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
+        if self.time is not None:
+            kept["time"] = moments_of(block.columns.get(self.time), rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

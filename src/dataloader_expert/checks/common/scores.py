@@ -36,6 +36,29 @@ def correlation(x: Any, y: Any) -> float:
     return float(x @ y) / size if size > 0 else 0.0
 
 
+def by_group(x: Any, y: Any, which: Any) -> list[float]:
+    """The correlation in each group; 0 where one of both does not vary."""
+    import numpy as np
+
+    both = np.isfinite(x) & np.isfinite(y)
+    x, y, of = x[both], y[both], which[both]
+    sizes = np.maximum(np.bincount(of, minlength=int(which.max()) + 1), 1)
+
+    def mean(values: Any) -> Any:
+        return np.bincount(of, values, minlength=len(sizes)) / sizes
+
+    a, b = mean(x), mean(y)
+    spread = np.sqrt(np.maximum((mean(x * x) - a * a) * (mean(y * y) - b * b), 0.0))
+    found: list[float] = np.where(spread > 1e-9, (mean(x * y) - a * b) / np.maximum(spread, 1e-9), 0.0).tolist()
+    return found
+
+
+def worth(x: Any, y: Any) -> float:
+    """How many rows drawn by themselves would tell as much of the correlation (Bartlett's formula, by the neighbours alone)."""
+    alike = correlation(x[1:], x[:-1]) * correlation(y[1:], y[:-1])
+    return len(x) * (1 - alike) / (1 + alike) if 0 < alike < 1 else float(len(x))
+
+
 def nearness(x: Any) -> float:
     """By how much a number may differ from what it is, as it is rounded."""
     import numpy as np

@@ -67,8 +67,16 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
     return found
 
 
-def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, float, float]]:
-    """The groups whose numbers lie apart from all others and among them once converted, how, and the medians of both."""
+def anything(_: str) -> bool:
+    """That any conversion may be meant."""
+    return True
+
+
+def odd_groups(
+    numbers: Any, whose: Any, n: int, fits: Callable[[str], bool] = anything
+) -> Iterator[tuple[int, str | None, float, float]]:
+    """The groups whose numbers lie apart from all others and among them once converted, how (None: by no usual conversion, but they lie far
+    from all), and the medians of both. ``fits``: whether a conversion is one of what the field measures."""
     import numpy as np
 
     sizes, placed = np.bincount(whose, minlength=n), _placed(numbers)
@@ -94,8 +102,11 @@ def odd_groups(numbers: Any, whose: Any, n: int) -> Iterator[tuple[int, str, flo
         alike |= bool(np.abs(middles - np.median(middles)).max() <= AGREE * abs(middle_of - others))
         if not alike and (len(near) > 1 or abs(middle_of - others) < BEYOND * _width(placed[rest])):
             continue
-        how = _conversion(numbers[whose == k], numbers[rest])
-        if how is not None:
+        how = _conversion(numbers[whose == k], numbers[rest], fits)
+        far = abs(middle_of - others) >= BEYOND * _width(placed[rest]) > 0 and alike
+        if how is not None or (
+            far and min(len(np.unique(v)) for v in (numbers[whose == k], numbers[rest])) >= DISTINCT
+        ):
             yield k, how, float(middle_of), others
 
 
@@ -162,7 +173,9 @@ class Stretch:
     others: float
 
 
-def odd_stretch(numbers: Any, usual: Callable[[], float] | None = None) -> Stretch | None:
+def odd_stretch(
+    numbers: Any, usual: Callable[[], float] | None = None, fits: Callable[[str], bool] = anything
+) -> Stretch | None:
     """The stretch of rows, in the order of which ``numbers`` are given, that is in another unit; None if there is none.
 
     ``usual``: gives the median of other rows' numbers, which tells which side is odd; else it is the smaller one.
@@ -203,7 +216,7 @@ def odd_stretch(numbers: Any, usual: Callable[[], float] | None = None) -> Stret
     least, most = np.quantile(placed[~inside], [TAIL, 1 - TAIL])
     if gap < BEYOND * usual_width and not all(least <= np.median(piece) <= most for piece in pieces):
         return None
-    how = _conversion(own, rest)
+    how = _conversion(own, rest, fits)
     several = min(len(np.unique(own)), len(np.unique(rest))) >= DISTINCT
     if how is None and not (several and usual_width > 0 and gap >= BEYOND * usual_width):
         return None
@@ -271,11 +284,11 @@ def _densest(marks: Any) -> tuple[int, int]:
     return int(total[: end + 1].argmin()), end
 
 
-def _conversion(own: Any, rest: Any) -> str | None:
+def _conversion(own: Any, rest: Any, fits: Callable[[str], bool]) -> str | None:
     """The conversion after which the numbers are distributed like the others; None if there is none."""
     before = _distance(own, rest)
     (distance, how), (second, _) = sorted(
-        (_distance(convert(own), rest), how) for how, convert in _conversions().items()
+        (_distance(convert(own), rest), how) for how, convert in _conversions().items() if fits(how)
     )[:2]
     sure = distance * FROM_FAR <= before or (before >= APART and second >= CLEARLY * distance)
     return how if distance <= CLOSE or (distance <= OVERLAP and sure) else None

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import SPLIT_STATISTICS
+from dataloader_expert.checks.base import MIXED_UNITS, SPLIT_STATISTICS
 from dataloader_expert.checks.common.per_sample import telling, written
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, pairs_of, running
 from dataloader_expert.conclusions import Finding, finding
@@ -43,6 +43,7 @@ def prepared(
     facts: Facts, arrays: set[str], scaled: set[str], identifiers: frozenset[str]
 ) -> Iterable[tuple[tuple[str, str], Finding]]:
     """Findings on preprocessing, by field and split; of ``identifiers``, on how they are numbered. Scalars that are integers in one split only do not count as another dtype."""
+    converted = {f.at["field"] for f in facts.all(MIXED_UNITS) if f.value["in_one_split"] and not f.value["by_nature"]}
     for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size"), ("layout", "layout")):
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
             if name not in arrays:
@@ -69,7 +70,7 @@ def prepared(
                     f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
                     f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
-                found = _renumbered if name in identifiers else _differs
+                found = _renumbered if name in identifiers else _converted if name in converted else _differs
                 yield (name, str(two.at["split"])), found(name, text, [one, two], two)
 
 
@@ -155,6 +156,18 @@ def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding
         f"{escaped(name)} is numbered differently: {text}, so the same number means different things",
         facts,
         "build one numbering for all splits, or go back to the original ids: otherwise an embedding layer looks up the wrong rows",
+        [{"field": name, "split": other.at["split"]}],
+    )
+
+
+def _converted(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
+    """One site of one split has another unit, which is told of that site."""
+    return finding(
+        "preprocessing-differs",
+        "error",
+        f"{escaped(name)} has another unit in a part of one split: {text}",
+        facts,
+        "convert the values of the site that scale-drift names",
         [{"field": name, "split": other.at["split"]}],
     )
 

@@ -1,0 +1,160 @@
+"""Rules that two columns may keep to in every row: the order of two numbers, and a class that a number, the difference of two, or another
+column decides. A rule says of each row whether it is broken; one that the columns would keep to by their distributions alone is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from dataloader_expert.checks.common.ranges import many_values
+
+LEAST, VALUES = 100, 10
+"""The fewest rows, and distinct values of numbers that are compared."""
+USUAL = 0.6
+"""The least share of rows that keep to a rule."""
+CHANCE = 0.025
+"""The least share of pairs drawn at random that would break an order which hardly any row breaks."""
+AS_FAR, CROSSING, HALF = 0.25, 0.1, 0.5
+"""The least share of the usual rows in which two numbers lie closer together than they do in the odd ones, in the median; and the share of
+rows in which those lie closest, at half the distance of the usual ones at least: what only crosses now and then comes close."""
+CLASSES, RAREST = 4, 0.02
+"""The most values of a class that numbers decide, and the least share of one."""
+MOST = 0.9
+"""The largest share of rows with one class: what is mostly one is decided by anything."""
+NAMES = 100
+"""The most classes that another column decides."""
+REPEATED = 3
+"""The fewest rows of each value that decides, on average."""
+SOME = 2_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``broken`` and ``known``: bool [n]."""
+
+    kind: str
+    fields: tuple[str, ...]
+    says: str
+    broken: Any
+    known: Any
+
+
+def orders(numbers: dict[str, Any]) -> Iterator[Rule]:
+    """Pairs of numbers of which one is nearly always the larger."""
+    import numpy as np
+
+    for a, b in combinations(numbers, 2):
+        x, y = numbers[a], numbers[b]
+        known = np.isfinite(x) & np.isfinite(y)
+        if known.sum() < LEAST or not (many_values(x[known], VALUES) and many_values(y[known], VALUES)):
+            continue
+        small, large = (a, b) if (x[known] < y[known]).sum() >= (x[known] > y[known]).sum() else (b, a)
+        broken = known & (numbers[small] > numbers[large])
+        if 0 < broken.sum() <= (1 - USUAL) * known.sum():
+            yield Rule("order", (small, large), "", broken, known)
+
+
+def runs_backward(small: Any, large: Any, odd: Any, usual: Any, strata: Any) -> bool:
+    """Whether rows keep to an order more than their distributions do, and odd ones have it the other way round as clearly: within each
+    of the ``strata``, numbers of other rows would break it here and there; the odd ones are as far apart as the others, and do not only
+    cross, as a warm day among cold ones."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    at = np.flatnonzero(usual)
+    by = at[np.lexsort((rng.random(len(at)), strata[at]))]
+    own = at[np.argsort(strata[at], kind="stable")]
+    if (small[own] > large[by]).mean() < CHANCE:
+        return False
+    apart = np.abs(large - small)
+    (far, near), (odd_far, odd_near) = (
+        (np.quantile(apart[mask], share), np.quantile(apart[mask], CROSSING))
+        for mask, share in ((usual, AS_FAR), (odd, 0.5))
+    )
+    return bool(odd_far >= far > 0 and odd_near >= HALF * near)
+
+
+def decided(numbers: dict[str, Any], classes: dict[str, Any]) -> Iterator[Rule]:
+    """Classes, codes from 0 on with -1 for none, that a number or the difference of two decides by limits: the best rule of each class."""
+    import numpy as np
+
+    signals: list[tuple[tuple[str, ...], Any]] = [((name,), x) for name, x in numbers.items()]
+    signals += [((a, b), numbers[a] - numbers[b]) for a, b in combinations(numbers, 2)]
+    for name, codes in classes.items():
+        sizes = np.bincount(codes[codes >= 0])
+        if not 1 < len(sizes) <= CLASSES or not RAREST * sizes.sum() <= sizes.min() or sizes.max() > MOST * sizes.sum():
+            continue
+        best: tuple[float, Rule] | None = None
+        for of, x in signals:
+            known = np.isfinite(x) & (codes >= 0)
+            if name in of or known.sum() < max(LEAST, USUAL * len(x)):
+                continue
+            some = np.flatnonzero(known)[:: 1 + int(known.sum()) // SOME]
+            if limits(x[some], codes[some], len(sizes))[0] < USUAL:
+                continue
+            share, values, says = limits(x[known], codes[known], len(sizes))
+            # one number rather than two that tell as much
+            if share >= USUAL and share < 1 and (best is None or share > best[0] + 0.001):
+                broken = np.zeros(len(x), bool)
+                broken[known] = says[np.searchsorted(values, x[known])] != codes[known]
+                best = share, Rule("decided", (name, *of), "", broken, known)
+        if best is not None:
+            yield best[1]
+
+
+def limits(x: Any, codes: Any, n: int) -> tuple[float, Any, Any]:
+    """The share of rows whose class follows from between which limits ``x`` lies, each class in one range; the distinct numbers and the
+    class that each decides."""
+    import numpy as np
+
+    values, at = np.unique(x, return_inverse=True)
+    table = np.zeros((n, len(values) + 1))
+    np.add.at(table, (codes, at + 1), 1)
+    upward = np.argsort([np.median(x[codes == k]) if (codes == k).any() else np.inf for k in range(n)], kind="stable")
+    below = table.cumsum(1)[upward]
+    # the best place of each limit, given that of the next one: right rows below it are of the class before, above of the class after
+    found, tops = np.zeros(len(values) + 1), []
+    for gain in below[:-1] - below[1:]:
+        found = gain + np.maximum.accumulate(found)
+        tops.append(found)
+    says, end = np.full(len(values), upward[-1]), len(values)
+    for k in reversed(range(n - 1)):
+        end = int(tops[k][: end + 1].argmax())
+        says[:end] = upward[k]
+    return float((says[at] == codes).mean()) if len(x) else 0.0, values, says
+
+
+def mapped(keys: dict[str, Any], classes: dict[str, Any], teach: Any) -> Iterator[Rule]:
+    """Classes that another column decides value by value, as the rows of ``teach``, bool [n], have it; both codes from 0 on, -1 for none."""
+    import numpy as np
+
+    for name, codes in classes.items():
+        sizes = np.bincount(codes[codes >= 0]) if (codes >= 0).any() else np.zeros(0, int)
+        if not 1 < np.count_nonzero(sizes) <= NAMES or sizes.max() > MOST * sizes.sum():
+            continue
+        for key, of in keys.items():
+            known = (of >= 0) & (codes >= 0)
+            taught = known & teach
+            if key == name or taught.sum() < LEAST:
+                continue
+            totals = np.bincount(of[taught], minlength=int(of.max()) + 1)
+            if np.count_nonzero(totals) < 2 or np.count_nonzero(totals) * REPEATED > taught.sum():
+                continue
+            cells, counts = np.unique(of[taught].astype(np.int64) * len(sizes) + codes[taught], return_counts=True)
+            rising = np.argsort(counts, kind="stable")
+            usual, most = np.full(len(totals), -1), np.zeros(len(totals), np.int64)
+            usual[cells[rising] // len(sizes)], most[cells[rising] // len(sizes)] = (
+                cells[rising] % len(sizes),
+                counts[rising],
+            )
+            sure = (most > 1) & (most >= USUAL * totals)
+            known &= sure[of]  # of -1 too, which is not known anyway
+            broken = known & (usual[of] != codes)
+            if (
+                known.sum() >= LEAST
+                and 0 < broken.sum() <= (1 - USUAL) * known.sum()
+                and len({*usual[sure].tolist()}) > 1
+            ):
+                yield Rule("mapped", (key, name), "", broken, known)
