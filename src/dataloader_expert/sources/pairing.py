@@ -70,7 +70,7 @@ class Pairing:
         kinds: dict[str, Counter[str]] = {}
         for found in self.partners.values():
             for name, entry in found.items():
-                kinds.setdefault(name, Counter())[str(entry.kind)] += 1
+                kinds.setdefault(name, Counter())[_kind_in_words(entry)] += 1
         return {name: counts.most_common(1)[0][0] for name, counts in sorted(kinds.items())}
 
     @property
@@ -79,6 +79,11 @@ class Pairing:
         there = {entry.path for found in self.partners.values() for entry in found.values()}
         there |= {entry.path for found in self.partial.values() for entry in found}
         return there | {str(p.where["file"]) for p in self.problems} | self.further.keys()
+
+
+def _kind_in_words(entry: Entry) -> str:
+    """The kind of a file; of one that no reader knows, what its suffix says, such as ``midi``."""
+    return entry.kind or entry.path.rpartition("/")[2].rpartition(".")[2].lower() or "file"
 
 
 def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
@@ -101,7 +106,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             if entry.kind == "text" and word is None and not entry.path.lower().endswith(".txt"):
                 beside.setdefault(key, entry)
                 continue
-            name = "text" if entry.kind == "text" and word is None else word or f"{entry.kind}"
+            name = "text" if entry.kind == "text" and word is None else word or _kind_in_words(entry)
             name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
         elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path, around))[1] is not None:

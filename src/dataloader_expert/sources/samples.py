@@ -20,7 +20,15 @@ from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field,
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
-from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, is_part, label_by_name
+from dataloader_expert.sources.layout import (
+    BY_FOLDER,
+    PARTS,
+    beside_folders,
+    folders_of,
+    in_aside,
+    is_part,
+    label_by_name,
+)
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
@@ -123,7 +131,9 @@ class FileSamples(Source):
             self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
-        self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
+        self.unread = {
+            name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
+        }
         """Partners of which only their existence is known."""
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
@@ -159,7 +169,9 @@ class FileSamples(Source):
             self.modality = "multimodal"
         beside = {
             path: tuple(
-                (name, entry.path, entry.size) for name, entry in found.items() if entry.kind == kinds.get(name)
+                (name, entry.path, entry.size)
+                for name, entry in found.items()
+                if name in kinds and entry.kind == kinds[name]
             )
             for path, found in pairing.partners.items()
         }
@@ -496,14 +508,18 @@ class FileSamples(Source):
             self._drop_folder_labels(groups=True)
 
     def _no_groups(self) -> None:
-        """Folders that a table calls a person, a site or a recording are groups, no classes."""
+        """Folders that a table calls a person, a site, a recording, a year or a fold are no classes."""
         role = None if self.roles is None else self.roles.group
-        if not self.by_folder or role is None or role.field not in self.given:
-            return
-        values = self.given[role.field].values
+        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS}]
+        for name in [*([] if role is None else [role.field]), *dated]:
+            if self.by_folder and name in self.given and self._are_its_values(name):
+                self._drop_folder_labels()
+
+    def _are_its_values(self, name: str) -> bool:
+        """Whether each folder belongs to one value of the column, and each value to one folder."""
+        values = self.given[name].values
         both = {(unit.label, str(values[self.row_of[unit.file]])) for unit in self.units}
-        if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
-            self._drop_folder_labels()
+        return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
 
     def _prefer_a_named_column(self, groups: bool) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
