@@ -63,6 +63,8 @@ class Pairing:
     """The paths of further partners of samples that have one already, and their field: known, but not read."""
     pictures: frozenset[str] = frozenset()
     """The fields that are images as well, not masks."""
+    streams: dict[str, list[Entry]] = field(default_factory=dict)
+    """By name the files of further streams of the same scenes, such as depth: known, but not read."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -77,7 +79,7 @@ class Pairing:
     def beside(self) -> set[str]:
         """The paths of all partners, and of files of their kinds without a sample."""
         there = {entry.path for found in self.partners.values() for entry in found.values()}
-        there |= {entry.path for found in self.partial.values() for entry in found}
+        there |= {entry.path for found in (*self.partial.values(), *self.streams.values()) for entry in found}
         return there | {str(p.where["file"]) for p in self.problems} | self.further.keys()
 
 

@@ -450,7 +450,11 @@ def _foreign(
         kind = "XML" if entry.kind == VOC and in_shards else kind
         unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
         what = f"is {kind}" if kind else unknown
-        if entry.path in company:
+        above = entry.path.split("/")[-2:-1]
+        if entry.kind in NOTES and above and entry.path.rpartition("/")[2].startswith(f"{above[0]}_"):
+            text = f"{what}, named after its folder: not read, although it may hold labels"
+            problems.append(Aside("note", text, file=entry.path))
+        elif entry.path in company:
             problems.append(Aside("note", f"{what}, next to the samples: not read", file=entry.path))
         elif len(described) <= STRAYS and entry.path in described:
             problems.append(Aside("note", f"{what}, next to the data: not read", file=entry.path))

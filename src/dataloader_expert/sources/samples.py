@@ -32,6 +32,7 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
+from dataloader_expert.sources.no_classes import against_classes
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
@@ -52,7 +53,10 @@ from dataloader_expert.sources.targets import (
 T = TypeVar("T")
 MOST_PARTS = 8
 """The most files of a folder that make one thing, such as a song; more folders are as likely each of another one."""
+MOST_BANDS = 16
+"""The same, of files called after their folder."""
 _PART = re.compile(r"[A-Za-z]{3,}(?:[_-][A-Za-z]+)*")
+_BAND = re.compile(r"[A-Za-z]+\d{0,2}[A-Za-z]?(?:[_-][A-Za-z]+\d{0,2})*")
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
 GUESSED = "guessed"
@@ -126,9 +130,11 @@ class FileSamples(Source):
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or maps or spoken or together or self._are_groups(names, notes)):
+        against = against_classes(paths, splits, labels, self.value) if names else None
+        if names and (scenes or maps or spoken or together or against or self._are_groups(names, notes)):
             # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
-            self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
+            if against is None or against.groups:
+                self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {
@@ -145,6 +151,12 @@ class FileSamples(Source):
         for name, folders in pairing.without.items():
             which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
+        for name, files in pairing.streams.items():
+            self.unread[name] = (
+                f"{len(files):,} files beside the samples, which no name pairs with them: they are not read"
+            )
+        if against is not None and against.why is not None:
+            self.unread["folders"] = f"{listed(of_folders.names)} {against.why}"
         if together:
             text = "belong together, but each is read as its own sample"
             self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
@@ -423,6 +435,12 @@ class FileSamples(Source):
             return False
         return 2 <= len({v for v in plain if v is not None}) <= max(2, len(self.units) // 10)
 
+    def _numbers_each(self, name: str) -> bool:
+        """Whether the field has a whole number for each sample, as of a word in a lexicon."""
+        column = self.given[name]
+        whole = hasattr(column.values, "dtype") and column.values.dtype.kind in "iu" and column.values.ndim == 1
+        return whole and (column.nulls is None or not bool(column.nulls.any()))
+
     def _label_by_name(self) -> None:
         """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
         own = [unit for unit in self.units if unit.split in ("train", None)] or list(self.units)
@@ -533,7 +551,8 @@ class FileSamples(Source):
         name = f"{name}_2" if name is not None and name not in self.given else name
         if name is None and all(map(str.isdigit, self.classes or ())):  # shards, if a list says more of each file
             nameless = [n for n in scalar if NAMELESS.fullmatch(n)]
-            name = nameless[0] if len(nameless) == 1 and self._may_be_class(nameless[0]) else None
+            able = len(nameless) == 1 and (self._may_be_class(nameless[0]) or self._numbers_each(nameless[0]))
+            name = nameless[0] if able else None
         if name is None or name not in self.given:
             return
         values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
@@ -682,13 +701,21 @@ def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, 
 
 
 def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
-    """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song."""
+    """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song; or
+    by the folder and a code, the bands of a satellite's picture."""
     held: dict[str, list[str]] = {}
     for path in paths:
         held.setdefault(folder_of(path), []).append(path.rpartition("/")[2].rpartition(".")[0])
+    after = all(stem.startswith(folder.rpartition("/")[2]) for folder, stems in held.items() for stem in stems)
+    if after:
+        held = {
+            folder: [stem[len(folder.rpartition("/")[2]) :].strip("_-. ") for stem in stems]
+            for folder, stems in held.items()
+        }
     names = sorted(next(iter(held.values()), []))
     alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
-    return names if alike and 1 < len(names) <= MOST_PARTS and all(map(_PART.fullmatch, names)) else []
+    form, most = (_BAND, MOST_BANDS) if after else (_PART, MOST_PARTS)
+    return names if alike and 1 < len(names) <= most and all(map(form.fullmatch, names)) else []
 
 
 def _of_few(found: Annotations, samples: int) -> frozenset[str]:
