@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -12,7 +13,7 @@ from dataloader_expert.sources.base import Unit
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.bundle import DAMAGED, Bundle
 from dataloader_expert.sources.files import Entry
-from dataloader_expert.sources.npy_header import parse_npy
+from dataloader_expert.sources.npy_header import ObjectArray, parse_npy
 
 
 class Npz(Bundle):
@@ -20,8 +21,14 @@ class Npz(Bundle):
     kinds = frozenset({"npz"})
     in_shards = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.pickled: set[str] = set()
+        """Arrays of objects, which are left out."""
+
     def headers(self, entry: Entry) -> dict[str, Header]:
         found: dict[str, Header] = {}
+        left_out: dict[str, ObjectArray] = {}
         archive = open_zip(self.listing.read(entry.path), entry.path)
         for info in members(archive, entry.path):
             name = info.filename.removesuffix(".npy")
@@ -30,8 +37,20 @@ class Npz(Bundle):
                     head = f.read(70 << 10)
             except DAMAGED as e:
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=entry.path) from None
-            dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
+            try:
+                dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
+            except ObjectArray as objects:
+                left_out[name] = objects
+                continue
             found[name] = (dtype, as_labels(name, dtype, shape))
+        if left_out and _hold_the_data(left_out, found):
+            raise next(iter(left_out.values()))
+        for name, objects in left_out.items():
+            text = (
+                f"an object array of shape {[*objects.shape]}: reading it would execute pickled code; it is not loaded"
+            )
+            self.unread.setdefault(name, text)
+            self.pickled.add(name)
         return found
 
     def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
@@ -51,10 +70,22 @@ class Npz(Bundle):
                 data = archive.read(info)
             except DAMAGED as e:
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=unit.file) from None
-            dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), unit.file)
+            try:
+                dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), unit.file)
+            except ObjectArray:
+                if name in wanted:
+                    raise
+                continue
             array = np.frombuffer(data, dtype, offset=at)
             arrays[name] = array.reshape(as_labels(name, dtype, shape), order="F" if fortran else "C")
         return arrays
+
+
+def _hold_the_data(objects: Mapping[str, ObjectArray], plain: Mapping[str, Header]) -> bool:
+    """Whether nothing but labels is left without the arrays of objects."""
+    rows = {shape[0] for _, shape in plain.values() if shape}
+    matrices = any(len(shape) > 1 for _, shape in plain.values())
+    return not rows or (not matrices and any(rows & {*array.shape[:1]} for array in objects.values()))
 
 
 def open_zip(data: bytes, file: str) -> zipfile.ZipFile:
