@@ -31,7 +31,7 @@ def test_the_other_arrays_are_read_and_nothing_is_unpickled(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     images, labels = rng.integers(0, 2, (30, 16, 16), np.uint8), np.arange(30) % 3
-    np.savez(tmp_path / "d.npz", imgs=images, y=labels, metadata=np.array(Trap(), dtype=object))  # type: ignore[arg-type]  # what it is about
+    np.savez(tmp_path / "d.npz", imgs=images, y=labels, metadata=np.array(Trap(), dtype=object))
     source = opened(tmp_path / "d.npz")
     assert (source.samples, source.label) == (30, "y")
     assert "object array of shape []" in source.unread["metadata"] and not source.problems

@@ -39,8 +39,8 @@ class Npz(Bundle):
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=entry.path) from None
             try:
                 dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
-            except ObjectArray as objects:
-                left_out[name] = objects
+            except ObjectArray as found_one:
+                left_out[name] = found_one
                 continue
             found[name] = (dtype, as_labels(name, dtype, shape))
         if left_out and _hold_the_data(left_out, found):
