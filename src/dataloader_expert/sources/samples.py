@@ -49,6 +49,7 @@ from dataloader_expert.sources.targets import (
     same_class,
     the_only_one,
 )
+from dataloader_expert.sources.views import several_views
 
 T = TypeVar("T")
 MOST_PARTS = 8
@@ -146,15 +147,13 @@ class FileSamples(Source):
         }
         for name, n in Counter(pairing.further.values()).items():
             several = "more for samples that already have one; only the first is read"
-            several = several if name in kinds else "files for samples that have several each; none is read"
+            several = several if name in kinds else "files named after samples; none is read"
             self.unread[f"further {name}"] = f"{n} {several}"
         for name, folders in pairing.without.items():
             which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
         for name, files in pairing.streams.items():
-            self.unread[name] = (
-                f"{len(files):,} files beside the samples, which no name pairs with them: they are not read"
-            )
+            self.unread[name] = f"{len(files):,} files beside the samples; they are not read"
         if against is not None and against.why is not None:
             self.unread["folders"] = f"{listed(of_folders.names)} {against.why}"
         if together:
@@ -163,6 +162,13 @@ class FileSamples(Source):
         if names and self.value == "image" and not kinds and same_scenes(paths, labels, listing):
             text = f"{' and '.join(map(escaped, names))} hold images with the same names that show the same scenes: read as classes, not as pairs"
             self.unread["of pairs"] = text
+        if (
+            not names
+            and not together
+            and self.value in ("image", "audio")
+            and (views := several_views(paths)) is not None
+        ):
+            self.unread.setdefault("views", views)
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
             self.unread[aside] = f"a folder with this name is not a class: its {len(set_aside):,} files are not read"

@@ -153,7 +153,7 @@ def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
         one, two = roles.values()
         for own, other in ((one, two), (two, one)):
             pairs = _matched(own, other)
-            if len(pairs) < SURE * max(len(own.files), len(other.files)) or _count(key[-1] for key in pairs):
+            if len(pairs) < SURE * max(len(own.files), len(other.files)) or counted(key[-1] for key in pairs):
                 continue
             some = looks.of([*pairs.values()])
             one_size = all((a.width, a.height) == (b.width, b.height) for a, b in some)
@@ -162,7 +162,7 @@ def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
     return None
 
 
-def _count(stems: Iterable[str]) -> bool:
+def counted(stems: Iterable[str]) -> bool:
     """Whether names are little more than numbers that follow one another, as files of any two folders may have."""
     numbers = {int(digits) for stem in stems if (digits := re.sub(r"\D", "", stem)[-MOST_DIGITS:])}
     return not numbers or max(numbers) - min(numbers) < 2 * len(numbers)
@@ -193,8 +193,29 @@ def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing 
         if any(kinds[role.name] == "mask" for role in found):  # of each of several views alike
             found += [r for r in others if r not in found and pairs[r.name] and own.word == r.word in SAMPLES]
         if found:
-            return _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
+            joined = _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
+            return _with_siblings(joined, own, [r for r in roles if r not in (own, *found) and not r.word], looks)
     return None
+
+
+def _with_siblings(pairing: Pairing, own: Role, roles: Sequence[Role], looks: Looks) -> Pairing:
+    """The pairing with the images of further folders beside those of roles: nearly all are called as a sample, as the occlusions of
+    frames. Those that neither are masks nor resemble their samples are known, but not read."""
+    for role in roles:
+        pairs = {key: (own.files[key], entry) for key, entry in role.files.items() if key in own.files}
+        if not role.name.startswith("=") or len(pairs) < SURE * len(role.files):
+            continue
+        some = looks.of([*pairs.values()])
+        few = len(some) >= FEWEST and all(two.few and not one.few for one, two in some)
+        if few or alike(some):
+            kind = "mask" if few else "image"
+            pairing = _joined(pairing, own, [role], {role.name: pairs}, {role.name: kind})
+            continue
+        taken = {entry.path for entry in role.files.values()}
+        kept = [entry for entry in pairing.samples if entry.path not in taken]
+        of = {**pairing.streams, role.name.removeprefix("="): [*role.files.values()]}
+        pairing = replace(pairing, samples=kept, streams=of)
+    return pairing
 
 
 def _same(own: Role, other: Role) -> bool:
@@ -420,7 +441,16 @@ def _joined(pairing: Pairing, own: Role, others: list[Role], pairs: dict[str, Pa
     homes = {entry.path.rpartition("/")[0] for entry in samples}
     kept = {name: [folder for folder in folders if folder in homes] for name, folders in pairing.without.items()}
     without = {name: folders for name, folders in kept.items() if folders}
-    return Pairing(samples, partners, problems, partial, without, further, frozenset(pictures))
+    return replace(
+        pairing,
+        samples=samples,
+        partners=partners,
+        problems=problems,
+        partial=partial,
+        without=without,
+        further=further,
+        pictures=frozenset(pictures),
+    )
 
 
 def _names(roles: Sequence[Role], kinds: Mapping[str, str], taken: set[str]) -> list[str]:
