@@ -227,9 +227,10 @@ class FileSamples(Source):
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
-        if self.label is None and not self.annotated and not self.partners:
+        if self.label is None and not self.partners and self.given.keys() <= self.of_few:
             codes = codes_in_names([unit.file for unit in self.units])
-            self.label_how = self.label_how if codes is None else f"{self.label_how}; {codes}"
+            how = self.label_how.removesuffix("; pass label=")
+            self.label_how = self.label_how if codes is None else f"{how}; {codes}"
         self._group_by_folder()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
@@ -326,7 +327,8 @@ class FileSamples(Source):
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
-        usual = covering(self.given, [unit.split for unit in self.units]) or self.given
+        most = covering(self.given, [unit.split for unit in self.units])
+        usual = most or self.given
         self.label, how = find_label([block_of(usual, len(self.units))], split)
         guessed = PLACED in how or how.startswith("guessed")
         if self._several_labels([*usual] if self.label is None or guessed else [self.label]):
@@ -356,7 +358,9 @@ class FileSamples(Source):
             self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
-        flagged = flags([self.given], uncertain=True)
+        if not most and (PLACED in how or how.startswith(GUESSED)):
+            self.label, how = None, "tables name few of the files, and no field is named like a label; pass label="
+        flagged = flags([self.given if most else {}], uncertain=True)
         several = flagged.names if flagged is not None else ()
         if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
             self.label, self.label_columns, how = None, flagged, said_of(flagged)

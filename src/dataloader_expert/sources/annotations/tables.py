@@ -34,7 +34,7 @@ from dataloader_expert.sources.annotations.record import (
     Table,
     scattered,
 )
-from dataloader_expert.sources.annotations.transcripts import name_texts
+from dataloader_expert.sources.annotations.transcripts import SHOWN, is_text, name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
@@ -464,6 +464,22 @@ def _flat(rows: list[Row]) -> list[Row]:
                 {k: v for k, v in row.items() if k != name}
                 | {f"{name}.{key}": value for key, value in (row.get(name) or {}).items()}
                 for row in rows
+            ]
+    return _with_captions(rows)
+
+
+def _with_captions(rows: list[Row]) -> list[Row]:
+    """The rows, with the texts of lists of objects in place of these, as the sentences that Karpathy's splits give each image."""
+    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, list))
+    for name in names if rows and not any(SHOWN in row for row in rows) else ():
+        objects = [one for row in rows for one in row.get(name) or ()]
+        if not objects or not all(isinstance(one, dict) for one in objects):
+            continue
+        keys = [k for k in objects[0] if is_text([one.get(k) for one in objects[:LOOKED_AT]])]
+        if len(keys) == 1 and all(isinstance(one.get(keys[0]), str) for one in objects):
+            texts = [[one[keys[0]] for one in row.get(name) or ()] for row in rows]
+            return [
+                {**{k: v for k, v in row.items() if k != name}, SHOWN: of} for row, of in zip(rows, texts, strict=True)
             ]
     return rows
 
