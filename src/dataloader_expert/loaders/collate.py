@@ -77,9 +77,8 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
         if len({shape[1:] for shape in shapes}) > 1:
-            cure = (
-                "resize images with size=(height, width)" if first.ndim > 2 else "give them one shape with transform="
-            )
+            cure = "give them one shape with transform="
+            cure = f"resize images with size=(height, width), or {cure}" if first.ndim > 2 else cure
             raise ValueError(f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: {cure}")
     return pad(samples, frozenset(varying))
 

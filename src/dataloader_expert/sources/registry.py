@@ -13,14 +13,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, listed
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.base import Field, Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
@@ -179,9 +179,16 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
 def _no_split(split: str, source: Source) -> RequestError:
     named = source.splits or (dict.fromkeys(source.roles.splits.values()) if source.roles is not None else {})
     there = ", ".join(map(escaped, named)) or "none"
-    scalar = ", ".join(escaped(f.name) for f in source.fields if not f.shape)
-    or_field = f"; or name the field that holds each sample's split, one of: {scalar}" if source.roles else ""
+    able = [f.name for f in source.fields if not f.shape and _may_name_splits(f) and f.name != source.label]
+    or_field = (
+        f"; or name the field that holds each sample's split, one of: {listed(able)}" if able and source.roles else ""
+    )
     return RequestError("invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_field}")
+
+
+def _may_name_splits(field: Field) -> bool:
+    """Whether the values of a field may be splits: few texts or whole numbers, and no rate."""
+    return field.name != "sample_rate" and (field.kind in ("category", "boolean") or "int" in field.dtype)
 
 
 class _Chosen(NamedTuple):

@@ -6,7 +6,7 @@ import codecs
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -178,7 +178,7 @@ class FileSamples(Source):
         text = (
             "further files of the rows of a table, which are not read: a sample is the file that another column names"
         )
-        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of}
+        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of - self.beside}
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
@@ -254,9 +254,17 @@ class FileSamples(Source):
         groups = {folder: name for folder, name in self.groups.items() if name is not None}
         if not groups or len({*groups.values()}) < LEVELS or (self.roles is not None and self.roles.group is not None):
             return
+        if self.label in self.given and self._says_the_label(groups):
+            return
         name = groups[min(groups)]
         role = Role(FOLDER, f"by the folders, such as {name}", bool({*words(name)} & GROUP_WORDS))
         self.roles = replace(self.roles or Roles(), group=role, folders=groups)
+
+    def _says_the_label(self, groups: Mapping[str, str]) -> bool:
+        """Whether each folder is that of one class, as a table names it: a number for each of its categories."""
+        values = self.given[str(self.label)].values
+        both = {(groups.get(folder_of(unit.file)), str(values[self.row_of[unit.file]])) for unit in self.units}
+        return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
 
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""

@@ -72,6 +72,8 @@ class Forms(Check):
         """Some of a field's whole numbers, and of its texts with a comma between two."""
         self.examples: dict[tuple[str, str], tuple[int, str]] = {}
         """A field's first text of each form, with its sample; fields without such texts have none."""
+        self.others: dict[str, tuple[int, str]] = {}
+        """A field's first text that is neither a number nor a date, of blocks whose texts were not looked at one by one."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -91,6 +93,10 @@ class Forms(Check):
                 self._count(name, column, block)
             else:
                 self.counts[name][OTHER] += sum(n for text, n in column.texts.items() if not text.isspace())
+                first = next((text for text in column.texts if not text.isspace()), None)
+                if first is not None:
+                    of = block.index(column.values.index(first)), first.strip()
+                    self.others[name] = min(of, self.others.get(name, of))
 
     def _count(self, name: str, column: Column, block: Block) -> None:
         found: dict[str, list[int]] = {}
@@ -130,6 +136,8 @@ class Forms(Check):
             self.distinct[name] |= texts
         for key, some in other.parts.items():
             self.parts.setdefault(key, set()).update(some)
+        for name, of in other.others.items():
+            self.others[name] = min(of, self.others.get(name, of))
         for key, first in other.examples.items():
             self.examples[key] = min(first, self.examples.get(key, first))
 
@@ -164,7 +172,8 @@ class Forms(Check):
         marked = [form for form in forms if form not in (WHOLE, POINT)]
         if any((name, form) in self.examples for form in marked):
             forms = marked
-        return min((self.examples[name, form] for form in forms if (name, form) in self.examples), default=(0, ""))[1]
+        found = [self.examples[name, form] for form in forms if (name, form) in self.examples]
+        return min(found, default=self.others.get(name, (0, "")))[1]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(FORMS):
