@@ -107,6 +107,12 @@ def test_a_further_stream_is_told_and_not_read_as_samples(tmp_path: Path) -> Non
     assert source.samples == 9 and source.unread["depth"].startswith("9 files beside the samples")
 
 
+def test_images_beside_a_folder_of_others_are_all_read(tmp_path: Path) -> None:
+    """Our promise: a folder that is called by a role beside files in none tells no stream."""
+    source = opened(tmp_path, [f"{i * 37}.png" for i in range(9)] + [f"masks/m{i * 91}.png" for i in range(9)])
+    assert source.samples == 18
+
+
 def test_a_note_beside_folders_of_classes_makes_none(tmp_path: Path) -> None:
     """Seen: a summary in each part of a collection made classes of the parts, and equal summaries a conflict of labels."""
     parts = [f"part{p}/{c}/{i:04}.farmer.txt" for p in (1, 2) for c in ("ham", "spam") for i in range(6)]

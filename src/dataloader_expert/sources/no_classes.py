@@ -110,10 +110,7 @@ def same_names(held: Sequence[Iterable[Hashable]]) -> bool:
 
 def streams(folders: Collection[str]) -> tuple[list[str], list[str]] | None:
     """Of folders that are all called by what they hold of a scene, such as ``rgb`` and ``depth``, those of the samples and the others."""
-    own = [folder for folder in folders if {*tokens(folder)} <= SAMPLES]
-    others = [
-        folder
-        for folder in folders
-        if (said := {*tokens(folder)}) and all(PARTNERS.get(t, "text") != "text" for t in said)
-    ]
-    return (own, others) if len(own) == 1 and others and len(own) + len(others) == len(folders) else None
+    said = {folder: {*tokens(folder)} for folder in folders}
+    own = [folder for folder, of in said.items() if of and of <= SAMPLES]
+    others = [folder for folder, of in said.items() if of and all(PARTNERS.get(t, "text") != "text" for t in of)]
+    return (own, others) if len(own) == 1 and others and len(own) + len(others) == len(said) else None
