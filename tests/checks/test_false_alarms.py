@@ -79,3 +79,11 @@ def test_only_fields_that_may_name_splits_are_offered(tmp_path: Path) -> None:
     with pytest.raises(RequestError) as refused:
         open_source(SourceRef(str(tmp_path), (str(tmp_path),), split="extra"), [])
     assert "weight" not in str(refused.value)
+
+
+def test_a_file_beside_those_of_splits_can_be_asked_for_by_its_name(tmp_path: Path) -> None:
+    """Seen: split='live' was refused beside train.parquet, validation.parquet and live.parquet."""
+    for name, n in (("train", 30), ("validation", 20), ("live", 10)):
+        pq.write_table(pa.table({"x": RNG.random(n), "target": RNG.random(n)}), tmp_path / f"{name}.parquet")
+    ref = SourceRef(str(tmp_path), (str(tmp_path),), split="live")
+    assert open_source(ref, []).samples == 10

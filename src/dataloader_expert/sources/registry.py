@@ -20,7 +20,7 @@ from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Field, Source
+from dataloader_expert.sources.base import Field, Source, Unit
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import TABLES, called_after, kind_of_rows, kind_of_samples, lists_of_files
 from dataloader_expert.sources.copies import idle_files
@@ -130,7 +130,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
-        elif own := [unit for unit in source.units if unit.split is not None and ref.split in written_names(unit.file)]:
+        elif own := [unit for unit in source.units if _is_called(unit, ref.split, bool(source.splits))]:
             source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
@@ -149,6 +149,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source if ref.columns is None else chosen(source, ref.columns, ref.label)
+
+
+def _is_called(unit: Unit, split: str, divided: bool) -> bool:
+    """Whether a unit's file has the name of a split as asked for; ``divided``: others are in splits, beside which a whole file may be one
+    that no usual word names, such as ``live.parquet``."""
+    if unit.split is not None:
+        return split in written_names(unit.file)
+    return divided and split == unit.file.rpartition("/")[2].partition(".")[0]
 
 
 def _call_train(name: str, source: Source, kept: bool) -> None:
