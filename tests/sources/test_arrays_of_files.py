@@ -10,7 +10,7 @@ import pytest
 
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
-from tests.sources.test_no_classes import write
+from tests.sources.noise import written
 
 RNG = np.random.default_rng(8)
 
@@ -83,7 +83,7 @@ def test_tables_in_a_folder_for_each_split_say_the_split(tmp_path: Path) -> None
     """Seen: Kaldi's tables were joined, and their folders not taken for splits; the speaker had no name."""
     for i in range(24):
         name, split = f"{100 + i // 4}-1240-{i:04}", ("train", "train", "dev")[i // 8]
-        write(tmp_path / f"audio/{name}.wav")
+        written(tmp_path / f"audio/{name}.wav", RNG)
         folder = tmp_path / "data" / split
         folder.mkdir(parents=True, exist_ok=True)
         for table, value in (
@@ -101,7 +101,7 @@ def test_tables_in_a_folder_for_each_split_say_the_split(tmp_path: Path) -> None
 def test_tables_of_all_files_in_folders_of_splits_say_no_split(tmp_path: Path) -> None:
     """Our promise: tables that name the same files divide nothing."""
     for i in range(12):
-        write(tmp_path / f"images/{i * 37}.png")
+        written(tmp_path / f"images/{i * 37}.png", RNG)
     for split in ("train", "test"):
         (tmp_path / "lists" / split).mkdir(parents=True)
         rows = [f"{i * 37}.png,{(i * i) % 5}\n" for i in range(12)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import wave
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,25 +13,14 @@ from PIL import Image
 
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
+from tests.sources.noise import written
 
 RNG = np.random.default_rng(5)
 
 
-def write(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".wav":
-        with wave.open(str(path), "wb") as file:
-            file.setparams((1, 2, 8000, 0, "NONE", ""))
-            file.writeframes(RNG.integers(-9000, 9000, 200, np.int16).tobytes())
-    elif path.suffix == ".txt":
-        path.write_text(" ".join(RNG.choice(["one", "two", "three", "four", "five"], 9)) + f" {path.stem}\n")
-    else:
-        Image.fromarray(RNG.integers(0, 256, (12, 12, 3), np.uint8)).save(path)
-
-
 def opened(tmp_path: Path, names: Iterable[str]) -> Any:
     for name in names:
-        write(tmp_path / name)
+        written(tmp_path / name, RNG)
     return open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
 
 
@@ -125,8 +113,8 @@ def test_a_note_beside_folders_of_classes_makes_none(tmp_path: Path) -> None:
 def test_masks_in_another_folder_of_the_same_names_belong_to_their_images(tmp_path: Path, other: str) -> None:
     """Seen: photographs and their masks under other parents were told as classes."""
     for i in range(12):
-        write(tmp_path / f"data/scenes/original_images/{i:03}.png")
-        mask = np.zeros((12, 12), np.uint8)
+        written(tmp_path / f"data/scenes/original_images/{i:03}.png", RNG)
+        mask = np.zeros((16, 16), np.uint8)
         mask[: 3 + i % 6, i % 9 :] = 1 + i % 2
         (tmp_path / other).mkdir(parents=True, exist_ok=True)
         Image.fromarray(mask).save(tmp_path / f"{other}/{i:03}.png")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import wave
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,7 @@ import pytest
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes import base
 from dataloader_expert.sources.registry import open_source
-
-
-def recording(path: Path, seed: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8000)
-        file.writeframes(np.random.default_rng(seed).integers(-9000, 9000, 400, np.int16).tobytes())
+from tests.sources.noise import written
 
 
 def opened(path: Path) -> Any:
@@ -33,7 +24,7 @@ def test_a_score_beside_each_recording_is_told_and_the_recordings_are_read(tmp_p
     rows = []
     for i in range(18):
         name = f"{(2004, 2006, 2008)[i % 3]}/piece_{i * 37}"
-        recording(tmp_path / f"{name}.wav", i)
+        written(tmp_path / f"{name}.wav", np.random.default_rng(i))
         (tmp_path / f"{name}.midi").write_bytes(b"MThd\0\0\0\6" + bytes(20 + i))
         rows.append([("a", "b")[i % 2], ("train", "test")[i % 5 == 0], name[:4], f"{name}.midi", f"{name}.wav"])
     with (tmp_path / "pieces.csv").open("w", newline="") as out:
