@@ -87,6 +87,8 @@ MARKS = ",;\t|"
 """What may separate the values of a table."""
 ENTRY, VALUE = "entry", "value"
 """The columns of the names under which the objects of a JSON file stand, and of what is no object."""
+CAPTIONS = {"sentence", "sentences", "caption", "captions"}
+"""Words of a column of objects whose texts say what an image shows."""
 MISTAKES = 0.05
 """The largest share of the files that are named by several rows by mistake; where more are, each has a list."""
 FEWEST = 3
@@ -472,6 +474,8 @@ def _with_captions(rows: list[Row]) -> list[Row]:
     """The rows, with the texts of lists of objects in place of these, as the sentences that Karpathy's splits give each image."""
     names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, list))
     for name in names if rows and not any(SHOWN in row for row in rows) else ():
+        if not CAPTIONS & set(words(name)):  # conversations and spans have texts as well
+            continue
         objects = [one for row in rows for one in row.get(name) or ()]
         if not objects or not all(isinstance(one, dict) for one in objects):
             continue
