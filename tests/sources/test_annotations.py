@@ -17,6 +17,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
 from tests.making.scanning import scan
+from tests.sources.noise import picture
 
 N = 24
 RNG = np.random.default_rng()
@@ -267,3 +268,16 @@ def test_odd_values_end_no_call(tmp_path: Path, odd: Any) -> None:
     pictures(tmp_path, [f"{i}.png" for i in range(N)])
     (tmp_path / "rows.json").write_text(json.dumps(odd), encoding="utf-8")
     assert opened(tmp_path).samples == N
+
+
+def test_sentences_of_each_image_in_objects_are_captions(tmp_path: Path) -> None:
+    """Seen: of the splits of Karpathy, whose sentences are objects with a raw text, images without labels were told."""
+    images = []
+    for i in range(12):
+        picture(tmp_path / f"images/{i * 7:04}.jpg", np.random.default_rng(i))
+        said = [{"tokens": ["a", "dog"], "raw": f"A dog of number {i} runs {k} times.", "sentid": k} for k in range(3)]
+        images.append({"filename": f"{i * 7:04}.jpg", "split": ("train", "test")[i % 3 == 0], "sentences": said})
+    (tmp_path / "dataset.json").write_text(json.dumps({"images": images, "dataset": "small"}))
+    source: Any = opened(tmp_path)
+    at = source.row_of["images/0000.jpg"]
+    assert source.given["caption"].values[at] == [f"A dog of number 0 runs {k} times." for k in range(3)]

@@ -322,3 +322,15 @@ def test_a_test_split_without_its_labels(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert (source.samples, source.label, source.withheld) == (52, "y", frozenset({"y"}))
     assert source.problems == []
+
+
+def test_values_along_an_axis_are_no_label(tmp_path: Path) -> None:
+    """Seen: the times of a netCDF file of weather were told as the target of a regression."""
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["t2m"] = np.random.default_rng(1).random((40, 5, 6), np.float32)
+        file["time"] = np.arange(40, dtype=np.int32)
+        file["time"].make_scale("time")
+        file["t2m"].dims[0].attach_scale(file["time"])
+    source = opened(tmp_path)
+    assert (source.samples, source.label) == (40, None)
+    assert {f.name for f in source.fields} == {"t2m", "time"}

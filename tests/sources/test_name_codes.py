@@ -25,6 +25,31 @@ def test_codes_of_one_pattern_are_told_and_not_taken(tmp_path: Path) -> None:
     assert [field.name for field in source.fields] == ["image"]
 
 
+def test_two_parts_of_which_each_stands_with_each_are_told() -> None:
+    """Seen: of objects turned by equal angles, obj3__14, nothing was said."""
+    told = codes_in_names([f"obj{i}__{angle}.png" for i in range(1, 11) for angle in range(0, 60, 5)])
+    assert told is not None and "part 1 has 10 values" in told
+
+
+def test_a_table_of_few_of_the_files_gives_no_label(tmp_path: Path) -> None:
+    """Seen: a table of names of sentences, two of which are names of files as well, gave two classes, and the codes were not told."""
+    names = [f"{1001 + i // 12}_{('DFA', 'IEO')[i % 2]}_{('ANG', 'SAD', 'HAP')[i % 3]}_{i % 12:02}" for i in range(96)]
+    for name in names:
+        picture(tmp_path / f"{name}.png", RNG)
+    (tmp_path / "sentences.csv").write_text(f"number,filename\n1,{names[0]}\n2,{names[1]}\n")
+    source = opened(tmp_path)
+    assert source.label is None and "part 3 has 3 values" in source.label_how
+
+
+def test_labels_of_few_files_that_are_called_so_stay_labels(tmp_path: Path) -> None:
+    """Our promise: where few are labelled, a column called label is the label."""
+    for i in range(60):
+        picture(tmp_path / f"{i * 37:05}.png", RNG)
+    rows = "".join(f"{i * 37:05}.png,{('ok', 'crack')[i % 2]}\n" for i in range(12))
+    (tmp_path / "labels.csv").write_text(f"file,label\n{rows}")
+    assert opened(tmp_path).label == "label"
+
+
 @pytest.mark.parametrize(
     "names",
     [

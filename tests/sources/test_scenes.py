@@ -60,7 +60,7 @@ def test_several_masks_of_each_image_are_no_samples(tmp_path: Path) -> None:
     unknowns: list[Any] = []
     source = opened(tmp_path, unknowns)
     assert (source.samples, [f.name for f in source.fields]) == (12, ["image"])
-    assert [u.why for u in unknowns] == ["24 files of samples that have several each: none is read"]
+    assert [u.why for u in unknowns] == ["24 files named after samples; none is read"]
 
 
 PAIRS: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {

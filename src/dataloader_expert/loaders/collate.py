@@ -5,6 +5,8 @@ The functions are importable, so that workers of every start method find them.
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -54,7 +56,7 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
 
     Samples are mappings, tuples or dataclasses (which become mappings), nested or not, of tensors, arrays, numbers and other
     values. A padded ``x`` of a mapping has shape [batch, longest, …], and ``x_lengths``, int64 [batch], is added; of a tuple, it
-    becomes a pair with its lengths. Keys that not all samples have are left out. Tensors in a mapping that differ in more
+    becomes a pair with its lengths. Keys that not all samples have are left out, with a warning. Tensors in a mapping that differ in more
     than their first dimension, such as images of several sizes, are a ``ValueError``.
 
     Args:
@@ -68,17 +70,30 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
         here = [n for n in varying if isinstance(batch, dict) and isinstance(batch.get(n), torch.Tensor)]
         lengths = {f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[1]) for n in here if batch[n].ndim > 1}
         return {**batch, **lengths} if lengths else batch
+    _tell_left_out(samples)
     for name, first in samples[0].items() if isinstance(samples[0], Mapping) else ():
         if not isinstance(first, torch.Tensor) or first.ndim < 2:
             continue
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
         if len({shape[1:] for shape in shapes}) > 1:
-            cure = (
-                "resize images with size=(height, width)" if first.ndim > 2 else "give them one shape with transform="
-            )
+            cure = "give them one shape with transform="
+            cure = f"resize images with size=(height, width), or {cure}" if first.ndim > 2 else cure
             raise ValueError(f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: {cure}")
     return pad(samples, frozenset(varying))
+
+
+def _tell_left_out(samples: Sequence[Any]) -> None:
+    """Warns of keys that only some samples have, such as the masks of labelled splits."""
+    if not isinstance(samples[0], Mapping) or all(
+        isinstance(sample, Mapping) and sample.keys() == samples[0].keys() for sample in samples
+    ):
+        return
+    having = Counter(name for sample in samples if isinstance(sample, Mapping) for name in sample)
+    for name, n in having.items():
+        if n < len(samples):
+            text = f"{name} is left out of a batch, since only {n} of its {len(samples)} samples have it"
+            warnings.warn(f"{text}: load each split on its own (split=), or add it with transform=", stacklevel=3)
 
 
 def padding(varying: Collection[str]) -> Callable[[Sequence[Any]], Any]:

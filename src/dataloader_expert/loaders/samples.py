@@ -307,7 +307,11 @@ class SourceDataset(Dataset[Any]):
             field = self.source.field(name)
             grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
             if field is not None and field.dtype in DEEP and value.mode in GREY:
-                return self._deep(value, np.dtype(field.dtype))
+                if len(field.shape) != 3 or grey:
+                    return self._deep(value, np.dtype(field.dtype))
+                if self.channels is None:  # beside bytes of colours, values of another scale would be mixed with them
+                    text = f"some images of {name} are in colour, others are grey of more than 8 bits: pass channels=3,"
+                    raise ValueError(f"{text} which scales these to 8 bits, or open each kind from a folder of its own")
             mode = "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
             if mode == "L" and in_colour(value):
                 raise ValueError(f"an image of {name} is in colour, others are grey: pass channels=3")

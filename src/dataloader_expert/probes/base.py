@@ -175,6 +175,8 @@ def run(
         emit({"event": "unknown", "unknown": unknown.to_json()})
     measured = False
     failed: list[str] = []
+    ours: list[str] = []
+    """What our own readers and probes raised, without any code of the user's."""
     try:
         for probe in asked:
             probe.ready(bench)
@@ -203,8 +205,8 @@ def run(
         except Unreadable as e:
             emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))
         except Exception as e:  # the user's collate function, sampler or model may raise anything
-            failed.append(in_words(e))
-            emit(_event(Unknown(name, failed[-1])))
+            (failed if bench.ref.code or of_users_code(e) else ours).append(in_words(e))
+            emit(_event(Unknown(name, in_words(e))))
             _told(e)
             unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
             if bench.source.format == "reference":
@@ -212,7 +214,12 @@ def run(
                 for fact in (*(loader_failed(e) if unsaid else ()), *(left_open(bench.growth) if full else ())):
                     bench.facts.add(fact)
                     emit(_event(fact))
-    if not measured:
+    if not measured and ours and not failed and not bench.raised:
+        text = (
+            f"a mistake in dataloader-expert, not in the data: {ours[0]}; please report it, and meanwhile pass format="
+        )
+        emit({"event": "error", "code": "format-unknown", "message": f"{text} or a folder with fewer kinds of files"})
+    elif not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe had a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
 
@@ -312,6 +319,14 @@ def in_words(error: Exception) -> str:
     theirs = [f"{m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])]
     frames = in_brackets(theirs) or user_frames(error)
     return (last if last.startswith(f"{name}:") else f"{name}: {last}") + frames
+
+
+def of_users_code(error: Exception) -> bool:
+    """Whether code of the user's was running when the error was raised, here or in a worker."""
+    from dataloader_expert.sources.reference import is_users, user_frames
+
+    found = [FRAME.match(line) for line in str(error).splitlines()]
+    return bool(user_frames(error)) or any(m is not None and is_users(m[1]) for m in found)
 
 
 def _told(error: Exception) -> None:

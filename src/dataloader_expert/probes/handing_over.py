@@ -37,6 +37,7 @@ CONSTANTS = (
     "ANSWERS",
     "NULLS",
     "OFFSETS",
+    "PICKLED",
     "CLASS_NAMES",
     "KEY_POINTS",
     "DEPTH",
@@ -93,6 +94,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["OFFSETS"] = tuple(
         {part.offsets for unit in source.units[:64] for part in unit.at if getattr(part, "offsets", None)}
     )
+    known["PICKLED"] = tuple(sorted(getattr(source, "pickled", ())))
     known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
     known["KEY_POINTS"] = source.notes.key_points if isinstance(source, FileSamples) else 0
     known["OF_SEVERAL"] = tuple(sorted(getattr(source, "shared", ())))

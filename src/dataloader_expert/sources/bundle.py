@@ -37,6 +37,8 @@ class Bundle(Source):
         super().__init__()
         self.unread: dict[str, str] = {}
         """Arrays that are known and no field, and why."""
+        self.coordinates: frozenset[str] = frozenset()
+        """Fields that say where along an axis a sample is, and no label of it."""
 
     def read_only(self, names: Sequence[str]) -> None:
         self.only = frozenset(names)
@@ -163,7 +165,7 @@ class Bundle(Source):
                 for name, key in part.ragged:
                     shapes.setdefault(name, []).append((headers[key][0], (None, *headers[key][1][1:])))
         if self.label is None:
-            scalars = [n for n, s in shapes.items() if s[0][1] == ()]
+            scalars = [n for n, s in shapes.items() if s[0][1] == () and n not in self.coordinates]
             self.label, self.label_how = label_by_name(scalars)
             if self.label is None and len(scalars) == 1 and len(shapes) > 1 and scalars[0].lower() not in ("id", "ids"):
                 dtype = shapes[scalars[0]][0][0]

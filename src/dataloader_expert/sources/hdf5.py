@@ -188,6 +188,7 @@ class Hdf5(Bundle):
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
     ) -> None:
+        self.coordinates = frozenset(key for of in self.arrays.values() for key, stored in of.items() if stored.scale)
         super()._fields(known, seen)
         if seen is None:
             varying = {f.name for f in self.fields if VARYING in f.shape}

@@ -28,7 +28,8 @@ VARYING = -1
 class Stored:
     """An array in a file: its dataset, its column if that is a table, and how many rows are stored together.
 
-    ``file``: the file that holds it, if another one holds the first fields of the same rows.
+    ``file``: the file that holds it, if another one holds the first fields of the same rows. ``scale``: whether it is declared to be
+    the values along an axis of others, as the times of netCDF.
     """
 
     dataset: str
@@ -36,6 +37,7 @@ class Stored:
     header: Header
     chunk: int
     file: str | None = None
+    scale: bool = False
 
 
 def row_bytes(array: Stored) -> int:
@@ -201,7 +203,7 @@ def stored(dataset: Any, path: str, name: str) -> dict[str, Stored | None]:
         key = path if column is None else f"{path}.{column}"
         if told is not None:
             told = told[0], as_labels(key.rpartition("/")[2], told[0], told[1])
-        found[key] = None if told is None else Stored(path, column, told, chunk)
+        found[key] = None if told is None else Stored(path, column, told, chunk, scale=h5py.h5ds.is_scale(dataset.id))
     return found
 
 

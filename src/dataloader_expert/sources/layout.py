@@ -253,7 +253,22 @@ def _numbered(paths: Sequence[str], splits: Sequence[str | None]) -> bool:
 
 def beside_folders(paths: Sequence[str]) -> set[str]:
     """Files beside the folders of splits or classes in which all others lie, such as a preview: fewer than any such folder holds, or
-    they would be a split or a class of their own."""
+    they would be a split or a class of their own; and each that is alone beside several such folders."""
+    alone = _alone_beside_folders(paths)
+    paths = [path for path in paths if path not in alone]
+    return alone | _outside(paths)
+
+
+def _alone_beside_folders(paths: Sequence[str]) -> set[str]:
+    """The one file of a folder in which several folders of more files lie, such as a summary beside ``ham`` and ``spam``."""
+    held: dict[str, list[str]] = {}
+    for path in paths:
+        held.setdefault(path.rpartition("/")[0], []).append(path)
+    below = Counter(folder.rpartition("/")[0] for folder, of in held.items() if "/" in folder and len(of) > 1)
+    return {of[0] for folder, of in held.items() if len(of) == 1 and below[folder] > 1}
+
+
+def _outside(paths: Sequence[str]) -> set[str]:
     splits, labels, _ = read_folders(paths)
     outside = {path for path in paths if "/" not in path}
     inside = [(path, *of) for path, *of in zip(paths, splits, labels, strict=True) if path not in outside]

@@ -108,6 +108,11 @@ def _nested(folders: set[tuple[str, ...]], level: int) -> bool:
     return len({of[: level + 1] for of in folders}) == len({of[level] for of in folders})
 
 
+def counted_from_zero(names: Collection[str]) -> bool:
+    """Whether these are the numbers from 0 on, as of classes."""
+    return _counted({*names}) and min(map(int, names)) == 0
+
+
 def _counted(names: set[str]) -> bool:
     """Whether these are the numbers from 0 or 1 on, as of classes."""
     numbers = sorted(int(name) for name in names if name.isdecimal())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -20,9 +21,12 @@ def codes_in_names(paths: Sequence[str]) -> str | None:
     part may be a class as well as a person, a camera or a date."""
     names = [path.rpartition("/")[2].rpartition(".")[0] for path in paths]
     parts = [_SEPARATOR.split(name) for name in names]
-    if len(paths) < FEWEST or len({len(of) for of in parts}) != 1 or len(parts[0]) < FEWEST_PARTS:
+    if len(paths) < FEWEST or len({len(of) for of in parts}) != 1:
         return None
     values = [{of[i] for of in parts} for i in range(len(parts[0]))]
+    crossed = len(values) > 1 and math.prod(map(len, values)) == len(paths)  # each of one with each of the others
+    if len(values) < FEWEST_PARTS and not crossed:
+        return None
     most = min(MOST_VALUES, len(paths) // RECUR)
     few = [(i + 1, len(of)) for i, of in enumerate(values) if 1 < len(of) <= most and not all(map(split_in_name, of))]
     if not few:

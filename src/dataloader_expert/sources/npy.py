@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import RequestError, Unreadable, listed
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.array_files import HEAD, ArrayFiles
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
+from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, split_of_folder, without_split
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.packed import unpacked_name
 
@@ -42,6 +42,9 @@ Stream = tuple[str | None, Entry, Header, int]
 LOOKED_AT, SMOOTH = 8192, 0.5
 """Values of a stream that are looked at; and the mean step from one to the next over their mean distance from the median, below which
 they are a signal. Of values in any order it is about 1.4."""
+PLACES, SMOOTHER = 8, 0.8
+"""Pictures that are compared with the next along either axis, and the share of the difference along the second up to which that along
+the first is smaller."""
 SHORTEST = 64
 """The fewest tokens of a stream that decides how long windows are: a shorter one is cut."""
 LEAST_WINDOWS = 8
@@ -103,7 +106,10 @@ class Npy(Source):
         """Whether the files are the fields of the same rows; if so, makes the units."""
         if self._streams(entries):
             return True
-        if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
+        homes = self._homes(entries)
+        if homes is None and (
+            len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
+        ):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
         fortran_order: set[str] = set()
@@ -121,13 +127,14 @@ class Npy(Source):
             if fortran and len(header[1]) > 1:
                 fortran_order.add(entry.path)
             name = without_split(stem) or "data"
-            if name in groups.setdefault((split, ""), {}):
+            shard = (split, "" if homes is None else homes[entry.path])
+            if name in groups.setdefault(shard, {}):
                 return False
-            groups[split, ""][name] = (entry, header, at)
-        if are_classes([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
+            groups[shard][name] = (entry, header, at)
+        if homes is None and are_classes([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
             self._as_classes(groups, fortran_order)
             return True
-        sharded = in_shards(groups)
+        sharded = in_shards(groups) if homes is None else groups
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
         ):
@@ -173,10 +180,54 @@ class Npy(Source):
             self.unread["label"] = (
                 "it is unclear whether equal arrays of images are one class each or one field each; they are read as fields"
             )
+        for name, (entry, header, at) in first.items():
+            if entry.path not in fortran_order and self._changes_less_along_rows(entry, header, at):
+                rows, inner = header[1][:2]
+                text = f"its values change less along the first axis ({rows}) than along the second ({inner}), as frames of clips"
+                self.unread[name] = f"{text} do: if it is [time, sample, …], transpose it; it is read as {rows} samples"
+        if homes is not None:
+            text = f"{listed(sorted({*homes.values()}), 3)} hold the same fields, such as of several conditions"
+            self.unread["folders"] = f"{text}: the samples of all are read, and nothing says which each is of"
         if sharded is not None:
             most = max(part.samples for part in parts.values() if part is not None)
             self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
+
+    def _homes(self, entries: list[Entry]) -> dict[str, str] | None:
+        """The folder of each file, without its split, where several folders hold the same arrays side by side, with their labels, as
+        ``fog/train_images.npy`` and ``fog/train_labels.npy`` beside those of other conditions; else None."""
+        homes: dict[str, str] = {}
+        held: dict[str, set[tuple[str | None, str]]] = {}
+        for entry in entries:
+            *folders, name = entry.path.split("/")
+            stem = self.stem(unpacked_name(name))
+            homes[entry.path] = home = "/".join(folder for folder in folders if split_of_folder(folder) is None)
+            split = split_in_name(stem) or next(filter(None, map(split_of_folder, folders)), None)
+            held.setdefault(home, set()).add((split, without_split(stem)))
+        fields = next(iter(held.values()))
+        names = [{name for of, name in fields if of == split} for split in {split for split, _ in fields}]
+        labelled = all(len(of) > 1 and label_by_name([*of])[0] is not None for of in names)
+        return homes if len(held) > 1 and labelled and all(of == fields for of in held.values()) else None
+
+    def _changes_less_along_rows(self, entry: Entry, header: Header, at: int) -> bool:
+        """Whether pictures in an array [a, b, height, width], a smaller than b, are alike along the first axis and not along the second."""
+        import numpy as np
+
+        dtype, shape = header
+        if len(shape) < 4 or not 2 < shape[0] < shape[1] or np.dtype(dtype).kind not in "iuf":
+            return False
+        row = _row_bytes((dtype, shape))
+        step, places = row // shape[1], range(0, shape[1] - 1, max(1, shape[1] // PLACES))
+        if step > RANGE_BYTES // (3 * PLACES):
+            return False
+
+        def picture(i: int, k: int) -> Any:
+            start = at + i * row + k * step
+            return np.frombuffer(self.listing.span(entry.path, start, start + step), dtype).astype(np.float64)
+
+        along = np.mean([np.abs(picture(1, k) - picture(0, k)).mean() for k in places])
+        across = np.mean([np.abs(picture(0, k + 1) - picture(0, k)).mean() for k in places])
+        return bool(along < SMOOTHER * across)
 
     def _as_classes(self, groups: Mapping[Shard, dict[str, tuple[Entry, Header, int]]], fortran: set[str]) -> None:
         """The rows of files that hold a class each."""

@@ -13,6 +13,16 @@ from dataloader_expert.sources.bombs import cells_of, no_flood
 MAX_HEADER = 64 << 10
 
 
+class ObjectArray(Unreadable):
+    """An array of Python objects, which only code within the file could make."""
+
+    def __init__(self, shape: tuple[int, ...], file: str) -> None:
+        super().__init__(
+            "executable-payload", "object array: reading it would execute pickled code; not loaded", file=file
+        )
+        self.shape = shape
+
+
 def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
     """Dtype, shape, Fortran order and offset of the payload.
 
@@ -21,7 +31,8 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
         size: bytes of the entire file or member; the payload must fit exactly.
 
     Raises:
-        Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or
+        ObjectArray: of Python objects.
+        Unreadable: ``not-the-format``, ``header-mismatch``, ``truncated`` or
             ``trailing-bytes``; ``bomb`` for a shape that claims values without bytes.
     """
     if head[:6] != b"\x93NUMPY":
@@ -42,9 +53,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
         raise Unreadable("header-mismatch", "the header is not an NPY header", file=file) from None
     if dtype.hasobject:
-        raise Unreadable(
-            "executable-payload", "object array: reading it would execute pickled code; not loaded", file=file
-        )
+        raise ObjectArray(shape, file)
     if any(type(n) is not int or n < 0 for n in shape) or len(shape) > 64:
         raise Unreadable("header-mismatch", f"shape {shape}", file=file)
     count = math.prod(shape)

@@ -44,7 +44,14 @@ READ = ("image", "text")
 MOST_VIEWS = 4
 """The most recordings or pictures of one thing that are called after it, such as those of several microphones."""
 _WORD = re.compile(r"[_\-. ]+")
-_NUMBERED = re.compile(rf"[_\-. ]({'|'.join(PARTNERS)})[_\-. ]*\d+$", re.IGNORECASE)
+COMPANIONS = {
+    **PARTNERS,
+    **dict.fromkeys(("normal", "normals"), "normal"),
+    **dict.fromkeys(("occlusion", "occlusions"), "occlusion"),
+    **{word: word for word in ("albedo", "alpha", "semantic", "specular", "roughness")},
+}
+"""The same with words for maps that stand between the name of a sample and a number; alone, ``normal`` may be a class."""
+_NUMBERED = re.compile(rf"[_\-. ]({'|'.join(COMPANIONS)})[_\-. ]*\d+$", re.IGNORECASE)
 _MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
 
 
@@ -63,6 +70,8 @@ class Pairing:
     """The paths of further partners of samples that have one already, and their field: known, but not read."""
     pictures: frozenset[str] = frozenset()
     """The fields that are images as well, not masks."""
+    streams: dict[str, list[Entry]] = field(default_factory=dict)
+    """By name the files of further streams of the same scenes, such as depth: known, but not read."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -70,15 +79,20 @@ class Pairing:
         kinds: dict[str, Counter[str]] = {}
         for found in self.partners.values():
             for name, entry in found.items():
-                kinds.setdefault(name, Counter())[str(entry.kind)] += 1
+                kinds.setdefault(name, Counter())[_kind_in_words(entry)] += 1
         return {name: counts.most_common(1)[0][0] for name, counts in sorted(kinds.items())}
 
     @property
     def beside(self) -> set[str]:
         """The paths of all partners, and of files of their kinds without a sample."""
         there = {entry.path for found in self.partners.values() for entry in found.values()}
-        there |= {entry.path for found in self.partial.values() for entry in found}
+        there |= {entry.path for found in (*self.partial.values(), *self.streams.values()) for entry in found}
         return there | {str(p.where["file"]) for p in self.problems} | self.further.keys()
+
+
+def _kind_in_words(entry: Entry) -> str:
+    """The kind of a file; of one that no reader knows, what its suffix says, such as ``midi``."""
+    return entry.kind or entry.path.rpartition("/")[2].rpartition(".")[2].lower() or "file"
 
 
 def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
@@ -101,7 +115,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
             if entry.kind == "text" and word is None and not entry.path.lower().endswith(".txt"):
                 beside.setdefault(key, entry)
                 continue
-            name = "text" if entry.kind == "text" and word is None else word or f"{entry.kind}"
+            name = "text" if entry.kind == "text" and word is None else word or _kind_in_words(entry)
             name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
         elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path, around))[1] is not None:
@@ -167,16 +181,16 @@ def _holds_both(folder: str, paths: list[str]) -> bool:
 
 def _further(own: list[Entry], partners: dict[str, dict[str, Entry]]) -> dict[str, str]:
     """Files called after a partner with a number behind, such as ``7_mask_1`` beside ``7_mask``, and the field of that one; or those
-    of samples of which each has several, ``7_mask_0`` and ``7_mask_1``."""
+    called so after samples, ``7_mask_0`` and ``7_mask_1`` or ``7_depth_0001``, of which most in a folder have some."""
     stems = {entry.path.rpartition(".")[0]: entry.path for entry in own}
     found = {path: m for stem, path in stems.items() if (m := _NUMBERED.search(stem)) is not None}
     known = {e.path.rpartition(".")[0]: name for of in partners.values() for name, e in of.items()} if found else {}
     more = {path: known[first] for path, m in found.items() if (first := m.string[: m.end(1)]) in known}
     several = {path: m for path, m in found.items() if path not in more and m.string[: m.start()] in stems}
-    samples = {m.string[: m.start()] for m in several.values()}
-    if len(samples) < 2 or 2 * len(samples) < len(own) - len(several):
-        return more
-    return more | {path: PARTNERS[m[1].lower()] for path, m in several.items()}
+    due = Counter(stem.rpartition("/")[0] for stem, path in stems.items() if path not in several)
+    having = Counter(stem.rpartition("/")[0] for stem in {m.string[: m.start()] for m in several.values()})
+    sure = {folder for folder, n in having.items() if n > 1 and 2 * n >= due[folder]}
+    return more | {path: COMPANIONS[m[1].lower()] for path, m in several.items() if path.rpartition("/")[0] in sure}
 
 
 def _in_any_split(samples: dict[str, Entry], files: dict[str, Entry]) -> dict[str, Entry]:

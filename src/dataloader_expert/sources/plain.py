@@ -35,6 +35,8 @@ ANSWERS: dict[str, list[tuple[str, str | None, dict[str, str]]]] = {}
 belong together by their order), and what its columns are called."""
 OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
+PICKLED: tuple[str, ...] = ()
+"""Arrays of objects, which are not loaded: that would execute pickled code."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "Null", "n/a", "null", "None")
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 CLASS_NAMES: tuple[str, ...] = ()
@@ -375,7 +377,8 @@ def read_npz(path: Path) -> Iterator[Sample]:
     import numpy as np
 
     with np.load(path, allow_pickle=False) as held:
-        arrays = {name: held[name] for name in (*(COLUMNS or held.files), *OFFSETS)}
+        names = COLUMNS or [name for name in held.files if name not in PICKLED]
+        arrays = {name: held[name] for name in (*names, *OFFSETS)}
     yield from rows_of(arrays)
 
 

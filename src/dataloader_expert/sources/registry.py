@@ -13,14 +13,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, listed
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
-from dataloader_expert.sources.base import Source, Unit
+from dataloader_expert.sources.base import Field, Source, Unit
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.company import (
     TABLES,
@@ -145,7 +145,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source.keep_split(ref.split)
         elif source.roles is not None and ref.split in source.roles.splits.values():
             source = Subset(source, ref.split)
-        elif own := [unit for unit in source.units if _called(unit, ref.split)]:
+        elif own := [unit for unit in source.units if _is_called(unit, ref.split, bool(source.splits))]:
             source.units = own  # asked for by the name that the files have
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
@@ -164,6 +164,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source if ref.columns is None else chosen(source, ref.columns, ref.label)
+
+
+def _is_called(unit: Unit, split: str, divided: bool) -> bool:
+    """Whether a unit's file has the name of a split as asked for; ``divided``: others are in splits, beside which a whole file may be one
+    that no usual word names, such as ``live.parquet``."""
+    if unit.split is not None:
+        return split in written_names(unit.file)
+    return divided and split == unit.file.rpartition("/")[2].partition(".")[0]
 
 
 def _call_train(name: str, source: Source, kept: bool) -> None:
@@ -191,13 +199,6 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
         source.roles = replace(source.roles, splits=renamed)
 
 
-def _called(unit: Unit, split: str) -> bool:
-    """Whether a file's name says that it is this split; of a file in none of the splits, whether it is called so and nothing else."""
-    if unit.split is not None:
-        return split in written_names(unit.file)
-    return unit.file.rpartition("/")[2].partition(".")[0] == split
-
-
 def _in_no_split(source: Source) -> list[Unknown]:
     """What is told of files outside the splits that all others are in."""
     outside = {unit.file: 0 for unit in source.units if unit.split is None}
@@ -213,9 +214,16 @@ def _in_no_split(source: Source) -> list[Unknown]:
 def _no_split(split: str, source: Source) -> RequestError:
     named = source.splits or (dict.fromkeys(source.roles.splits.values()) if source.roles is not None else {})
     there = ", ".join(map(escaped, named)) or "none"
-    scalar = ", ".join(escaped(f.name) for f in source.fields if not f.shape)
-    or_field = f"; or name the field that holds each sample's split, one of: {scalar}" if source.roles else ""
+    able = [f.name for f in source.fields if not f.shape and _may_name_splits(f) and f.name != source.label]
+    or_field = (
+        f"; or name the field that holds each sample's split, one of: {listed(able)}" if able and source.roles else ""
+    )
     return RequestError("invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_field}")
+
+
+def _may_name_splits(field: Field) -> bool:
+    """Whether the values of a field may be splits: few texts or whole numbers, and no rate."""
+    return field.name != "sample_rate" and (field.kind in ("category", "boolean") or "int" in field.dtype)
 
 
 class _Chosen(NamedTuple):
@@ -501,7 +509,11 @@ def _foreign(
         kind = "XML" if entry.kind == VOC and in_shards else kind
         unknown = "is text in another encoding than UTF-8" if entry.path in described else "is of an unknown kind"
         what = f"is {kind}" if kind else unknown
-        if entry.path in company:
+        above = entry.path.split("/")[-2:-1]
+        if entry.kind in NOTES and above and entry.path.rpartition("/")[2].startswith(f"{above[0]}_"):
+            text = f"{what}, named after its folder: not read, although it may hold labels"
+            problems.append(Aside("note", text, file=entry.path))
+        elif entry.path in company:
             problems.append(Aside("note", f"{what}, next to the samples: not read", file=entry.path))
         elif len(described) <= STRAYS and entry.path in described:
             problems.append(Aside("note", f"{what}, next to the data: not read", file=entry.path))

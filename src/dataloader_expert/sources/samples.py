@@ -6,7 +6,7 @@ import codecs
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,10 +20,19 @@ from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field,
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
-from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside, is_part, label_by_name
+from dataloader_expert.sources.layout import (
+    BY_FOLDER,
+    PARTS,
+    beside_folders,
+    folders_of,
+    in_aside,
+    is_part,
+    label_by_name,
+)
 from dataloader_expert.sources.levels import numbered_alike
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
+from dataloader_expert.sources.no_classes import against_classes
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
@@ -40,11 +49,15 @@ from dataloader_expert.sources.targets import (
     same_class,
     the_only_one,
 )
+from dataloader_expert.sources.views import several_views
 
 T = TypeVar("T")
 MOST_PARTS = 8
 """The most files of a folder that make one thing, such as a song; more folders are as likely each of another one."""
+MOST_BANDS = 16
+"""The same, of files called after their folder."""
 _PART = re.compile(r"[A-Za-z]{3,}(?:[_-][A-Za-z]+)*")
+_BAND = re.compile(r"[A-Za-z]+\d{0,2}[A-Za-z]?(?:[_-][A-Za-z]+\d{0,2})*")
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
 GUESSED = "guessed"
@@ -118,29 +131,44 @@ class FileSamples(Source):
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
-        if names and (scenes or maps or spoken or together or self._are_groups(names, notes)):
+        against = against_classes(paths, splits, labels, self.value) if names else None
+        if names and (scenes or maps or spoken or together or against or self._are_groups(names, notes)):
             # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
-            self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
+            if against is None or against.groups:
+                self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
         only = "files accompany the samples; only their presence was checked, not their contents"
-        self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
+        self.unread = {
+            name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
+        }
         """Partners of which only their existence is known."""
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
         for name, n in Counter(pairing.further.values()).items():
             several = "more for samples that already have one; only the first is read"
-            several = several if name in kinds else "files for samples that have several each; none is read"
+            several = several if name in kinds else "files named after samples; none is read"
             self.unread[f"further {name}"] = f"{n} {several}"
         for name, folders in pairing.without.items():
             which = f"{', '.join(map(escaped, folders[:3]))}{f' and {len(folders) - 3} more' * (len(folders) > 3)}"
             self.unread[f"{name} of some folders"] = f"no sample of {which} has one"
+        for name, files in pairing.streams.items():
+            self.unread[name] = f"{len(files):,} files beside the samples; they are not read"
+        if against is not None and against.why is not None:
+            self.unread["folders"] = f"{listed(of_folders.names)} {against.why}"
         if together:
             text = "belong together, but each is read as its own sample"
             self.unread["parts"] = f"each folder holds files of the same names that {text}: {listed(together)}"
         if names and self.value == "image" and not kinds and same_scenes(paths, labels, listing):
             text = f"{' and '.join(map(escaped, names))} hold images with the same names that show the same scenes: read as classes, not as pairs"
             self.unread["of pairs"] = text
+        if (
+            not names
+            and not together
+            and self.value in ("image", "audio")
+            and (views := several_views(paths)) is not None
+        ):
+            self.unread.setdefault("views", views)
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
             self.unread[aside] = f"a folder with this name is not a class: its {len(set_aside):,} files are not read"
@@ -150,7 +178,7 @@ class FileSamples(Source):
         text = (
             "further files of the rows of a table, which are not read: a sample is the file that another column names"
         )
-        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of}
+        self.unread |= {name: f"names {len(of):,} {text}" for name, of in sorted(further.items()) if of - self.beside}
         if notes.outlines:
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
@@ -159,7 +187,9 @@ class FileSamples(Source):
             self.modality = "multimodal"
         beside = {
             path: tuple(
-                (name, entry.path, entry.size) for name, entry in found.items() if entry.kind == kinds.get(name)
+                (name, entry.path, entry.size)
+                for name, entry in found.items()
+                if name in kinds and entry.kind == kinds[name]
             )
             for path, found in pairing.partners.items()
         }
@@ -197,9 +227,10 @@ class FileSamples(Source):
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
-        if self.label is None and not self.annotated and not self.partners:
+        if self.label is None and not self.partners and self.given.keys() <= self.of_few:
             codes = codes_in_names([unit.file for unit in self.units])
-            self.label_how = self.label_how if codes is None else f"{self.label_how}; {codes}"
+            how = self.label_how.removesuffix("; pass label=")
+            self.label_how = self.label_how if codes is None else f"{how}; {codes}"
         self._group_by_folder()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
@@ -223,9 +254,17 @@ class FileSamples(Source):
         groups = {folder: name for folder, name in self.groups.items() if name is not None}
         if not groups or len({*groups.values()}) < LEVELS or (self.roles is not None and self.roles.group is not None):
             return
+        if self.label in self.given and self._says_the_label(groups):
+            return
         name = groups[min(groups)]
         role = Role(FOLDER, f"by the folders, such as {name}", bool({*words(name)} & GROUP_WORDS))
         self.roles = replace(self.roles or Roles(), group=role, folders=groups)
+
+    def _says_the_label(self, groups: Mapping[str, str]) -> bool:
+        """Whether each folder is that of one class, as a table names it: a number for each of its categories."""
+        values = self.given[str(self.label)].values
+        both = {(groups.get(folder_of(unit.file)), str(values[self.row_of[unit.file]])) for unit in self.units}
+        return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
 
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""
@@ -296,7 +335,8 @@ class FileSamples(Source):
         """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
         lists name the splits."""
         split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
-        usual = covering(self.given, [unit.split for unit in self.units]) or self.given
+        most = covering(self.given, [unit.split for unit in self.units])
+        usual = most or self.given
         self.label, how = find_label([block_of(usual, len(self.units))], split)
         guessed = PLACED in how or how.startswith("guessed")
         if self._several_labels([*usual] if self.label is None or guessed else [self.label]):
@@ -326,7 +366,9 @@ class FileSamples(Source):
             self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
             self.label, how = None, "several fields have the same two values: pass label= for one of them"
-        flagged = flags([self.given], uncertain=True)
+        if not most and (PLACED in how or how.startswith(GUESSED)):
+            self.label, how = None, "tables name few of the files, and no field is named like a label; pass label="
+        flagged = flags([self.given if most else {}], uncertain=True)
         several = flagged.names if flagged is not None else ()
         if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
             self.label, self.label_columns, how = None, flagged, said_of(flagged)
@@ -410,6 +452,12 @@ class FileSamples(Source):
         if not all(isinstance(v, str | int | None) for v in plain):
             return False
         return 2 <= len({v for v in plain if v is not None}) <= max(2, len(self.units) // 10)
+
+    def _numbers_each(self, name: str) -> bool:
+        """Whether the field has a whole number for each sample, as of a word in a lexicon."""
+        column = self.given[name]
+        whole = hasattr(column.values, "dtype") and column.values.dtype.kind in "iu" and column.values.ndim == 1
+        return whole and (column.nulls is None or not bool(column.nulls.any()))
 
     def _label_by_name(self) -> None:
         """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
@@ -496,14 +544,18 @@ class FileSamples(Source):
             self._drop_folder_labels(groups=True)
 
     def _no_groups(self) -> None:
-        """Folders that a table calls a person, a site or a recording are groups, no classes."""
+        """Folders that a table calls a person, a site, a recording, a year or a fold are no classes."""
         role = None if self.roles is None else self.roles.group
-        if not self.by_folder or role is None or role.field not in self.given:
-            return
-        values = self.given[role.field].values
+        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS}]
+        for name in [*([] if role is None else [role.field]), *dated]:
+            if self.by_folder and name in self.given and self._are_its_values(name):
+                self._drop_folder_labels()
+
+    def _are_its_values(self, name: str) -> bool:
+        """Whether each folder belongs to one value of the column, and each value to one folder."""
+        values = self.given[name].values
         both = {(unit.label, str(values[self.row_of[unit.file]])) for unit in self.units}
-        if len(both) == len({folder for folder, _ in both}) == len({value for _, value in both}):
-            self._drop_folder_labels()
+        return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
 
     def _prefer_a_named_column(self, groups: bool) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a
@@ -517,7 +569,8 @@ class FileSamples(Source):
         name = f"{name}_2" if name is not None and name not in self.given else name
         if name is None and all(map(str.isdigit, self.classes or ())):  # shards, if a list says more of each file
             nameless = [n for n in scalar if NAMELESS.fullmatch(n)]
-            name = nameless[0] if len(nameless) == 1 and self._may_be_class(nameless[0]) else None
+            able = len(nameless) == 1 and (self._may_be_class(nameless[0]) or self._numbers_each(nameless[0]))
+            name = nameless[0] if able else None
         if name is None or name not in self.given:
             return
         values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
@@ -666,13 +719,21 @@ def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, 
 
 
 def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
-    """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song."""
+    """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song; or
+    by the folder and a code, the bands of a satellite's picture."""
     held: dict[str, list[str]] = {}
     for path in paths:
         held.setdefault(folder_of(path), []).append(path.rpartition("/")[2].rpartition(".")[0])
+    after = all(stem.startswith(folder.rpartition("/")[2]) for folder, stems in held.items() for stem in stems)
+    if after:
+        held = {
+            folder: [stem[len(folder.rpartition("/")[2]) :].strip("_-. ") for stem in stems]
+            for folder, stems in held.items()
+        }
     names = sorted(next(iter(held.values()), []))
     alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
-    return names if alike and 1 < len(names) <= MOST_PARTS and all(map(_PART.fullmatch, names)) else []
+    form, most = (_BAND, MOST_BANDS) if after else (_PART, MOST_PARTS)
+    return names if alike and 1 < len(names) <= most and all(map(form.fullmatch, names)) else []
 
 
 def _of_few(found: Annotations, samples: int) -> frozenset[str]:

@@ -16,8 +16,9 @@ from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import SPLITS, split_of_folder, tokens
+from dataloader_expert.sources.layout import AROUND, SPLITS, split_of_folder, tokens
 from dataloader_expert.sources.looks import FEWEST, Looks, alike
+from dataloader_expert.sources.no_classes import same_names, streams
 from dataloader_expert.sources.pairing import PARTNERS, SAMPLES, Pairing
 
 GIVEN = SAMPLES | {
@@ -76,6 +77,8 @@ SURE = 0.9
 """The least share of the files of either folder that are called as one of the other, where no word tells what they are."""
 MOST_DIGITS = 12
 """More digits are a hash or a date with a time."""
+INNERMOST = -1
+"""In place of a level: the innermost folder of a file that is called by a role, as parts of a download nest unequally."""
 LACKING = 0.1
 """Where more samples lack a partner, it is on purpose."""
 _IN_NAME = re.compile(rf"(?:^|[_\-. ])(?:{'|'.join(sorted(WORDS))})[_\-. ]", re.IGNORECASE)
@@ -109,11 +112,31 @@ def with_scenes(pairing: Pairing, listing: Listing) -> Pairing:
     """The pairing, with images of one scene among its samples joined."""
     looks = Looks(listing)
     pairing = _with_pictures(pairing, looks)
-    for level in _levels([entry.path for entry in pairing.samples]):
-        found = _at_level(pairing, _roles(pairing.samples, level), looks)
+    levels = _levels([entry.path for entry in pairing.samples])
+    tried = (_at_level(pairing, _roles(pairing.samples, level), looks) for level in levels)
+    found = next((one for one in tried if one is not None), None)
+    if found is not None and INNERMOST in levels:
+        whole = _at_level(pairing, _roles(pairing.samples, INNERMOST), looks)
+        found = whole if whole is not None and len(whole.samples) < len(found.samples) else found
+    if found is not None:
+        return found
+    return _by_looks(pairing, looks) or _with_streams(pairing) or pairing
+
+
+def _with_streams(pairing: Pairing) -> Pairing | None:
+    """The pairing where folders are all called by what they hold of a scene, such as ``rgb`` and ``depth``, and their files by times
+    that no two share: the others are not samples of their own."""
+    parts = [entry.path.split("/") for entry in pairing.samples]
+    for level in reversed(range(max(map(len, parts), default=1) - 1)):
+        names = {of[level] if len(of) > level + 1 else "" for of in parts}
+        found = streams(names)
         if found is not None:
-            return found
-    return _by_looks(pairing, looks) or pairing
+            own, others = found
+            held: dict[str, list[Entry]] = {}
+            for entry, of in zip(pairing.samples, parts, strict=True):
+                held.setdefault(of[level], []).append(entry)
+            return replace(pairing, samples=held[own[0]], streams={name: held[name] for name in sorted(others)})
+    return None
 
 
 def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
@@ -130,7 +153,7 @@ def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
         one, two = roles.values()
         for own, other in ((one, two), (two, one)):
             pairs = _matched(own, other)
-            if len(pairs) < SURE * max(len(own.files), len(other.files)) or _count(key[-1] for key in pairs):
+            if len(pairs) < SURE * max(len(own.files), len(other.files)) or counted(key[-1] for key in pairs):
                 continue
             some = looks.of([*pairs.values()])
             one_size = all((a.width, a.height) == (b.width, b.height) for a, b in some)
@@ -139,21 +162,22 @@ def _by_looks(pairing: Pairing, looks: Looks) -> Pairing | None:
     return None
 
 
-def _count(stems: Iterable[str]) -> bool:
+def counted(stems: Iterable[str]) -> bool:
     """Whether names are little more than numbers that follow one another, as files of any two folders may have."""
     numbers = {int(digits) for stem in stems if (digits := re.sub(r"\D", "", stem)[-MOST_DIGITS:])}
     return not numbers or max(numbers) - min(numbers) < 2 * len(numbers)
 
 
 def _levels(paths: Sequence[str]) -> list[int | None]:
-    """The levels of folders of which some are called by a role, innermost first, and None if names of files are. A folder that all
-    lie in tells nothing."""
+    """The levels of folders of which some are called by a role, innermost first, the innermost folder of each file whatever its level
+    where these are several, and None if names of files are. A folder that all lie in tells nothing."""
     folders = {path.rpartition("/")[0] for path in paths}
     parts = [folder.split("/") for folder in folders if folder]
     deepest = max(map(len, parts), default=0)
     at = [{of[level] for of in parts if len(of) > level} for level in range(deepest)]
     several = [level for level, names in enumerate(at) if len(names) > 1 or "" in folders]
     found: list[int | None] = [n for n in reversed(several) if any(_of_folder(name)[0] for name in at[n])]
+    found += [INNERMOST] if len(found) > 1 else []
     return [*found, None] if any(_IN_NAME.search(path.rpartition("/")[2]) for path in paths) else found
 
 
@@ -162,15 +186,41 @@ def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing 
     if not 1 < len(roles) <= MOST_ROLES:
         return None
     for own in sorted(roles, key=lambda role: (_rank(role.word), role.word not in FIRST, role.name)):
-        others = [role for role in roles if role is not own and _rank(role.word) >= _rank(own.word) and role.word]
+        others = [r for r in roles if r is not own and _rank(r.word) >= _rank(own.word) and (r.word or _same(own, r))]
         pairs = {role.name: _matched(own, role) for role in others}
         kinds = {role.name: _kind(own, role, pairs[role.name], looks) for role in others if pairs[role.name]}
         found = [role for role in others if kinds.get(role.name)]
         if any(kinds[role.name] == "mask" for role in found):  # of each of several views alike
             found += [r for r in others if r not in found and pairs[r.name] and own.word == r.word in SAMPLES]
         if found:
-            return _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
+            joined = _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
+            return _with_siblings(joined, own, [r for r in roles if r not in (own, *found) and not r.word], looks)
     return None
+
+
+def _with_siblings(pairing: Pairing, own: Role, roles: Sequence[Role], looks: Looks) -> Pairing:
+    """The pairing with the images of further folders beside those of roles: nearly all are called as a sample, as the occlusions of
+    frames. Those that neither are masks nor resemble their samples are known, but not read."""
+    for role in roles:
+        pairs = {key: (own.files[key], entry) for key, entry in role.files.items() if key in own.files}
+        if not role.name.startswith("=") or len(pairs) < SURE * len(role.files):
+            continue
+        some = looks.of([*pairs.values()])
+        few = len(some) >= FEWEST and all(two.few and not one.few for one, two in some)
+        if few or alike(some):
+            kind = "mask" if few else "image"
+            pairing = _joined(pairing, own, [role], {role.name: pairs}, {role.name: kind})
+            continue
+        taken = {entry.path for entry in role.files.values()}
+        kept = [entry for entry in pairing.samples if entry.path not in taken]
+        of = {**pairing.streams, role.name.removeprefix("="): [*role.files.values()]}
+        pairing = replace(pairing, samples=kept, streams=of)
+    return pairing
+
+
+def _same(own: Role, other: Role) -> bool:
+    """Whether a folder that is not called by a role holds nearly the same names as the one of the samples."""
+    return other.name.startswith("=") and own.word in SAMPLES and same_names([own.files.keys(), other.files.keys()])
 
 
 def same_scenes(paths: Sequence[str], labels: Sequence[str | None], listing: Listing) -> bool:
@@ -252,6 +302,12 @@ def place_of(path: str, level: int | None) -> Place:
             return Place("", "", tuple(folders), stem)
         word = parts.pop(at).lower()
         return Place(word, word, tuple(folders), "_".join(parts))
+    if level == INNERMOST:
+        at = next((i for i in reversed(range(len(folders))) if _of_folder(folders[i])[0]), None)
+        if at is None:
+            return Place("", "", tuple(folders), stem)
+        splits = [split for folder in folders if (split := split_of_folder(folder)) is not None]
+        return Place(_of_folder(folders[at])[1], _of_folder(folders[at])[0], tuple(splits), stem)
     word, role, split = _of_folder(folders[level]) if level < len(folders) else ("", "", "")
     if not word:
         return Place("", "", tuple(folders), stem)
@@ -271,7 +327,8 @@ def _of_folder(folder: str) -> tuple[str, str, str]:
     splits = [token for token in said if token in SPLITS]
     rest = [token for token in said if token not in SPLITS]
     both = ["".join(pair) for pair in pairwise(rest)]  # ground_truth
-    word = next((w for w in (*both, *reversed(rest)) if w in WORDS), "")
+    found = [w for w in (*both, *reversed(rest)) if w in WORDS]
+    word = next((w for w in found if w not in AROUND), found[0] if found else "")  # label_images
     if not word and len(rest) == 1 and rest[0] in LETTERS:
         word = rest[0]
     return (word, "_".join(rest), SPLITS[splits[0]] if len(splits) == 1 else "") if word else ("", "", "")
@@ -384,14 +441,24 @@ def _joined(pairing: Pairing, own: Role, others: list[Role], pairs: dict[str, Pa
     homes = {entry.path.rpartition("/")[0] for entry in samples}
     kept = {name: [folder for folder in folders if folder in homes] for name, folders in pairing.without.items()}
     without = {name: folders for name, folders in kept.items() if folders}
-    return Pairing(samples, partners, problems, partial, without, further, frozenset(pictures))
+    return replace(
+        pairing,
+        samples=samples,
+        partners=partners,
+        problems=problems,
+        partial=partial,
+        without=without,
+        further=further,
+        pictures=frozenset(pictures),
+    )
 
 
 def _names(roles: Sequence[Role], kinds: Mapping[str, str], taken: set[str]) -> list[str]:
     """A field's name for each: of a mask the usual one, of an image the word for its role, or all of its folder's name where others have
     the same word."""
     usual = {**PARTNERS, **dict.fromkeys(DISTANCES, "depth"), **dict.fromkeys(TOLD, "mask")}
-    words = [usual.get(role.word, role.word) if kinds[role.name] == "mask" else role.word for role in roles]
+    said = [role.word or re.sub(r"\W+", "_", role.name.removeprefix("=")) for role in roles]
+    words = [usual.get(w, w) if kinds[role.name] == "mask" else w for w, role in zip(said, roles, strict=True)]
     counts = Counter([*words, *taken, "image", "label"])
     named: list[str] = []
     for word, role in zip(words, roles, strict=True):

@@ -29,6 +29,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.layout import split_in_name
+from dataloader_expert.sources.roles import is_identifier
 
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
 OWN_MEASURES = ("image", "array", "embedding", "sequence", "audio", "text")
@@ -62,6 +63,8 @@ class Drift(Check):
         }
         """Fields that differ between splits by nature."""
         self.aside = self.known | context.identifiers
+        self.numbered = {f.name for f in context.fields if f.kind in ("array", "embedding") and is_identifier(f.name)}
+        """Fields that hold several running numbers each, which measure nothing."""
         """These, and numbers that name things, which may only be counted otherwise."""
         kinds = {
             f.name: f.kind
@@ -166,9 +169,9 @@ class Drift(Check):
         exchanged |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
         yield from (found for (name, _), found in differing.items() if name not in exchanged)
         done = {name for name, _ in differing} | exchanged
-        unlike = dict(unlike_samples(facts, done))
+        unlike = dict(unlike_samples(facts, done | self.numbered))
         yield from unlike.values()
-        done |= set(unlike)
+        done |= set(unlike) | {name for name, f in self.context.features.items() if f.of in self.numbered}
         yield from (f for name, f in _features(facts, self.context, self.aside) if name not in done)
 
 

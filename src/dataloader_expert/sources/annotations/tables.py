@@ -34,7 +34,7 @@ from dataloader_expert.sources.annotations.record import (
     Table,
     scattered,
 )
-from dataloader_expert.sources.annotations.transcripts import name_texts
+from dataloader_expert.sources.annotations.transcripts import SHOWN, is_text, name_texts
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
@@ -73,8 +73,8 @@ NAMING = {
     ]
 }
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
-PERSONS = ("identity", "subject", "speaker", "patient")
-"""Words in the name of a table of two columns that say what the other one is."""
+PERSONS = {**{word: word for word in ("identity", "subject", "speaker", "patient")}, "spk": "speaker"}
+"""Words in the name of a table of two columns, such as Kaldi's ``utt2spk``, and what they say the other one is."""
 NUMBERED = "numbered"
 """The kind of tables that name files by the numbers in which their names end."""
 BARE = "text"
@@ -87,6 +87,8 @@ MARKS = ",;\t|"
 """What may separate the values of a table."""
 ENTRY, VALUE = "entry", "value"
 """The columns of the names under which the objects of a JSON file stand, and of what is no object."""
+CAPTIONS = {"sentence", "sentences", "caption", "captions"}
+"""Words of a column of objects whose texts say what an image shows."""
 MISTAKES = 0.05
 """The largest share of the files that are named by several rows by mistake; where more are, each has a list."""
 FEWEST = 3
@@ -110,6 +112,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     things = _things(bare)
     by_split: dict[str, dict[str, None]] = {}
+    by_folder: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
         read = READERS.get(entry.kind or "") or (_separated if entry.path in bare else None)
@@ -143,10 +146,14 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
             _take_over(found, rows, table, files, folder)
         if split is not None:
             by_split.setdefault(split, {}).update(dict.fromkeys(there))
+        elif (of_folder := next(filter(None, map(split_of_folder, folder.split("/"))), None)) is not None:
+            by_folder.setdefault(of_folder, {}).update(dict.fromkeys(there))
     found.uneven = len(widths) > 1
     name_texts(found)
     if any(table.named for table in found.joined):
         _number(found)
+    if not by_split and sum(map(len, by_folder.values())) == len({path for of in by_folder.values() for path in of}):
+        by_split = by_folder  # tables of the same names in a folder for each split, as Kaldi writes them
     if len(by_split) > 1:
         for split, of in by_split.items():
             found.divide(split, of)
@@ -261,12 +268,12 @@ def _apart(
         path = files.find(str(row.get(table.naming)), table.by_stem, folder)
         known = found.rows.get(path or "", {})
         taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
-    stem = table.path.rpartition("/")[2].rpartition(".")[0]
+    name = table.path.rpartition("/")[2]
+    stem = name.rpartition(".")[0] or name
     others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
     said = set(words(stem))
-    called = thing or next(
-        (word for word in (PARTITION, *PERSONS) if word in said and not said & {"label", "labels"}), None
-    )
+    people = {PARTITION: PARTITION, **PERSONS}
+    called = thing or next((people[w] for w in people if w in said and not said & {"label", "labels"}), None)
     if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
         return [{called if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
@@ -459,6 +466,24 @@ def _flat(rows: list[Row]) -> list[Row]:
                 {k: v for k, v in row.items() if k != name}
                 | {f"{name}.{key}": value for key, value in (row.get(name) or {}).items()}
                 for row in rows
+            ]
+    return _with_captions(rows)
+
+
+def _with_captions(rows: list[Row]) -> list[Row]:
+    """The rows, with the texts of lists of objects in place of these, as the sentences that Karpathy's splits give each image."""
+    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, list))
+    for name in names if rows and not any(SHOWN in row for row in rows) else ():
+        if not CAPTIONS & set(words(name)):  # conversations and spans have texts as well
+            continue
+        objects = [one for row in rows for one in row.get(name) or ()]
+        if not objects or not all(isinstance(one, dict) for one in objects):
+            continue
+        keys = [k for k in objects[0] if is_text([one.get(k) for one in objects[:LOOKED_AT]])]
+        if len(keys) == 1 and all(isinstance(one.get(keys[0]), str) for one in objects):
+            texts = [[one[keys[0]] for one in row.get(name) or ()] for row in rows]
+            return [
+                {**{k: v for k, v in row.items() if k != name}, SHOWN: of} for row, of in zip(rows, texts, strict=True)
             ]
     return rows
 

@@ -74,7 +74,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     if modality == "text" and (begin := named_so(edges, BEGIN)) and (end := named_so(edges, END)):
         return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
     if modality in ("text", "tokens"):
-        return _of_texts(texts, others)
+        return _of_texts(texts, others, "tokens" if "tokens" in kinds and not texts else "texts")
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
 
 
@@ -86,7 +86,7 @@ def _of_masks(names: list[str]) -> Task:
     return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
 
 
-def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
+def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: str) -> Task:
     known = pair_of(texts, others)
     if known is not None and known[0] in TOLD:
         task, fields = known
@@ -102,7 +102,7 @@ def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]]) -> Task:
         return Task(name=task, how=f"by the names of {_quoted(*fields)}")
     if len(texts) > 1 and all(map(BARE.fullmatch, texts)):
         return Task(name="text pairs", how=f"each sample has texts in {_quoted(*[*texts][:2])}, and no name says more")
-    return Task(name="language modelling", how="texts without a label")
+    return Task(name="language modelling", how=f"{called} without a label")
 
 
 def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:

@@ -1,0 +1,116 @@
+"""What speaks against reading folders as classes: each is a split of its own, a sequence of frames, a person, a role or a stream.
+
+Names of files decide, never what is in them, and only what no folders of classes have in common: equal names such as ``001.jpg`` in
+each folder say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dataloader_expert.sources.layout import tokens
+from dataloader_expert.sources.levels import counted_from_zero, numbered_alike
+from dataloader_expert.sources.pairing import PARTNERS, SAMPLES
+
+FEWEST = 2
+DIGITS, DIGITS_ALONE = 4, 6
+"""The fewest digits of the numbers of frames, in folders of which each is in one split, and where there are no splits."""
+SHARED = 0.9
+"""The least share of the names that folders of roles have in common."""
+MIXED = {"mix", "mixed", "mixture", "mixtures", "noisy"}
+SOUNDED = MIXED | {
+    "clean", "speech", "noise", "source", "sources", "target", "targets", "vocals", "accompaniment", "reverb", "reverberant", "dry",
+    "wet", "enhanced", "interference", "single", "both", "max", "min", "s",
+}  # fmt: skip
+"""Words that say what part of a mixture a recording is: ``mix_clean``, ``s1``, ``s2``, ``noise``."""
+_FRAME = re.compile(r"\d+")
+_PART = re.compile(r"[_\-. ]+")
+
+
+@dataclass(frozen=True)
+class Against:
+    """``why``: in words, None where nothing need be told. ``groups``: the folders say what samples were taken of."""
+
+    why: str | None = None
+    groups: bool = False
+
+
+def against_classes(
+    paths: Sequence[str], splits: Sequence[str | None], labels: Sequence[str | None], value: str
+) -> Against | None:
+    """Why these folders are no classes; None if nothing speaks against it. ``value``: what samples are, such as ``image``."""
+    held: dict[str, list[str]] = {}
+    for path, label in zip(paths, labels, strict=True):
+        if label is not None:
+            held.setdefault(label, []).append(path.rpartition("/")[2].rpartition(".")[0])
+    if len(held) < FEWEST:
+        return None
+    both = {pair for pair in zip(splits, labels, strict=True) if pair[1] is not None}
+    apart = None not in splits and len(both) == len(held) and len({split for split, _ in both}) == len({*splits}) > 1
+    if apart and len(both) == len({*splits}):
+        return Against()  # each split has a folder of its own
+    if value == "image" and _are_sequences(held, apart, any(splits)):
+        return Against(groups=True)
+    if _are_within_names(held):
+        return Against(groups=True)
+    if value == "audio" and _are_parts_of_mixtures(held):
+        text = "hold recordings of the same names, so they are parts of one scene: each is read as its own sample"
+        return Against(text)
+    return None
+
+
+def _are_sequences(held: Mapping[str, Collection[str]], apart: bool, divided: bool) -> bool:
+    """Whether folders are numbered alike, and the frames in each are numbered from the same number on without a gap."""
+    if not all(map(re.compile("[A-Za-z]").search, held)) or not numbered_alike(held) or (divided and not apart):
+        return False
+    digits = DIGITS if apart else DIGITS_ALONE
+    begin = set[int]()
+    for stems in held.values():
+        if not all(_FRAME.fullmatch(stem) and len(stem) >= digits for stem in stems):
+            return False
+        numbers = sorted(map(int, stems))
+        if len(numbers) < FEWEST or numbers[-1] - numbers[0] != len(numbers) - 1:
+            return False
+        begin.add(numbers[0])
+    return len(begin) == 1
+
+
+def _are_within_names(held: Mapping[str, Collection[str]]) -> bool:
+    """Whether each name repeats the number of its folder behind a first part that has the same several values in each folder, as the
+    digit in ``01/7_01_3.wav`` of the speaker 01: a class that names repeat comes first. Numbers from 0 on are those of classes."""
+    if not all(map(_FRAME.fullmatch, held)) or counted_from_zero(held):
+        return False
+    firsts: list[set[str]] = []
+    for folder, stems in held.items():
+        parts = [_PART.split(stem) for stem in stems]
+        if not all(folder in of[1:] and of[0] != folder for of in parts):
+            return False
+        firsts.append({of[0] for of in parts})
+        if 2 * len(firsts[-1]) > len(parts):  # a number of its own for each
+            return False
+    shared = set[str].intersection(*firsts)
+    return len(shared) >= FEWEST and all(len(shared) >= SHARED * len(of) for of in firsts)
+
+
+def _are_parts_of_mixtures(held: Mapping[str, Collection[str]]) -> bool:
+    """Whether folders of recordings are called by parts of a mixture, one of them by the mixture, and hold the same names."""
+    said = [{token for token in tokens(folder) if not token.isdigit()} for folder in held]
+    if not all(of and of <= SOUNDED for of in said) or not any(of & MIXED for of in said):
+        return False
+    return same_names([*held.values()])
+
+
+def same_names(held: Sequence[Iterable[Hashable]]) -> bool:
+    """Whether these hold nearly the same names."""
+    names = [{*of} for of in held]
+    return len(set.intersection(*names)) >= max(FEWEST, SHARED * max(map(len, names)))
+
+
+def streams(folders: Collection[str]) -> tuple[list[str], list[str]] | None:
+    """Of folders that are all called by what they hold of a scene, such as ``rgb`` and ``depth``, those of the samples and the others."""
+    said = {folder: {*tokens(folder)} for folder in folders}
+    own = [folder for folder, of in said.items() if of and of <= SAMPLES]
+    others = [folder for folder, of in said.items() if of and all(PARTNERS.get(t, "text") != "text" for t in of)]
+    return (own, others) if len(own) == 1 and others and len(own) + len(others) == len(said) else None
