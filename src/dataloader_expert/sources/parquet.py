@@ -154,7 +154,8 @@ class Parquet(Answered[_Part]):
             if int.from_bytes(tail[:4], "little") > entry.size - 12:
                 raise Unreadable("header-mismatch", "the footer claims more bytes than the file has", file=entry.path)
             size = int.from_bytes(tail[:4], "little")
-            if ends_the_process(f.exactly(entry.size - 8 - size, size)):
+            # Arrow's parser goes on into what stands after the footer, if the footer does not end itself
+            if ends_the_process(f.exactly(entry.size - 8 - size, size + 8)):
                 text = "the footer counts the levels of a column that has others by its schema"
                 raise Unreadable("header-mismatch", text, file=entry.path)
             f.seek(0)

@@ -7,7 +7,7 @@ Arrow checks them in code that cannot raise, so they are read here beforehand, b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 MOST_BYTES = 1 << 20
 """Of a longer footer, which takes seconds to read here, nothing is said."""
@@ -18,6 +18,16 @@ SCHEMA, ROW_GROUPS = 2, 4
 REPETITION, CHILDREN = 3, 5
 COLUMNS, COLUMN, SIZES = 1, 3, 16
 OF_REPETITION, OF_DEFINITION = 2, 3
+INT32, INT64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12
+Kind: TypeAlias = "int | dict[int, Any]"
+OF_CHUNK: dict[int, Any] = {2: [INT32], 3: [BINARY], 8: [{}], 13: [{}], SIZES: {2: [INT64], 3: [INT64]}}
+OF_FILE: dict[int, Any] = {
+    SCHEMA: [{}],
+    ROW_GROUPS: [{COLUMNS: [{COLUMN: OF_CHUNK}], 4: [{}]}],
+    5: [{}],
+    7: [{}],
+}
+"""The lists of a footer and what their elements are: Thrift's readers take them for that, whatever the list itself says."""
 
 
 def ends_the_process(footer: bytes) -> bool:
@@ -25,7 +35,7 @@ def ends_the_process(footer: bytes) -> bool:
     if len(footer) > MOST_BYTES:
         return False
     try:
-        known, _ = _struct(footer, 0, 0)
+        known, _ = _struct(footer, 0, 0, OF_FILE)
         levels = list(_levels(known.get(SCHEMA, [])))
         for group in known.get(ROW_GROUPS, []):
             for chunk, (repetition, definition) in zip(group.get(COLUMNS, []), levels, strict=False):
@@ -57,13 +67,13 @@ def _levels(elements: list[dict[int, Any]]) -> Iterator[tuple[int, int]]:
             yield repetition, definition
 
 
-def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
+def _struct(data: bytes, at: int, depth: int, of: dict[int, Any]) -> tuple[dict[int, Any], int]:
     """The fields of a struct by their numbers, and where it ends."""
     if depth > DEEPEST:
         raise ValueError("too deep")
     fields: dict[int, Any] = {}
     number = 0
-    while data[at]:
+    while data[at] & 15:
         kind, step = data[at] & 15, data[at] >> 4
         at += 1
         if step:
@@ -71,34 +81,41 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
         else:
             coded, at = _varint(data, at)
             number = _signed(coded)
+        known = of.get(number)
         if kind in (1, 2):
             fields[number] = kind == 1
+        elif kind == LIST and isinstance(known, list):
+            fields[number], at = _list(data, at, depth, known[0])
         else:
-            fields[number], at = _value(data, at, kind, depth)
+            fields[number], at = _value(data, at, known if kind == STRUCT and isinstance(known, dict) else kind, depth)
     return fields, at + 1
 
 
-def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(data: bytes, at: int, kind: Kind, depth: int) -> tuple[Any, int]:
+    """One value; a struct by its fields, where these are known."""
+    if isinstance(kind, dict):
+        return _struct(data, at, depth + 1, kind)
     if kind in (1, 2):  # a boolean in a list
         return data[at] == 1, at + 1
     if kind == 3:
         return data[at], at + 1
-    if kind in (4, 5, 6):
+    if kind in (4, INT32, INT64):
         coded, at = _varint(data, at)
         return _signed(coded), at
     if kind == 7:
         return None, at + 8
-    if kind == 8:
+    if kind == BINARY:
         size, at = _varint(data, at)
         return None, at + size
-    if kind in (9, 10):
+    if kind in (LIST, 10):
         return _list(data, at, depth)
-    if kind == 12:
-        return _struct(data, at, depth + 1)
+    if kind == STRUCT:
+        return _struct(data, at, depth + 1, {})
     raise ValueError(f"a value of type {kind}")
 
 
-def _list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+def _list(data: bytes, at: int, depth: int, of: Kind | None = None) -> tuple[list[Any], int]:
+    """The elements; ``of``: what they are taken for."""
     size, kind = data[at] >> 4, data[at] & 15
     at += 1
     if size == 15:
@@ -107,7 +124,7 @@ def _list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
         raise ValueError("a list longer than the footer")
     made: list[Any] = []
     for _ in range(size):
-        value, at = _value(data, at, kind, depth)
+        value, at = _value(data, at, kind if of is None else of, depth)
         made.append(value)
     return made, at
 
