@@ -277,7 +277,7 @@ CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "con
 
 def _user_line(stacks: str) -> str:
     """The innermost frame of the user's code in a dump of stacks, as text."""
-    from dataloader_expert.sources.reference import is_users
+    from dataloader_expert.sources.users import is_users
 
     frames = [m for line in stacks.splitlines() if (m := FRAME.match(line)) is not None]
     return next((f"{m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
@@ -302,7 +302,8 @@ LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not delive
 
 def in_words(error: Exception) -> str:
     """The error and the user's own frames; those of the worker if torch passed the error on from one."""
-    from dataloader_expert.sources.reference import in_brackets, is_users, user_frames
+    from dataloader_expert.sources.reference import in_brackets, user_frames
+    from dataloader_expert.sources.users import is_users
 
     lines = str(error).strip().splitlines() or [""]
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]

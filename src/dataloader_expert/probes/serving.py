@@ -7,17 +7,18 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
-from dataloader_expert.probes.fetchers import first_in_workers
+from dataloader_expert.probes.fetchers import at_start_of_workers, first_in_workers
 from dataloader_expert.probes.first_use import first_use, spend
+from dataloader_expert.sources.as_constructed import Made
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.kept_blocks import Blocks
-from dataloader_expert.sources.reference import Filled, Reference, emptied
+from dataloader_expert.sources.reference import Reference
 
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
@@ -47,8 +48,10 @@ class Serving:
     as_loaded: Callable[[], None] | None = None
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
-    filled: Callable[[], list[Filled]] | None = None
+    filled: Callable[[], Made] | None = None
     """What reading made in this process, which workers do not find there in training."""
+    remade: set[str] = field(default_factory=set)
+    """The attributes of that, as workers were last started."""
     listed: bool = False
     """Whether batches are lists with an entry for each sample, once one was counted."""
     first_use: tuple[float, float] = (0.0, 0.0)
@@ -79,7 +82,13 @@ class Serving:
         if workers and self.as_loaded is not None:
             self.as_loaded()
         if workers and self.filled is not None:
-            first_in_workers(partial(emptied, self.filled()), partial(spend, *self.first_use))
+            made = self.filled()
+            self.remade = made.names()
+            if self.start_method(self.user_loader) == "fork":
+                at_start_of_workers(made.taken_back)
+            else:  # they receive what this process has
+                made.taken_back()
+            first_in_workers(partial(spend, *self.first_use))
 
     def start_method(self, loader: Any) -> str:
         """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""

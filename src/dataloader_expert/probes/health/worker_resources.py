@@ -92,13 +92,15 @@ class WorkerResources(Probe):
         if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         if bench.facts.find(OBJECTS) is None:
-            yield from objects(served.dataset, bench.seed)
+            yield from objects(served, bench.seed)
         yield from crowd(bench, served, until)
 
 
-def objects(dataset: Any, seed: int) -> Iterator[Observation]:
-    """What workers inherit in memory at the fork: the attribute that holds the most Python objects."""
-    held = census(dataset, seed)
+def objects(served: Serving, seed: int) -> Iterator[Observation]:
+    """What workers inherit in memory at the fork: the attribute that holds the most Python objects. What reading made here is not
+    inherited in training, where the main process reads nothing."""
+    made = frozenset() if served.filled is None else frozenset(map(id, served.filled().values()))
+    held = census(served.dataset, seed, beside=made)
     if held is not None:
         value = {"attribute": held.attribute, "owner": held.owner, "objects": held.objects, "bytes": held.bytes}
         how = "counted" if held.whole else "sampled"

@@ -44,7 +44,6 @@ from dataloader_expert.probes.search.trials import (
 )
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import SHARDING, copied
-from dataloader_expert.sources.reference import attributes
 
 SPEEDUP = Quantity(
     "speedup",
@@ -231,7 +230,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     belief = settings.ledger.belief
     if belief.again_s is not None and math.isfinite(belief.epoch):
         yield Fact(EPOCH_START, belief.again_s, evidence("timed", "loading", seen=1), {"samples": round(belief.epoch)})
-    made = sorted(attributes(settings.served.filled()) if settings.served.filled is not None else ())
+    made = sorted(settings.served.remade)
     if made:
         yield Fact(REMADE, made, evidence("counted", "loading", seen=len(made)))
     ended = "converged" if explorer.missed is None else "out of time"
