@@ -271,6 +271,11 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     yield Fact(LOADER_FAILED, value, evidence("counted", "loading", seen=1), at)
 
 
+def in_worker(error: Exception) -> bool:
+    """Whether a worker raised it, or ended or hung: whatever started it, what ran there is the user's."""
+    return "DataLoader worker" in str(error) or "timed out after" in str(error)
+
+
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
 """Files whose frames show that a worker waits for a connection or an event loop."""
 

@@ -50,7 +50,7 @@ class Serving:
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
     filled: Callable[[], Made] | None = None
     """What reading made in this process, which workers do not find there in training."""
-    remade: set[str] = field(default_factory=set)
+    made_anew: set[str] = field(default_factory=set)
     """The attributes of that, as workers were last started."""
     listed: bool = False
     """Whether batches are lists with an entry for each sample, once one was counted."""
@@ -63,18 +63,26 @@ class Serving:
         Raises:
             CannotRebuild: if the user's loader cannot be made with them.
         """
-        from dataloader_expert.loaders.building import build, rebuild
+        from dataloader_expert.loaders.building import begins_at_once, build, rebuild
+        from dataloader_expert.sources.given import given
 
         self.before_workers(plan.workers)
         if self.user_loader is None:
             return build(self.dataset, plan, self.collate)
         loader = self.user_loader
-        if plan != self.current:
+        # one that began when it was made has workers of before, which do not count what they read
+        if plan != self.current or (begins_at_once(loader) and given(loader)):
             size = None if plan.batch_size == self.current.batch_size else plan.batch_size
             loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order, plan.persistent)
         if plan.workers and not loader.timeout and self.patience:
             loader.timeout = self.patience  # the user's loader, in this process only: a hang is then reported
         return loader
+
+    def copies(self, plan: LoaderPlan) -> bool:
+        """Whether a loader at these settings is our copy of one of the user's own class, whose errors may be ours."""
+        from torch.utils.data import DataLoader
+
+        return plan != self.current and self.user_loader is not None and type(self.user_loader) is not DataLoader
 
     def before_workers(self, workers: int) -> None:
         """To be called before so many are started: what reading opened in this process is taken back, and what it made is not found
@@ -83,7 +91,7 @@ class Serving:
             self.as_loaded()
         if workers and self.filled is not None:
             made = self.filled()
-            self.remade = made.names()
+            self.made_anew = made.names()
             if self.start_method(self.user_loader) == "fork":
                 at_start_of_workers(made.taken_back)
             else:  # they receive what this process has

@@ -20,6 +20,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.as_constructed import Before, Made
 from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
@@ -81,7 +82,8 @@ class Reference(Source):
         import torch.utils.data as td
 
         source = cls()
-        made = load(ref.name, dict(ref.args), ref.roots)
+        with noted():
+            made = load(ref.name, dict(ref.args), ref.roots)
         if isinstance(made, td.DataLoader):
             source.loader, source.dataset = made, made.dataset
         else:

@@ -230,7 +230,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     belief = settings.ledger.belief
     if belief.again_s is not None and math.isfinite(belief.epoch):
         yield Fact(EPOCH_START, belief.again_s, evidence("timed", "loading", seen=1), {"samples": round(belief.epoch)})
-    made = sorted(settings.served.remade)
+    made = sorted(settings.served.made_anew)
     if made:
         yield Fact(REMADE, made, evidence("counted", "loading", seen=len(made)))
     ended = "converged" if explorer.missed is None else "out of time"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, loader_failed
+from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, in_worker, loader_failed
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
@@ -141,7 +141,8 @@ class Settings:
             runner.close()
             if setting == self.now and not plan.workers:
                 raise
-            self.broken.append((e, plan.workers, waits, stacks))
+            if not self.served.copies(plan) or in_worker(e):
+                self.broken.append((e, plan.workers, waits, stacks))
             last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
             self.failed[self.words(setting)] = f"{type(e).__name__}: {last}"
             return None
