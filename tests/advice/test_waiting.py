@@ -8,7 +8,7 @@ import pytest
 
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
 from dataloader_expert.advice.surroundings import bandwidth, busy, cores
-from dataloader_expert.advice.transport import head_of_line, main_busy
+from dataloader_expert.advice.transport import drawing, head_of_line, main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import ORDER_PACE, SETTINGS
@@ -136,12 +136,25 @@ def test_a_sampler_that_draws_slowly_is_not_receiving() -> None:
     """B30: 8 of 10 ms are those of the user's batch sampler: it is named with its place, and what to do with it."""
     at = {"sampler": "Buckets", "place": {"file": "mine.py", "line": 3}}
     busy_with: Any = (TRIALS, [trial(2, 666.0, 10.0)], {})
-    [found] = main_busy(facts_of(busy_with, (ORDER_PACE, 0.001, at)))
-    assert "in the sampler `Buckets`, which takes 8.0 ms to draw a batch" in found.message
+    facts = facts_of(busy_with, (ORDER_PACE, 0.001, at), (CURRENT, {**PLAN, "batch_size": 8}, {}))
+    assert not [*main_busy(facts)]
+    [found] = drawing(facts)
+    assert "(8 ms): `Buckets.__iter__` (mine.py:3)" in found.message
     assert found.where == ({"file": "mine.py", "line": 3},)
     assert found.cost == pytest.approx(8 / 12, rel=0.01)
+    assert not [*drawing(facts_of(busy_with, (ORDER_PACE, 1e-5, at), (CURRENT, PLAN, {})))]
     [quick] = main_busy(facts_of(busy_with, (ORDER_PACE, 1e-6, at)))
     assert "on receiving them" in quick.message
+
+
+def test_a_sampler_without_workers_takes_its_share() -> None:
+    """Seen: a batch sampler that sorts all that is left for each batch, which stages of samples and hotspots do not show."""
+    at: Any = {"sampler": "Buckets", "place": {"file": "mine.py", "line": 3}}
+    current = {**PLAN, "num_workers": 0}
+    [found] = drawing(facts_of((TRIALS, [trial(0, 10_000.0)], {}), (ORDER_PACE, 5e-5, at), (CURRENT, current, {})))
+    assert "50% of the time between two batches" in found.message and "workers" not in found.message
+    torchs: Any = {"sampler": "RandomSampler", "place": None}
+    assert not [*drawing(facts_of((TRIALS, [trial(0, 1e6)], {}), (ORDER_PACE, 5e-7, torchs), (CURRENT, current, {})))]
 
 
 @pytest.mark.parametrize(("overtaken", "told"), [(0.4, ["head-of-line-blocking"]), (0.05, [])])
