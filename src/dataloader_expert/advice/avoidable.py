@@ -67,6 +67,10 @@ KINDS = {
         "comparing all rows of a table",
         "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
     ),
+    "rows": (
+        "taking rows out of a table one at a time",
+        "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
+    ),
     "dates": ("parsing dates", "parse them once when the data are read, and keep numbers (numpy.datetime64)"),
     "matches": (
         "matching regular expressions",
@@ -176,7 +180,8 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-            fix += "whole arrays instead of Python objects"
+            fix += "whole arrays instead of Python objects; of a loop that must be, use a compiled function (a library's, or numba), or store "
+            fix += "its results once for all samples"
         if len(cited) > 1:
             fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
@@ -203,7 +208,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         return None
     place = spot["file"], spot["line"]
     for scan in fact.value["scans"]:
-        if (scan["file"], scan["line"]) == place:
+        if scan["file"] == place[0] and place[1] in scan["lines"]:
             table, column = escaped(scan["table"]), escaped(scan["column"])
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (

@@ -13,6 +13,8 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import TRIALS
 
+COSTLY = "costly-line"
+"""The finding that says itself where the time goes."""
 MOST_OF = 0.5
 """The least inclusive share at which a user function is named next to the stage."""
 
@@ -28,12 +30,16 @@ def loading_summary(
     """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own,
     with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step;
     ``unchecked``: what of correctness there was no time for."""
+    findings = list(findings)
     first = cause(findings)
+    line = next((f for f in findings if f.code == COSTLY and f is not first), None)
     said = [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
+    if line is not None:
+        said.append(in_a_sentence(line))
     if unchecked:
         said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
-    elif bottleneck is not None:
+    elif line is None and bottleneck is not None:
         said.append(_where(bottleneck, functions))
     return " ".join(said)
 

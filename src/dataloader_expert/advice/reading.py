@@ -76,8 +76,10 @@ def amplification(facts: Facts) -> Iterator[Finding]:
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
         read = next(iter(facts.value(READERS, [])), None)
         fix, places, share = READ_LESS, [], None
-        if read is not None:  # no more is saved than reading takes
-            share = (1 - 1 / ratio) * min(1.0, sum(one["share"] for one in facts.value(READERS)))
+        takes = reading_share(facts)
+        if takes is not None:  # no more is saved than reading takes
+            share = (1 - 1 / ratio) * takes
+        if read is not None:
             fix, places = FIXES.get(read["library"], READ_LESS), read["places"]
         little = share is not None and share < LEAST_SHARE
         yield finding(
@@ -87,8 +89,20 @@ def amplification(facts: Facts) -> Iterator[Finding]:
             fact,
             fix,
             places,
-            cost=None if little else share,
+            cost=share,
         )
+
+
+def reading_share(facts: Facts) -> float | None:
+    """The share of a sample's time in which libraries read, as stacks show it, else that of the stages which may read; None: unknown."""
+    read = facts.value(READERS, [])
+    if read:
+        return min(1.0, float(sum(one["share"] for one in read)))
+    stages = list(facts.all(STAGE))
+    whole = sum(f.value["ms"] for f in stages)
+    if not whole:
+        return None
+    return float(sum(f.value["ms"] for f in stages if f.at["stage"] in ("read", "decode", "unattributed")) / whole)
 
 
 LEAST_SHARE = 0.1
