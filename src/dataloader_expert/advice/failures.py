@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
@@ -15,6 +17,8 @@ from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
+NAMED = 3
+"""Files named of samples that raise."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
@@ -113,7 +117,13 @@ def raising(facts: Facts) -> Iterator[Finding]:
         text = f"__len__ is too large: all {v['count']:,} indices tried from {first:,} on raise, and none up to {last:,}: {v['error']}"
         between = f"{last + 1:,}" if first == last + 1 else f"the number of samples, between {last + 1:,} and {first:,}"
         fix = f"have __len__ return {between}"
-    places = [{"sample": i} for i in v["samples"]]
+    files = v.get("files", {})
+    if files:
+        named = ", ".join(escaped(posixpath.basename(path)) for path in [*dict.fromkeys(files.values())][:NAMED])
+        text += (
+            f"; {'the files that they read last are' if v['count'] > 1 else 'the file that it read last is'} {named}"
+        )
+    places = [{"sample": i, "file": files.get(str(i))} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:
         text = f"{v['garbled']} cannot be rebuilt from its message: from a worker it arrives as another error"

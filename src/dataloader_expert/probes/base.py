@@ -8,9 +8,11 @@ import pkgutil
 import re
 import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
@@ -206,7 +208,7 @@ def run(
             failed.append(in_words(e))
             emit(_event(Unknown(name, failed[-1])))
             _told(e)
-            unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
+            unsaid = name == "loading" and not ours(e) and bench.facts.find(LOADER_FAILED) is None
             if bench.source.format == "reference":
                 full = used_up(e) and bench.facts.find(USED_UP) is None
                 for fact in (*(loader_failed(e) if unsaid else ()), *(left_open(bench.growth) if full else ())):
@@ -271,6 +273,13 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     yield Fact(LOADER_FAILED, value, evidence("counted", "loading", seen=1), at)
 
 
+def ours(error: BaseException) -> bool:
+    """Whether this package's own code failed, and not what it runs; what it says of a loader is a ``RuntimeError``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    here = str(Path(__file__).parent.parent)
+    return bool(frames) and frames[-1].filename.startswith(here) and not isinstance(error, RuntimeError | TimeoutError)
+
+
 def in_worker(error: Exception) -> bool:
     """Whether a worker raised it, or ended or hung: whatever started it, what ran there is the user's."""
     return "DataLoader worker" in str(error) or "timed out after" in str(error)
@@ -322,8 +331,6 @@ def in_words(error: Exception) -> str:
 
 def _told(error: Exception) -> None:
     """Prints the whole traceback to this process's stderr, which is kept for debugging this tool."""
-    import traceback
-
     traceback.print_exception(error, file=sys.stderr)
 
 

@@ -52,6 +52,8 @@ class Serving:
     """What reading made in this process, which workers do not find there in training."""
     made_anew: set[str] = field(default_factory=set)
     """The attributes of that, as workers were last started."""
+    spares: bool = False
+    """Whether another sample is read in place of one that raises, so that the others are timed."""
     listed: bool = False
     """Whether batches are lists with an entry for each sample, once one was counted."""
     first_use: tuple[float, float] = (0.0, 0.0)

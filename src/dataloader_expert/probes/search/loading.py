@@ -28,7 +28,8 @@ from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.ordering import without_order
 from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
-from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.settings import Raises, Settings
+from dataloader_expert.probes.search.sparing import told
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
 from dataloader_expert.probes.search.trials import (
@@ -99,6 +100,17 @@ class Loading(Probe):
         served.cpus = max(1.0, bench.cpus / self.local_world_size)
         current = served.current
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
+        served.spares = bool(bench.raised) and not bench.source.iterable
+        try:
+            yield from self._searched(bench, served, current)
+        except Raises as e:  # perhaps a few samples of many: the others are timed
+            served.spares = True
+            try:
+                yield from self._searched(bench, served, current)
+            except TooDear:
+                raise e.__cause__ or e from None
+
+    def _searched(self, bench: Bench, served: Serving, current: LoaderPlan) -> Iterator[Observation]:
         settings = Settings(
             bench, served, Ledger(bench, bench.until(self.share, self.most_s), self.block_s), self.pairs
         )
@@ -127,6 +139,10 @@ class Loading(Probe):
                 raise TooDear("the budget ran out before the present settings could be timed: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
+            read = sum(
+                count.samples or runner.delivered[0] for runner in settings.every() for count in runner.counts()[:1]
+            )
+            yield from told(bench, settings.raised(), min(len(served.dataset), read) if served.spares else 0)
             slowest = settings.slowest()[:SLOWEST_MOST]
             if slowest:
                 yield Fact(SLOWEST, [[*took] for took in slowest], evidence("timed", "loading", seen=len(slowest)))
