@@ -8,10 +8,12 @@ import pytest
 
 from dataloader_expert.advice.failures import loader, measuring, overfull
 from dataloader_expert.advice.loader_settings import pickling
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
 from dataloader_expert.probes.data.scan import RAISES
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.system.outside import FAILED
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
@@ -69,3 +71,29 @@ def test_what_fails_only_in_workers_is_a_warning_where_there_are_none(present: i
     [found] = loader(facts_of((LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, current, {})))
     assert (found.code, found.severity) == ("sample-raises", severity)
     assert found.message.startswith("with 2 workers, where there are none") is (present == 0)
+
+
+@pytest.mark.parametrize(
+    ("signal", "more", "words", "fix"),
+    [
+        ("SIGKILL", (KEPT, {"attribute": "cache"}), "killed by SIGKILL, as the system does when memory runs out: the dataset keeps", "bound `cache`"),
+        ("SIGKILL", (GROWTH, {"private_per_sample": [9.0, 9.0, 9.0], "steady": True, "private_bytes": 90, "samples_later": 10}), "grows by 9 bytes per sample", "what __getitem__ keeps"),
+        ("SIGKILL", None, "memory runs out", "fewer workers"),
+        ("SIGSEGV", (KEPT, {"attribute": "cache"}), "code that is not Python crashed", "faulthandler"),
+        ("", None, "ended without an error", "os._exit()"),
+    ],
+    ids=["a cache", "growth", "unknown", "a crash", "an exit"],
+)  # fmt: skip
+def test_a_worker_that_died_is_told_with_its_signal_and_what_its_memory_did(
+    signal: str, more: Any, words: str, fix: str
+) -> None:
+    """Seen: a worker killed for its memory was told to be found by iterating, beside a cache that was found."""
+    died = (LOADER_FAILED, {**DIED, "signal": signal}, {"workers": 2, "hung": False})
+    [found] = loader(facts_of(died, *([] if more is None else [(*more, {})])))
+    assert (found.code, found.severity) == ("worker-died", "error")
+    assert words in found.message and fix in found.fix
+
+
+def test_the_signal_that_ended_a_worker_is_in_the_error() -> None:
+    [fact] = loader_failed(RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly [SIGKILL]"))
+    assert fact.value["died"] and fact.value["signal"] == "SIGKILL"

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
@@ -63,6 +65,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
     for words, cure in UNLIKE.items():
         if words in text and not fact.at["hung"]:
             code, fix = "not-collatable", cure
+    cited = [fact]
     first = facts.find(STARTED_FIRST)
     if v["locked"] and first is not None:
         text = f"{fact.at['workers']} workers hang if the process that starts them has computed or read samples before: they"
@@ -77,13 +80,42 @@ def loader(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
         text += " not copy the threads that would release it (this process had read samples itself before)"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
+    if v["died"]:
+        text, fix, cited = _died(facts, fact)
     text += f", in {v['where']}" if v["where"] else ""
     workers, current = int(fact.at.get("workers") or 0), facts.value(CURRENT)
     if workers and current is not None and not current["num_workers"]:
         fix = "fix this before you use workers"
-        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", fact, fix)
+        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", cited, fix)
         return
-    yield finding(code, "error", text, fact, fix)
+    yield finding(code, "error", text, cited, fix)
+
+
+def _died(facts: Facts, fact: Fact) -> tuple[str, str, list[Fact]]:
+    """How a worker ended, with what is known of its memory, and what to do."""
+    signal, kept, grown = fact.value.get("signal", ""), facts.find(KEPT), facts.find(GROWTH)
+    text = f"a worker was killed by {signal}" if signal else f"a worker ended without an error: {fact.value['error']}"
+    if signal in FAULTS:
+        fix = "read the samples in one process (num_workers=0) under python -X faulthandler: it names the line that crashes"
+        return f"{text}: code that is not Python crashed", fix, [fact]
+    if signal == "SIGKILL":
+        text += ", as the system does when memory runs out"
+    if kept is not None:
+        name = escaped(kept.value["attribute"])
+        text += f": the dataset keeps the samples that it reads in `{name}`, in each worker anew"
+        fix = f"bound `{name}`, or leave it out; or fill it once in the main process before the workers start, which then share it"
+        return text, fix, [fact, kept]
+    if grown is not None and min(grown.value["private_per_sample"]) > 0 and grown.value["steady"]:
+        mean = grown.value["private_bytes"] / max(1, grown.value["samples_later"])
+        text += f": the memory of each worker grows by {mean:,.0f} bytes per sample"
+        return text, "find what __getitem__ keeps (lists on self, caches), and bound it", [fact, grown]
+    fix = "compare the memory of the workers with what the machine or the job allows, and use fewer workers if it is too much"
+    if not signal:
+        fix = "look for os._exit() or sys.exit() in the dataset and the libraries that it calls; run it with num_workers=0"
+    return text, fix, [fact]
+
+
+FAULTS = {"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"}
 
 
 def nothing(facts: Facts) -> Iterator[Finding]:

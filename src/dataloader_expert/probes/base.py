@@ -28,6 +28,8 @@ Observation = Fact | Unknown
 """What a probe yields: a measured fact, or what could not be measured."""
 Said = Observation | Finding
 """What the child sends: findings are those of the checks, which judge in the child and pass through the scan."""
+SIGNAL = re.compile(r"\[(SIG[A-Z]+)\]")
+"""The signal that ended a worker, as the search adds it to torch's error."""
 FRAME = re.compile(r'  File "(.+)", line (\d+),? in (.+)')
 
 
@@ -264,6 +266,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     hung = "timed out after" in text
     value = {
         "error": in_words(error),
+        "signal": signal[1] if (signal := SIGNAL.search(text)) is not None else "",
         "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
         "locked": hung and waiting_for == "a lock",
         "client": any(word in stacks for word in CLIENTS),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, in_worker, loader_failed
+from dataloader_expert.probes.delivery import killed_by
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
@@ -177,6 +178,9 @@ class Settings:
             self._observe(runner, seconds)
             return True
         except Exception as e:
+            signal = "" if self.guard.tripped else killed_by(runner.iterator)
+            if signal and in_worker(e):
+                e.args = (f"{str(e).strip()} [{signal}]",)
             if runner.timed and not self.served.spares and can_spare(self.bench, self.served.dataset, e):
                 raise Raises from e
             # after the guard has killed workers: torch's RuntimeError, or a broken pipe

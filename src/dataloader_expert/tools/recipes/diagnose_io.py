@@ -17,7 +17,7 @@ from dataloader_expert.advice.workers import settings, throughput_at, worker_adv
 from dataloader_expert.checks.base import OF_LABELS
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
-from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.base import LOADER_FAILED, Probe
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.descriptors import OPEN_FILES
@@ -379,12 +379,12 @@ def cacheable_of(facts: Facts) -> list[Cacheable] | None:
 
 
 def health_of(facts: Facts) -> Health:
-    failed = facts.value(FAILED, {"code": ""})["code"]
+    failed, loader = facts.value(FAILED, {"code": ""})["code"], facts.find(LOADER_FAILED)
     return Health(
         open_files_per_1000=facts.value(OPEN_FILES),
         memory_mb_per_1000=facts.value(MEMORY_GROWTH),
-        hung=failed == "timed-out",
-        crashed=failed == "worker-crashed",
+        hung=failed == "timed-out" or (loader is not None and bool(loader.at["hung"])),
+        crashed=failed == "worker-crashed" or (loader is not None and bool(loader.value["died"])),
         slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
         slow_share=figure_of(facts.find(SLOW_SHARE)),
         nondeterministic=facts.value(NONDETERMINISTIC),
