@@ -15,10 +15,13 @@ from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.hung import HANGS
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
+SURE_S = 5.0
+"""Seconds from which on a sample that does not come, while others do, is an error: storage may pause for less."""
 NAMED = 3
 """Files named of samples that raise."""
 MANY = 0.1
@@ -163,6 +166,21 @@ def raising(facts: Facts) -> Iterator[Finding]:
         yield finding("exception-garbled", "info", text, fact, fix)
 
 
+def hanging(facts: Facts) -> Iterator[Finding]:
+    """Samples that did not come, while others did."""
+    for fact in facts.all(HANGS):
+        v, sample = fact.value, fact.at["sample"]
+        where = f" in {escaped(v['where'])}" if v["where"] else ""
+        doing = "it waits, and computes nothing," if v["waits"] else "it computes"
+        text = f"sample {sample} did not come within {v['seconds']:.0f} s: {doing}{where}"
+        text += "; the other samples came" if v["others_come"] else ""
+        fix = "give what it waits for a time limit, after which it raises an error that names the file; a training loop stops at this sample"
+        if not v["waits"]:
+            fix = "find out which loop does not end there, or leave this sample out; a training loop stops at it"
+        severity: Severity = "error" if v["others_come"] and v["seconds"] >= SURE_S else "warning"
+        yield finding("sample-hangs", severity, text, fact, fix, [{"sample": sample}])
+
+
 def crashing(facts: Facts) -> Iterator[Finding]:
     """Files that killed the process reading them."""
     for fact in facts.all(CRASHES):
@@ -196,4 +214,4 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         yield finding(code, severity, fact.value["message"], fact, fix)
 
 
-RULES: tuple[Rule, ...] = (loader, nothing, raising, crashing, overfull, measuring)
+RULES: tuple[Rule, ...] = (loader, nothing, raising, hanging, crashing, overfull, measuring)

@@ -20,6 +20,7 @@ from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, 
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.descriptors import USED_UP, Growth, left_open, used_up
+from dataloader_expert.probes.hung import HANGS, Hang
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
@@ -81,6 +82,8 @@ class Bench:
     ask_stacks: Callable[[list[int]], str] = lambda pids: ""
     """Returns the stacks of this request's other processes, requested by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)
+    hung: dict[int, Hang] = field(default_factory=dict)
+    """The samples that did not come."""
     findings: list[Finding] = field(default_factory=list)
     """What checks have found so far: whose samples are then shown."""
     growth: Growth | None = None
@@ -186,6 +189,8 @@ def run(
         emit({"event": "error", **e.to_json()})
         return
     for probe in asked:
+        for fact in newly_hung(bench):
+            emit(_event(fact))
         name = probe.name
         progress(probe.doing, None)
         try:
@@ -219,6 +224,15 @@ def run(
     if not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe had a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
+
+
+def newly_hung(bench: Bench) -> Iterator[Fact]:
+    """The samples that did not come since it was last asked: told at once, as the process may yet be stopped."""
+    known = sum(1 for _ in bench.facts.all(HANGS))
+    for index in [*bench.hung][known:]:
+        fact = Fact(HANGS, bench.hung[index]._asdict(), evidence("timed", "patience", seen=1), {"sample": index})
+        bench.facts.add(fact)
+        yield fact
 
 
 def _open(

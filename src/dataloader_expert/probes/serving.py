@@ -54,6 +54,8 @@ class Serving:
     """The attributes of that, as workers were last started."""
     spares: bool = False
     """Whether another sample is read in place of one that raises, so that the others are timed."""
+    hung: frozenset[int] = frozenset()
+    """Samples that never come."""
     listed: bool = False
     """Whether batches are lists with an entry for each sample, once one was counted."""
     first_use: tuple[float, float] = (0.0, 0.0)

@@ -100,7 +100,9 @@ class Loading(Probe):
         served.cpus = max(1.0, bench.cpus / self.local_world_size)
         current = served.current
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
-        served.spares = bool(bench.raised) and not bench.source.iterable
+        if not bench.source.iterable:
+            served.hung = frozenset(bench.hung)
+            served.spares = bool(bench.raised or bench.hung)
         try:
             yield from self._searched(bench, served, current)
         except Raises as e:  # perhaps a few samples of many: the others are timed

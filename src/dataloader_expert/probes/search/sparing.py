@@ -28,8 +28,8 @@ ALONE_S = 2.0
 class Spared:
     """A dataset that gives a later sample in place of one that raises."""
 
-    def __init__(self, of: Any, note: Callable[[int, str], None]) -> None:
-        self.of, self.note = of, note
+    def __init__(self, of: Any, note: Callable[[int, str], None], hung: frozenset[int] = frozenset()) -> None:
+        self.of, self.note, self.hung = of, note, hung
         self.read = self.raised = 0
 
     def __len__(self) -> int:
@@ -37,6 +37,8 @@ class Spared:
 
     def __getitem__(self, index: Any) -> Any:
         self.read += 1
+        if index in self.hung:
+            return self._instead(int(index))
         try:
             return self.of[index]
         except Exception as e:  # the user's
@@ -48,6 +50,8 @@ class Spared:
 
     def _instead(self, index: int) -> Any:
         for k in range(1, INSTEAD):
+            if (index + k) % len(self.of) in self.hung:
+                continue
             try:
                 return self.of[(index + k) % len(self.of)]
             except Exception:  # the next may be sound

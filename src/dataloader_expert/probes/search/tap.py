@@ -67,8 +67,8 @@ class Tap:
     def __init__(self, fine: bool, workers: int = 0, method: str = "fork") -> None:
         self.fine, self.workers = fine, workers
         self.wake = multiprocessing.get_context(method).Semaphore(0)
-        self.spares = False
-        """Whether samples that raise are replaced by others."""
+        self.spares, self.hung = False, frozenset[int]()
+        """Whether samples that raise are replaced by others; and those which never come."""
         size = FLAG + (SLOT.size + KEPT * SLOW.size + RAISED_KEPT * RAISED.size) * MOST_WORKERS + ERROR_BYTES
         self.file = -1 if method == "fork" else os.memfd_create("tap")
         if self.file >= 0:
@@ -85,13 +85,13 @@ class Tap:
             "fine": self.fine,
             "wake": self.wake,
             "workers": self.workers,
-            "spares": self.spares,
+            "spares": (self.spares, self.hung),
             "file": DupFd(self.file),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.fine, self.wake, self.workers = state["fine"], state["wake"], state["workers"]
-        self.spares, self.file = state["spares"], state["file"].detach()
+        (self.spares, self.hung), self.file = state["spares"], state["file"].detach()
         self.memory = mmap.mmap(self.file, 0)
         self.deadline = float("inf")
 
@@ -223,7 +223,7 @@ def _tapped(fetch: Fetch) -> Fetch:
             tap.begin(worker)
             tap.hold()
         if tap.spares and not hasattr(self, "dataset_iter") and not isinstance(self.dataset, Counted | Spared):
-            self.dataset = Spared(self.dataset, partial(tap.note_raised, worker))
+            self.dataset = Spared(self.dataset, partial(tap.note_raised, worker), tap.hung)
         if tap.fine:
             _adopt(self, tap, worker, info is not None)
         batch = fetch(self, index)

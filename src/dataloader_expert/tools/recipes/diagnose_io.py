@@ -39,6 +39,7 @@ from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.stream_shares import StreamShares
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.hung import HANGS
 from dataloader_expert.probes.model.batch import BatchLook
 from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
@@ -383,7 +384,7 @@ def health_of(facts: Facts) -> Health:
     return Health(
         open_files_per_1000=facts.value(OPEN_FILES),
         memory_mb_per_1000=facts.value(MEMORY_GROWTH),
-        hung=failed == "timed-out" or (loader is not None and bool(loader.at["hung"])),
+        hung=failed == "timed-out" or facts.find(HANGS) is not None or (loader is not None and bool(loader.at["hung"])),
         crashed=failed == "worker-crashed" or (loader is not None and bool(loader.value["died"])),
         slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
         slow_share=figure_of(facts.find(SLOW_SHARE)),

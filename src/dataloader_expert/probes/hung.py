@@ -1,0 +1,18 @@
+"""Samples that did not come."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dataloader_expert.facts import Quantity
+
+HANGS = Quantity("sample_hangs", "samples", "samples that were given up: for how long they were waited for, and where")
+
+
+class Hang(NamedTuple):
+    """``waits``: it used hardly any CPU time; ``others_come``: other samples were read."""
+
+    seconds: float
+    waits: bool
+    where: str
+    others_come: bool
