@@ -92,9 +92,10 @@ class Patience:
             raise Raised(e, index) from None
         finally:
             began, self._began = self._began, math.inf
-        self.took[KEPT:] = []
         if len(self.took) < KEPT:
             self.took.append(time.monotonic() - began)
+            if self._armed and len(self.took) == 1:  # now it is known what is long
+                self._arm(self.limit_s)
         return sample
 
     def _arm(self, seconds: float) -> None:
