@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice.avoidable import long_samples
 from dataloader_expert.advice.failures import loader, measuring, overfull
 from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
@@ -14,6 +15,7 @@ from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.system.outside import FAILED
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
@@ -97,3 +99,15 @@ def test_a_worker_that_died_is_told_with_its_signal_and_what_its_memory_did(
 def test_the_signal_that_ended_a_worker_is_in_the_error() -> None:
     [fact] = loader_failed(RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly [SIGKILL]"))
     assert fact.value["died"] and fact.value["signal"] == "SIGKILL"
+
+
+def test_a_hang_is_told_with_a_cure_of_its_own_and_slow_samples_are_none() -> None:
+    """Seen: the cure was to run the tool again."""
+    late = {"code": "timed-out", "message": "reading samples: no result at sample 7; raise budget_s, or fix what hangs"}
+    [found] = measuring(facts_of((FAILED, late, {})))
+    assert (found.message, found.fix) == ("reading samples: no result at sample 7", "raise budget_s, or fix what hangs")
+    at = {"seconds": 7.0, "file": "a/lbm.py", "function": "simulate", "line": 14, "share": 0.9}
+    slow = facts_of((FAILED, late, {}), (LONG_SAMPLES, at, {}))
+    assert codes_of(slow, measuring) == []
+    [line] = long_samples(slow)
+    assert "a sample takes 7 s, 90% of it at lbm.py:14 in `simulate`" in line.message

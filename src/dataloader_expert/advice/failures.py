@@ -15,7 +15,7 @@ from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
-from dataloader_expert.probes.hung import HANGS
+from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
@@ -207,11 +207,12 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     # a sample that calls sys.exit is told as that, and not as an end of the process
     left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
     told = told or (left and fact is not None and "exited with status" in fact.value["message"])
+    told = told or (code == "sample-hangs" and facts.find(LONG_SAMPLES) is not None)  # samples take so long
     if fact is not None and code is not None and not told:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"
-        fix = "resolve the problem named here and run the tool again"
-        yield finding(code, severity, fact.value["message"], fact, fix)
+        message, _, fix = fact.value["message"].partition("; ")
+        yield finding(code, severity, message, fact, fix or "fix what is named here")
 
 
 RULES: tuple[Rule, ...] = (loader, nothing, raising, hanging, crashing, overfull, measuring)

@@ -52,7 +52,7 @@ def _settings(facts: Facts, stepped: bool) -> str:
     now = throughput_at(facts, current)
     said = "The present settings delivered nothing (see findings and unknowns)"
     if now is not None:
-        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it should deliver"
+        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
         said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"

@@ -11,17 +11,25 @@ import signal
 import statistics
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.hung import Hang
+from dataloader_expert.facts import Fact
+from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.hung import LONG_SAMPLES, Hang
 from dataloader_expert.sources.reference import Raised
 from dataloader_expert.sources.users import is_users
 
-LEAST_S, TIMES, SHARE = 5.0, 50, 0.4
-"""A sample is given up after so many seconds, and so many times as long as the others took, or after this share of the time left."""
+LEAST_S, TIMES, SHARE = 5.0, 50, 0.8
+"""A sample is given up after so many seconds, and so many times as long as the others took, if that is less than this share of the time
+left."""
+IDLE = 0.05
+"""The share of its time on a core below which a sample computes nothing; on a busy machine even one that computes has a small one."""
+LONG_S, LOOK_S = 1.0, 0.25
+"""A sample that takes longer is looked at from then on, so often."""
 KEPT = 64
 MOST = 3
 """So many are given up before the reading of samples ends."""
@@ -41,6 +49,8 @@ class Patience:
 
     bench: Bench
     took: list[float] = field(default_factory=list)
+    places: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    """Where samples that take long were seen: file, function and line of the user's."""
     _began: float = math.inf
     _cpu: float = 0.0
     _where: str = ""
@@ -49,20 +59,32 @@ class Patience:
 
     @property
     def limit_s(self) -> float:
-        most = max(0.0, SHARE * self.bench.left())
-        usual = TIMES * statistics.median(self.took) if self.took else math.inf
-        return min(most, max(LEAST_S, usual))
+        """Infinite as long as it isn't known what samples take, and if that is too long to tell a hang from them."""
+        if not self.took:
+            return math.inf
+        limit = max(LEAST_S, TIMES * statistics.median(self.took))
+        return limit if limit < SHARE * self.bench.left() else math.inf
 
     @property
     def gave_up(self) -> bool:
         """Whether so many samples hang that no other should be waited for."""
         return len(self.bench.hung) >= MOST
 
+    def long(self) -> Iterator[Fact]:
+        """What samples take, if that is long, and where: told at once, as the time may not last for more."""
+        if not self.took or statistics.median(self.took) < LONG_S:
+            return
+        [(place, n)] = self.places.most_common(1) or [(("", "", 0), 0)]
+        share = n / max(1, self.places.total())
+        at = {"file": place[0], "function": place[1], "line": place[2], "share": round(share, 3)}
+        value = {"seconds": round(statistics.median(self.took), 3), **at}
+        yield Fact(LONG_SAMPLES, value, evidence("timed", "patience", seen=len(self.took)))
+
     def __enter__(self) -> Patience:
         if math.isfinite(self.bench.left()) and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGALRM, self._rings)
             self._armed = True
-            self._arm(self.limit_s)
+            self._arm(min(LONG_S, self.limit_s))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -83,10 +105,10 @@ class Patience:
         try:
             sample = dataset[index]
         except _Rang:
-            waits = time.thread_time() - self._cpu < 0.5 * (time.monotonic() - self._began)
+            waits = time.thread_time() - self._cpu < IDLE * (time.monotonic() - self._began)
             self.bench.hung[index] = Hang(round(time.monotonic() - self._began, 1), waits, self._where, bool(self.took))
             if self._armed:
-                self._arm(self.limit_s)
+                self._arm(min(LONG_S, self.limit_s))
             raise Hung from None
         except (Exception, SystemExit) as e:
             raise Raised(e, index) from None
@@ -94,8 +116,6 @@ class Patience:
             began, self._began = self._began, math.inf
         if len(self.took) < KEPT:
             self.took.append(time.monotonic() - began)
-            if self._armed and len(self.took) == 1:  # now it is known what is long
-                self._arm(self.limit_s)
         return sample
 
     def _arm(self, seconds: float) -> None:
@@ -104,12 +124,21 @@ class Patience:
 
     def _rings(self, number: int, frame: FrameType | None) -> None:
         spent = time.monotonic() - self._began
+        place = _users_place(frame) if spent >= 0 else None
         if spent < self.limit_s:
-            self._arm(self.limit_s - max(0.0, spent) if math.isfinite(spent) else self.limit_s)
+            if place is not None:
+                self.places[place] += 1
+            soon = LOOK_S if spent + LOOK_S >= LONG_S else LONG_S
+            self._arm(min(soon, self.limit_s - max(0.0, spent)))
             return
-        self._where = ""
-        while frame is not None and not self._where:
-            if is_users(frame.f_code.co_filename):
-                self._where = f"{frame.f_code.co_name} ({frame.f_code.co_filename}:{frame.f_lineno})"
-            frame = frame.f_back
+        self._where = "" if place is None else f"{place[1]} ({place[0]}:{place[2]})"
         raise _Rang
+
+
+def _users_place(frame: FrameType | None) -> tuple[str, str, int] | None:
+    """The user's innermost line."""
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno
+        frame = frame.f_back
+    return None

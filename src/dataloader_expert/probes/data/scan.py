@@ -23,6 +23,7 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.links import find_links
@@ -360,6 +361,8 @@ class Scan(Probe):
             if sample is None:
                 nothing.append(int(index))
                 continue
+            if bench.facts.find(LONG_SAMPLES) is None:
+                yield from reading.long()
             unit = Unit(int(index), "", int(index), 1, 0)
             if not count and not raised:
                 first = Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))

@@ -67,6 +67,7 @@ REMADE = Quantity(
     "made_by_reading", "", "attributes that reading the first sample fills: each worker makes them for itself"
 )
 
+RAN_OUT = "the budget ran out before the present settings could be timed"
 COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
 SLOWEST_MOST = 64
@@ -138,7 +139,7 @@ class Loading(Probe):
             drop(settings)
             yield from settle(settings)
             if not settings.runners:
-                raise TooDear("the budget ran out before the present settings could be timed: raise budget_s")
+                raise TooDear(f"{RAN_OUT}: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
             read = sum(
@@ -154,8 +155,10 @@ class Loading(Probe):
         settings.bench.progress("timing the present settings", None)
         ledger = settings.ledger
         two_s = 0.0 if ledger.fine else 2 * ledger.first_s  # one to start with, and one that is timed
+        if ledger.room <= 0:
+            raise TooDear(f"{RAN_OUT}: raise budget_s")
         if two_s > ledger.room:
-            raise TooDear(f"two batches at the present settings take {two_s:.0f} s: raise budget_s")
+            raise TooDear(f"two batches at the present settings take about {two_s:.2g} s: raise budget_s")
         if settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
