@@ -111,3 +111,10 @@ def test_a_hang_is_told_with_a_cure_of_its_own_and_slow_samples_are_none() -> No
     assert codes_of(slow, measuring) == []
     [line] = long_samples(slow)
     assert "a sample takes 7 s, 90% of it at lbm.py:14 in `simulate`" in line.message
+
+
+@pytest.mark.parametrize(("method", "severity"), [("fork", "info"), ("spawn", "error")])
+def test_what_cannot_be_pickled_matters_only_where_it_is_pickled(method: str, severity: str) -> None:
+    """Seen: a warning that workers cannot be spawned, of a loader that forks them."""
+    value = {"why": "db: TypeError", "start_method": method, "workers": 2, "seconds": 0.0, "bytes": 0}
+    assert [f.severity for f in pickling(facts_of((PICKLING, value, {})))] == [severity]

@@ -88,8 +88,14 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
         none = "no other setting could be tried (see unknowns)" if refused else ""
         none = none or "no other setting is predicted to be 5 % faster"
-        parts.append("no other setting tried is faster" if tried else none)
+        parts.append(f"no other setting tried is faster{_tried(facts, current)}" if tried else none)
     return "; ".join(parts)
+
+
+def _tried(facts: Facts, current: dict[str, Any]) -> str:
+    """Which numbers of workers were tried beside the present one: those that are not named were not."""
+    others = sorted({t["num_workers"] for t in facts.value(TRIALS, [])} - {current["num_workers"]})
+    return f" (num_workers={', '.join(map(str, others))})" if others else ""
 
 
 def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
@@ -14,7 +15,7 @@ from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.health.cache_thrash import THRASH
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
-from dataloader_expert.probes.health.worker_resources import COUNTS
+from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
@@ -36,6 +37,9 @@ def inflating(facts: Facts) -> Iterator[Finding]:
         fix = (
             "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
         )
+        opened = facts.value(OPENS, {"most": []})["most"]
+        if opened and str(opened[0][0]).lower().endswith(COMPRESSED):
+            fix = UNPACK
         places = [_place(h) for h in fact.value if _inflates(h)]
         yield finding("inflate-per-sample", "warning", text, fact, fix, places, cost=share)
 

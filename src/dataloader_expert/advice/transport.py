@@ -68,7 +68,8 @@ def cheap(facts: Facts) -> Iterator[Finding]:
     if alone and others and max(others) < 0.9 * max(alone):
         if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
-            fix = "use num_workers=0, or fetch whole batches with __getitems__"
+            present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
+            fix = f"{'use' if present else 'keep'} num_workers=0, or fetch whole batches with __getitems__"
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
@@ -240,7 +241,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
                 fix += f"; or {_once(used)}"
             _, best = settings(facts)
             if best is not None and not best["settings"]["num_workers"]:
-                fix = "set num_workers=0, as recommended: then nothing is started"
+                fix = f"set num_workers=0, as recommended: then nothing is started; if you keep workers, {fix}"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if starts > SLOW_START_S:
         text = f"starting {workers} worker{'s' * (workers > 1)} takes {starts:.1f} s"

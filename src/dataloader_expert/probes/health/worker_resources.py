@@ -146,7 +146,9 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     lines = list(watch.lines())
     watch.close()
     if failed:
-        yield Unknown("health: memory and files of workers", failed)
+        late = "timed out after" in failed  # by our patience, which is none of the user's
+        why = f"two workers delivered nothing within {patience_s:.0f} s: {LATER}" if late else failed
+        yield Unknown("health: memory and files of workers", why)
         return
     carried = bench.facts.value(CARRIED, {"nbytes": 0, "samples": 1})  # in transit are the storages behind tensors
     whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)

@@ -271,7 +271,7 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
     yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
     best = max(explorer.counts(), key=lambda s: (belief.predicted(s), -s.workers))
     mean, low, high = belief.ratio(best, rate)
-    if mean >= WORTH:
+    if mean >= WORTH and low >= 1 / WORTH:
         seconds = settings.ledger.trial_s(best) + settings.ledger.proof_s(best, now)
         at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
         found = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
@@ -321,7 +321,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
     mean, low, high = settings.ledger.belief.ratio(setting, settings.rate(proof.best))
-    if mean < 1:  # what was timed since has taken away its promise
+    if mean < WORTH or low < 1 / WORTH:  # what was timed since has taken away its promise
         return
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
     at = {**point(setting), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(setting)}
