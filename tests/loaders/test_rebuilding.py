@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, TensorDataset
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, SequentialSampler, TensorDataset
 
 from dataloader_expert.loaders.building import CannotRebuild, rebuild
 from dataloader_expert.sources.given import noted
@@ -93,3 +93,15 @@ def test_what_was_not_seen_to_be_made_and_begins_at_once_is_refused() -> None:
     """Our promise: what is neither made anew nor copied is said, and blamed on nobody."""
     with pytest.raises(CannotRebuild, match="starts its workers when it is made"):
         rebuild(Infinite(DATA, batch_sampler=BatchSampler(SequentialSampler(DATA), 8, False)), 1)
+
+
+class Stream(IterableDataset[int]):
+    def __iter__(self) -> Any:
+        return iter(range(8))
+
+
+def test_a_stream_is_rebuilt_although_its_sampler_has_no_length() -> None:
+    """Our promise: a loader over a stream runs at every number of workers that is tried."""
+    with noted():
+        loader = DataLoader(Stream(), batch_size=4)
+    assert [x.tolist() for x in rebuild(rebuild(loader, 1), 0)] == [[0, 1, 2, 3], [4, 5, 6, 7]]

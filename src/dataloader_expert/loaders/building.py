@@ -60,14 +60,14 @@ def rebuild(
     if _batches_itself(loader, before):
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size: change it there")
-        keywords["batch_sampler"] = before.get("batch_sampler") or loader.batch_sampler
+        keywords["batch_sampler"] = _first_of(before.get("batch_sampler"), loader.batch_sampler)
     else:
         if loader.batch_sampler is None:
             keywords["batch_size"] = None
         else:
             keywords |= {"batch_size": batch_size or loader.batch_size, "drop_last": loader.drop_last}
         if not isinstance(loader.dataset, IterableDataset):
-            keywords["sampler"] = before.get("sampler") or loader.sampler
+            keywords["sampler"] = _first_of(before.get("sampler"), loader.sampler)
     name = type(loader).__name__
     try:
         with noted():
@@ -90,13 +90,18 @@ def _batches_itself(loader: DataLoader[Any], before: dict[str, Any]) -> bool:
     )
 
 
+def _first_of(one: Any, other: Any) -> Any:
+    """The first if there is one: a sampler without a length is neither true nor false."""
+    return other if one is None else one
+
+
 def _nested(loader: DataLoader[Any]) -> list[type]:
     """The classes of the batch sampler, of the sampler within it, and so on."""
     found: list[type] = []
-    one = getattr(loader, "batch_sampler", None) or loader.sampler
+    one = _first_of(getattr(loader, "batch_sampler", None), loader.sampler)
     while one is not None and len(found) < MOST_NESTED:
         found.append(type(one))
-        one = getattr(one, "batch_sampler", None) or getattr(one, "sampler", None)
+        one = _first_of(getattr(one, "batch_sampler", None), getattr(one, "sampler", None))
     return found
 
 
