@@ -27,6 +27,13 @@ def test_a_summary_begins_with_a_cause_and_not_with_a_symptom() -> None:
     assert dear is not None and dear.code == "collector-pauses"
 
 
+def test_what_costs_nothing_is_not_what_to_mend_first() -> None:
+    """Seen: reading too much was the headline where reading took none of the time."""
+    given = [found("read-amplification", cost=0.001), found("nan")]
+    assert [f.code for f in ordered(given)] == ["nan", "read-amplification"]
+    assert cause([found("read-amplification", cost=0.001), found("costly-line", "info")]) is None
+
+
 def test_findings_that_differ_by_field_only_are_told_as_one() -> None:
     """Our promise: thirty-two fields are one finding, with their places and their sum; two, or places in files, stay."""
     many = [found("constant-field", field=f"f{i}") for i in range(32)]

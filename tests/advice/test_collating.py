@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+import torch
 
 from dataloader_expert.advice.stages import collating
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.model.batch import BATCH, COLLATE, users_place
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import CURRENT
@@ -43,6 +46,29 @@ def collated(name: str, cpu_ms: float, bytes_per_sample: float) -> Facts:
 def test_stacking_is_slow_only_beyond_the_copying_of_its_bytes(facts: Facts, told: list[str]) -> None:
     """Our promise: a warning names something to mend, and batches must be written in any case."""
     assert codes_of(facts, collating) == told
+
+
+def test_the_collate_function_is_named_where_no_stack_shows_a_line() -> None:
+    """Seen: collate took 99 % of the time, and neither its function nor its file was named."""
+    place = {"file": "a/batching.py", "line": 12, "function": "collate_graphs"}
+    facts = collated("collate_graphs", 0.9, 600 * 4)
+    [collate] = [f for f in facts if f.quantity is COLLATE]
+    facts = Facts(tuple(f for f in facts if f is not collate))
+    facts.add(replace(collate, value={**collate.value, "place": place}))
+    [found] = collating(facts)
+    assert found.message.endswith("in `collate_graphs` (batching.py:12)")
+    assert found.where == ({"file": "a/batching.py", "line": 12},)
+
+
+@pytest.mark.parametrize("made", [lambda f: f, lambda f: partial(partial(f, 1), 2), lambda f: Called()])
+def test_a_function_of_the_users_has_a_place(made: Any) -> None:
+    place = users_place(made(collated))
+    assert place is not None and place["file"] == __file__
+    assert users_place(torch.utils.data.default_collate) is None and users_place(len) is None
+
+
+class Called:
+    def __call__(self) -> None: ...
 
 
 def test_the_line_of_the_collate_function_is_named() -> None:

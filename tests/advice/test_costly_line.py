@@ -101,7 +101,7 @@ def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
 
 
 NOTHING = {"samples": 8, "scans": [], "again": 0.0, "again_at": [], "before": [], "shrinking": 0.0}
-SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "column": "user", "rows": 200_000}
+SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "column": "user", "rows": 200_000, "lines": [29, 30]}
 EARLY = {"file": "a/data.py", "line": 30, "pixels": [640, 480], "used": [112, 112]}
 
 
@@ -110,12 +110,12 @@ EARLY = {"file": "a/data.py", "line": 30, "pixels": [640, 480], "used": [112, 11
     [
         (
             {"scans": [SCAN]},
-            "reads all 200,000 rows of `ev`, as no index serves it",
+            "reads all 200,000 rows of `ev`, because no index covers it",
             "CREATE INDEX ev_user ON ev (user)",
         ),
         (
             {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},
-            "5 times a sample an array that was an image is made into the same image again",
+            "5 times per sample, an array is converted back into the image that it came from",
             "convert once",
         ),
         (
@@ -138,7 +138,7 @@ def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], 
     "cause",
     [
         {},
-        {"scans": [{**SCAN, "line": 99}]},
+        {"scans": [{**SCAN, "line": 99, "lines": [99]}]},
         {"again": 1.0, "again_at": [{"file": "a/data.py", "line": 30}]},
         {"before": [{**EARLY, "line": 99}]},
         {"shrinking": 1.0},

@@ -114,6 +114,16 @@ def test_reading_too_much_costs_what_reading_takes() -> None:
     assert found.where == ({"file": "mine.py", "line": 3},)
 
 
+@pytest.mark.parametrize(("read_ms", "severity"), [(0.1, "info"), (5.0, "warning")])
+def test_reading_that_no_stack_shows_costs_what_its_stage_takes(read_ms: float, severity: str) -> None:
+    """Seen: a warning of reading too much where no stack was of reading, and its stage took none of the time."""
+    reading = {"amplification": 9.0, "bytes_read_per_sample": 53_584.0, "bytes_delivered_per_sample": 6_152.0}
+    stages: list[Any] = [(STAGE, {"ms": ms}, {"stage": s}) for s, ms in (("read", read_ms), ("transform", 20.0))]
+    [found] = amplification(facts_of((READING, reading, {}), (READERS, [], {}), *stages))
+    assert found.severity == severity
+    assert found.cost == pytest.approx(8 / 9 * read_ms / (20 + read_ms), rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("library", "share", "severity", "word"),
     [

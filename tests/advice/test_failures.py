@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice.avoidable import long_samples
 from dataloader_expert.advice.failures import loader, measuring, overfull
 from dataloader_expert.advice.loader_settings import pickling
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
 from dataloader_expert.probes.data.scan import RAISES
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.system.outside import FAILED
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
@@ -69,3 +73,48 @@ def test_what_fails_only_in_workers_is_a_warning_where_there_are_none(present: i
     [found] = loader(facts_of((LOADER_FAILED, raised, {"workers": 2, "hung": False}), (CURRENT, current, {})))
     assert (found.code, found.severity) == ("sample-raises", severity)
     assert found.message.startswith("with 2 workers, where there are none") is (present == 0)
+
+
+@pytest.mark.parametrize(
+    ("signal", "more", "words", "fix"),
+    [
+        ("SIGKILL", (KEPT, {"attribute": "cache"}), "killed by SIGKILL, as the system does when memory runs out: the dataset keeps", "bound `cache`"),
+        ("SIGKILL", (GROWTH, {"private_per_sample": [9.0, 9.0, 9.0], "steady": True, "private_bytes": 90, "samples_later": 10}), "grows by 9 bytes per sample", "what __getitem__ keeps"),
+        ("SIGKILL", None, "memory runs out", "fewer workers"),
+        ("SIGSEGV", (KEPT, {"attribute": "cache"}), "code that is not Python crashed", "faulthandler"),
+        ("", None, "ended without an error", "os._exit()"),
+    ],
+    ids=["a cache", "growth", "unknown", "a crash", "an exit"],
+)  # fmt: skip
+def test_a_worker_that_died_is_told_with_its_signal_and_what_its_memory_did(
+    signal: str, more: Any, words: str, fix: str
+) -> None:
+    """Seen: a worker killed for its memory was told to be found by iterating, beside a cache that was found."""
+    died = (LOADER_FAILED, {**DIED, "signal": signal}, {"workers": 2, "hung": False})
+    [found] = loader(facts_of(died, *([] if more is None else [(*more, {})])))
+    assert (found.code, found.severity) == ("worker-died", "error")
+    assert words in found.message and fix in found.fix
+
+
+def test_the_signal_that_ended_a_worker_is_in_the_error() -> None:
+    [fact] = loader_failed(RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly [SIGKILL]"))
+    assert fact.value["died"] and fact.value["signal"] == "SIGKILL"
+
+
+def test_a_hang_is_told_with_a_cure_of_its_own_and_slow_samples_are_none() -> None:
+    """Seen: the cure was to run the tool again."""
+    late = {"code": "timed-out", "message": "reading samples: no result at sample 7; raise budget_s, or fix what hangs"}
+    [found] = measuring(facts_of((FAILED, late, {})))
+    assert (found.message, found.fix) == ("reading samples: no result at sample 7", "raise budget_s, or fix what hangs")
+    at = {"seconds": 7.0, "file": "a/lbm.py", "function": "simulate", "line": 14, "share": 0.9}
+    slow = facts_of((FAILED, late, {}), (LONG_SAMPLES, at, {}))
+    assert codes_of(slow, measuring) == []
+    [line] = long_samples(slow)
+    assert "a sample takes 7 s, 90% of it at lbm.py:14 in `simulate`" in line.message
+
+
+@pytest.mark.parametrize(("method", "severity"), [("fork", "info"), ("spawn", "error")])
+def test_what_cannot_be_pickled_matters_only_where_it_is_pickled(method: str, severity: str) -> None:
+    """Seen: a warning that workers cannot be spawned, of a loader that forks them."""
+    value = {"why": "db: TypeError", "start_method": method, "workers": 2, "seconds": 0.0, "bytes": 0}
+    assert [f.severity for f in pickling(facts_of((PICKLING, value, {})))] == [severity]

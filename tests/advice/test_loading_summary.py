@@ -68,3 +68,12 @@ def test_it_ends_with_what_there_was_no_time_to_check() -> None:
     assert told.startswith("Workers share a handle.")
     assert told.endswith("Not checked for lack of time: random numbers in workers (raise budget_s).")
     assert "spent in decode" not in told
+
+
+def test_the_line_that_takes_the_time_is_told_with_its_cure() -> None:
+    """Seen: a line that took 98 % of the time was in no sentence, as it was no warning."""
+    line = Finding("costly-line", "info", "98% of a sample's time goes to points.py:12", ({"fact": "x"},), "compile it")
+    for first in ([], [HANDLE]):
+        told = loading_summary(facts(NOW), [*first, line], ("transform", 0.98, False), [], False)
+        assert told.endswith("98% of a sample's time goes to points.py:12. Fix: compile it.")
+        assert "spent in transform" not in told

@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice.descriptors import reopened
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
 from dataloader_expert.advice.surroundings import bandwidth, busy, cores
-from dataloader_expert.advice.transport import head_of_line, main_busy
+from dataloader_expert.advice.transport import drawing, head_of_line, main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import ORDER_PACE, SETTINGS
+from dataloader_expert.probes.health.worker_resources import OPENS
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
-from dataloader_expert.probes.search.loading import CURRENT, CURVE, RECOMMENDED
+from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED, RECOMMENDED
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
@@ -136,12 +138,25 @@ def test_a_sampler_that_draws_slowly_is_not_receiving() -> None:
     """B30: 8 of 10 ms are those of the user's batch sampler: it is named with its place, and what to do with it."""
     at = {"sampler": "Buckets", "place": {"file": "mine.py", "line": 3}}
     busy_with: Any = (TRIALS, [trial(2, 666.0, 10.0)], {})
-    [found] = main_busy(facts_of(busy_with, (ORDER_PACE, 0.001, at)))
-    assert "in the sampler `Buckets`, which takes 8.0 ms to draw a batch" in found.message
+    facts = facts_of(busy_with, (ORDER_PACE, 0.001, at), (CURRENT, {**PLAN, "batch_size": 8}, {}))
+    assert not [*main_busy(facts)]
+    [found] = drawing(facts)
+    assert "(8 ms): `Buckets.__iter__` (mine.py:3)" in found.message
     assert found.where == ({"file": "mine.py", "line": 3},)
     assert found.cost == pytest.approx(8 / 12, rel=0.01)
+    assert not [*drawing(facts_of(busy_with, (ORDER_PACE, 1e-5, at), (CURRENT, PLAN, {})))]
     [quick] = main_busy(facts_of(busy_with, (ORDER_PACE, 1e-6, at)))
     assert "on receiving them" in quick.message
+
+
+def test_a_sampler_without_workers_takes_its_share() -> None:
+    """Seen: a batch sampler that sorts all that is left for each batch, which stages of samples and hotspots do not show."""
+    at: Any = {"sampler": "Buckets", "place": {"file": "mine.py", "line": 3}}
+    current = {**PLAN, "num_workers": 0}
+    [found] = drawing(facts_of((TRIALS, [trial(0, 10_000.0)], {}), (ORDER_PACE, 5e-5, at), (CURRENT, current, {})))
+    assert "50% of the time between two batches" in found.message and "workers" not in found.message
+    torchs: Any = {"sampler": "RandomSampler", "place": None}
+    assert not [*drawing(facts_of((TRIALS, [trial(0, 1e6)], {}), (ORDER_PACE, 5e-7, torchs), (CURRENT, current, {})))]
 
 
 @pytest.mark.parametrize(("overtaken", "told"), [(0.4, ["head-of-line-blocking"]), (0.05, [])])
@@ -209,3 +224,33 @@ def test_what_computes_is_blocked_by_no_store() -> None:
     """B36: a store or service is named where reading, or a lock, is what is waited for."""
     found = [facts_of((STAGE, WAITS[1], {"stage": stage}), *OF_STORES) for stage in ("read", "transform", "collate")]
     assert [codes_of(facts, bandwidth) for facts in found] == [["bandwidth-bound"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([], ["cores-used-up"]),
+        ([(PREDICTED, 1.4, {"workers": 15, "settings": "num_workers=15"})], []),
+        ([(LOCKED, {"share": 0.6, "at": None}, {})], []),
+    ],
+    ids=["the cores", "more are predicted to help", "a lock"],
+)
+def test_cores_are_not_used_up_where_something_else_is_told(more: list[Any], told: list[str]) -> None:
+    """Seen: more workers only take memory, beside a prediction that fifteen are 1.4 times as fast, or a lock that all wait for."""
+    stage = {"ms": 32.0, "cpu_ms": 5.0, "wait_ms": 0.0, "queue_ms": 27.0}
+    facts = facts_of(
+        (STAGE, stage, {"stage": "transform"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, {**PLAN, "num_workers": 16}, {}),
+        (TRIALS, [trial(1, 400.0), trial(16, 397.0)], {}), *more,
+    )  # fmt: skip
+    assert codes_of(facts, cores) == told
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("a/frames.h5", "keep the handle"), ("a/notes.index.json", "keep what it holds"), ("a/shard.tar.gz", "unpack the archive")],
+)  # fmt: skip
+def test_the_cure_of_a_file_that_is_opened_for_each_sample_is_by_what_it_is(file: str, words: str) -> None:
+    """Seen: to keep the handle of an index in JSON, which would be parsed again all the same."""
+    value = {"most": [[file, 40]], "samples": 40, "paths": 1}
+    [found] = reopened(facts_of((OPENS, value, {})))
+    assert words in found.fix

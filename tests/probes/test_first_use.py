@@ -26,7 +26,11 @@ from tests.probes.health.test_as_started import reference
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork\\(\\)")
 TAKES_S = 0.5
-MADE: dict[str, Any] = {}
+
+
+def made(kept: dict[str, Any] = {}) -> dict[str, Any]:  # noqa: B006  # one for the process
+    """What a process made, where nobody looks: in a default of a function."""
+    return kept
 
 
 class Plain(Dataset[torch.Tensor]):
@@ -41,12 +45,12 @@ class Plain(Dataset[torch.Tensor]):
 
 
 class Connects(Plain):
-    """Keeps its client in its module, as code does that makes one for each process."""
+    """Keeps its client where this process does not find it, as a library does."""
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        if "client" not in MADE:
+        if "client" not in made():
             time.sleep(TAKES_S)  # what the probe is to find
-            MADE["client"] = True
+            made()["client"] = True
         return torch.zeros(2)
 
 
@@ -87,7 +91,7 @@ def slow_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def measured(dataset: Plain) -> tuple[Bench, Fact | None]:
     """What the probe tells of a dataset of which this process has read a sample after it was ready."""
-    MADE.clear()
+    made().clear()
     source: Reference = reference(dataset)
     source.loader = None
     source.iterable = False

@@ -12,6 +12,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.line_causes import CAUSES
+from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import wilson
@@ -66,6 +67,10 @@ KINDS = {
     "selects": (
         "comparing all rows of a table",
         "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
+    ),
+    "rows": (
+        "taking rows out of a table one at a time",
+        "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
     ),
     "dates": ("parsing dates", "parse them once when the data are read, and keep numbers (numpy.datetime64)"),
     "matches": (
@@ -137,6 +142,28 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
 
 
+def long_samples(facts: Facts) -> Iterator[Finding]:
+    """Samples that take so long that few could be read: what one takes, and where, if nothing else says it."""
+    fact = facts.find(LONG_SAMPLES)
+    if fact is None or facts.value(USER_FUNCTIONS):
+        return
+    v = fact.value
+    text, places = (
+        f"{'a sample takes' if (fact.evidence.seen or 0) > 1 else 'the first sample took'} {v['seconds']:.2g} s",
+        [],
+    )
+    if v["file"]:
+        text += (
+            f", {v['share']:.0%} of it at {posixpath.basename(v['file'])}:{v['line']} in `{v['function']}`"
+            if v["share"] >= MOST_OF
+            else (f", most often at {posixpath.basename(v['file'])}:{v['line']} in `{v['function']}`")
+        )
+        places = [{"file": v["file"], "line": v["line"]}]
+    fix = "make the samples once beforehand and store them, if they are the same each time; otherwise make that function faster (a compiled "
+    fix += "one, fewer steps), and use as many workers as there are cores"
+    yield finding("costly-line", "info", text, fact, fix, places)
+
+
 def costly_line(facts: Facts) -> Iterator[Finding]:
     """The user's line that takes most of a sample's time, where no kind of work is known that could be left out."""
     fact, work = facts.find(USER_FUNCTIONS), facts.find(AVOIDABLE)
@@ -176,7 +203,8 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-            fix += "whole arrays instead of Python objects"
+            fix += "whole arrays instead of Python objects; of a loop that must be, use a compiled function (a library's, or numba), or store "
+            fix += "its results once for all samples"
         if len(cited) > 1:
             fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
@@ -203,7 +231,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         return None
     place = spot["file"], spot["line"]
     for scan in fact.value["scans"]:
-        if (scan["file"], scan["line"]) == place:
+        if scan["file"] == place[0] and place[1] in scan["lines"]:
             table, column = escaped(scan["table"]), escaped(scan["column"])
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
@@ -227,4 +255,4 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
     return None
 
 
-RULES: tuple[Rule, ...] = (avoidable, costly_line)
+RULES: tuple[Rule, ...] = (avoidable, costly_line, long_samples)

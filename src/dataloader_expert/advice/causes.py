@@ -15,6 +15,8 @@ ELSEWHERE = {"unpicklable"}
 """What matters with other start methods of workers, unless it is an error with the present one."""
 DEAR = 0.1
 """The share of time from which a finding that is no error counts by its cost, whatever its severity."""
+CHEAP = 0.02
+"""A finding that is no error and costs less of the time is not what to fix first."""
 ALIKE_FROM = 3
 """From this many findings of one code, each about one field, they are merged into one."""
 NAMED = 5
@@ -39,7 +41,8 @@ def ordered(findings: Iterable[F]) -> list[F]:
 
     def rank(f: F) -> tuple[int, float]:
         dear = f.severity != "error" and (f.cost or 0.0) >= DEAR
-        severity = "info" if f.code in ELSEWHERE and f.severity != "error" else f.severity
+        little = f.code in ELSEWHERE or (f.cost is not None and f.cost < CHEAP)
+        severity = "info" if little and f.severity != "error" else f.severity
         return (1 if dear else 2 * SEVERITIES.index(severity), -(f.cost or 0.0))
 
     return sorted(findings, key=rank)
@@ -86,7 +89,7 @@ def cause(findings: Iterable[F]) -> F | None:
     """What to fix first: an error, what costs most, or a warning."""
     serious = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
     told = (f for f in serious if f.code not in SYMPTOMS and (f.severity == "error" or f.code not in ELSEWHERE))
-    return next(told, None)
+    return next((f for f in told if f.severity == "error" or f.cost is None or f.cost >= CHEAP), None)
 
 
 def in_a_sentence(found: Finding) -> str:

@@ -84,6 +84,12 @@ def queried(facts: Facts) -> Iterator[Finding]:
     yield finding("handle-shared-across-fork", "error", text, fact, fix, count=len(fact.value))
 
 
+READ_WHOLE = (".json", ".yaml", ".yml", ".toml", ".xml", ".pkl", ".pickle", ".csv", ".tsv", ".txt")
+"""Files that are parsed as a whole: a handle that is kept would not spare it."""
+COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
+UNPACK = "unpack the archive once: to reach a member, all that is before it must be decompressed; or store its samples in an uncompressed .tar"
+
+
 def reopened(facts: Facts) -> Iterator[Finding]:
     """B9: files reopened for nearly every sample."""
     fact = facts.find(OPENS)
@@ -95,6 +101,10 @@ def reopened(facts: Facts) -> Iterator[Finding]:
         path, times = again[0]
         text = f"{posixpath.basename(path)} was opened {times} times for {samples} samples"
         fix = "open the file once in each worker, on first use, and keep the handle"
+        if path.lower().endswith(READ_WHOLE):
+            fix = "read the file once, in __init__, and keep what it holds, such as in a dictionary"
+        if path.lower().endswith(COMPRESSED):
+            fix = UNPACK
         places = [{"file": p} for p, _ in again]
         yield finding("opened-per-sample", "warning", text, fact, fix, places, len(again))
 

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
-from dataloader_expert.facts import Facts
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
+SURE_S = 5.0
+"""Seconds from which on a sample that does not come, while others do, is an error: storage may pause for less."""
+NAMED = 3
+"""Files named of samples that raise."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
@@ -59,6 +68,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
     for words, cure in UNLIKE.items():
         if words in text and not fact.at["hung"]:
             code, fix = "not-collatable", cure
+    cited = [fact]
     first = facts.find(STARTED_FIRST)
     if v["locked"] and first is not None:
         text = f"{fact.at['workers']} workers hang if the process that starts them has computed or read samples before: they"
@@ -73,13 +83,42 @@ def loader(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
         text += " not copy the threads that would release it (this process had read samples itself before)"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
+    if v["died"]:
+        text, fix, cited = _died(facts, fact)
     text += f", in {v['where']}" if v["where"] else ""
     workers, current = int(fact.at.get("workers") or 0), facts.value(CURRENT)
     if workers and current is not None and not current["num_workers"]:
         fix = "fix this before you use workers"
-        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", fact, fix)
+        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", cited, fix)
         return
-    yield finding(code, "error", text, fact, fix)
+    yield finding(code, "error", text, cited, fix)
+
+
+def _died(facts: Facts, fact: Fact) -> tuple[str, str, list[Fact]]:
+    """How a worker ended, with what is known of its memory, and what to do."""
+    signal, kept, grown = fact.value.get("signal", ""), facts.find(KEPT), facts.find(GROWTH)
+    text = f"a worker was killed by {signal}" if signal else f"a worker ended without an error: {fact.value['error']}"
+    if signal in FAULTS:
+        fix = "read the samples in one process (num_workers=0) under python -X faulthandler: it names the line that crashes"
+        return f"{text}: code that is not Python crashed", fix, [fact]
+    if signal == "SIGKILL":
+        text += ", as the system does when memory runs out"
+    if kept is not None:
+        name = escaped(kept.value["attribute"])
+        text += f": the dataset keeps the samples that it reads in `{name}`, in each worker anew"
+        fix = f"bound `{name}`, or leave it out; or fill it once in the main process before the workers start, which then share it"
+        return text, fix, [fact, kept]
+    if grown is not None and min(grown.value["private_per_sample"]) > 0 and grown.value["steady"]:
+        mean = grown.value["private_bytes"] / max(1, grown.value["samples_later"])
+        text += f": the memory of each worker grows by {mean:,.0f} bytes per sample"
+        return text, "find what __getitem__ keeps (lists on self, caches), and bound it", [fact, grown]
+    fix = "compare the memory of the workers with what the machine or the job allows, and use fewer workers if it is too much"
+    if not signal:
+        fix = "look for os._exit() or sys.exit() in the dataset and the libraries that it calls; run it with num_workers=0"
+    return text, fix, [fact]
+
+
+FAULTS = {"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL"}
 
 
 def nothing(facts: Facts) -> Iterator[Finding]:
@@ -113,12 +152,33 @@ def raising(facts: Facts) -> Iterator[Finding]:
         text = f"__len__ is too large: all {v['count']:,} indices tried from {first:,} on raise, and none up to {last:,}: {v['error']}"
         between = f"{last + 1:,}" if first == last + 1 else f"the number of samples, between {last + 1:,} and {first:,}"
         fix = f"have __len__ return {between}"
-    places = [{"sample": i} for i in v["samples"]]
+    files = v.get("files", {})
+    if files:
+        named = ", ".join(escaped(posixpath.basename(path)) for path in [*dict.fromkeys(files.values())][:NAMED])
+        text += (
+            f"; {'the files that they read last are' if v['count'] > 1 else 'the file that it read last is'} {named}"
+        )
+    places = [{"sample": i, "file": files.get(str(i))} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:
         text = f"{v['garbled']} cannot be rebuilt from its message: from a worker it arrives as another error"
         fix = "give its __init__ defaults or define __reduce__; use num_workers=0 to see the original"
         yield finding("exception-garbled", "info", text, fact, fix)
+
+
+def hanging(facts: Facts) -> Iterator[Finding]:
+    """Samples that did not come, while others did."""
+    for fact in facts.all(HANGS):
+        v, sample = fact.value, fact.at["sample"]
+        where = f" in {escaped(v['where'])}" if v["where"] else ""
+        doing = "it waits, and computes nothing," if v["waits"] else "it computes"
+        text = f"sample {sample} did not come within {v['seconds']:.0f} s: {doing}{where}"
+        text += "; the other samples came" if v["others_come"] else ""
+        fix = "give what it waits for a time limit, after which it raises an error that names the file; a training loop stops at this sample"
+        if not v["waits"]:
+            fix = "find out which loop does not end there, or leave this sample out; a training loop stops at it"
+        severity: Severity = "error" if v["others_come"] and v["seconds"] >= SURE_S else "warning"
+        yield finding("sample-hangs", severity, text, fact, fix, [{"sample": sample}])
 
 
 def crashing(facts: Facts) -> Iterator[Finding]:
@@ -147,11 +207,12 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     # a sample that calls sys.exit is told as that, and not as an end of the process
     left = facts.value(RAISES, {"error": ""})["error"].startswith("SystemExit")
     told = told or (left and fact is not None and "exited with status" in fact.value["message"])
+    told = told or (code == "sample-hangs" and facts.find(LONG_SAMPLES) is not None)  # samples take so long
     if fact is not None and code is not None and not told:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"
-        fix = "resolve the problem named here and run the tool again"
-        yield finding(code, severity, fact.value["message"], fact, fix)
+        message, _, fix = fact.value["message"].partition("; ")
+        yield finding(code, severity, message, fact, fix or "fix what is named here")
 
 
-RULES: tuple[Rule, ...] = (loader, nothing, raising, crashing, overfull, measuring)
+RULES: tuple[Rule, ...] = (loader, nothing, raising, hanging, crashing, overfull, measuring)

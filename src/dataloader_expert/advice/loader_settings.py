@@ -28,7 +28,7 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     if v["why"] is not None:
-        severity: Severity = "error" if v["start_method"] != "fork" else "warning" if v["workers"] else "info"
+        severity: Severity = "error" if v["start_method"] != "fork" else "info"
         text = f"the loader cannot start workers with spawn or forkserver, as {v['why']}"
         fix = "use functions and classes defined at module level, and open handles on first use"
         if "SemLock" in v["why"]:

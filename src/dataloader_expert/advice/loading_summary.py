@@ -13,6 +13,8 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import TRIALS
 
+COSTLY = "costly-line"
+"""The finding that says itself where the time goes."""
 MOST_OF = 0.5
 """The least inclusive share at which a user function is named next to the stage."""
 
@@ -28,12 +30,16 @@ def loading_summary(
     """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own,
     with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step;
     ``unchecked``: what of correctness there was no time for."""
+    findings = list(findings)
     first = cause(findings)
+    line = next((f for f in findings if f.code == COSTLY and f is not first), None)
     said = [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
+    if line is not None:
+        said.append(in_a_sentence(line))
     if unchecked:
         said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
-    elif bottleneck is not None:
+    elif line is None and bottleneck is not None:
         said.append(_where(bottleneck, functions))
     return " ".join(said)
 
@@ -46,7 +52,7 @@ def _settings(facts: Facts, stepped: bool) -> str:
     now = throughput_at(facts, current)
     said = "The present settings delivered nothing (see findings and unknowns)"
     if now is not None:
-        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it should deliver"
+        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
         said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"
@@ -82,8 +88,14 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
         none = "no other setting could be tried (see unknowns)" if refused else ""
         none = none or "no other setting is predicted to be 5 % faster"
-        parts.append("no other setting tried is faster" if tried else none)
+        parts.append(f"no other setting tried is faster{_tried(facts, current)}" if tried else none)
     return "; ".join(parts)
+
+
+def _tried(facts: Facts, current: dict[str, Any]) -> str:
+    """Which numbers of workers were tried beside the present one: those that are not named were not."""
+    others = sorted({t["num_workers"] for t in facts.value(TRIALS, [])} - {current["num_workers"]})
+    return f" (num_workers={', '.join(map(str, others))})" if others else ""
 
 
 def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]]) -> str:

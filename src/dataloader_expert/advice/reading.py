@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
@@ -14,7 +15,7 @@ from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.health.cache_thrash import THRASH
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
-from dataloader_expert.probes.health.worker_resources import COUNTS
+from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
@@ -36,6 +37,9 @@ def inflating(facts: Facts) -> Iterator[Finding]:
         fix = (
             "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
         )
+        opened = facts.value(OPENS, {"most": []})["most"]
+        if opened and str(opened[0][0]).lower().endswith(COMPRESSED):
+            fix = UNPACK
         places = [_place(h) for h in fact.value if _inflates(h)]
         yield finding("inflate-per-sample", "warning", text, fact, fix, places, cost=share)
 
@@ -76,8 +80,10 @@ def amplification(facts: Facts) -> Iterator[Finding]:
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
         read = next(iter(facts.value(READERS, [])), None)
         fix, places, share = READ_LESS, [], None
-        if read is not None:  # no more is saved than reading takes
-            share = (1 - 1 / ratio) * min(1.0, sum(one["share"] for one in facts.value(READERS)))
+        takes = reading_share(facts)
+        if takes is not None:  # no more is saved than reading takes
+            share = (1 - 1 / ratio) * takes
+        if read is not None:
             fix, places = FIXES.get(read["library"], READ_LESS), read["places"]
         little = share is not None and share < LEAST_SHARE
         yield finding(
@@ -87,8 +93,20 @@ def amplification(facts: Facts) -> Iterator[Finding]:
             fact,
             fix,
             places,
-            cost=None if little else share,
+            cost=share,
         )
+
+
+def reading_share(facts: Facts) -> float | None:
+    """The share of a sample's time in which libraries read, as stacks show it, else that of the stages which may read; None: unknown."""
+    read = facts.value(READERS, [])
+    if read:
+        return min(1.0, float(sum(one["share"] for one in read)))
+    stages = list(facts.all(STAGE))
+    whole = sum(f.value["ms"] for f in stages)
+    if not whole:
+        return None
+    return float(sum(f.value["ms"] for f in stages if f.at["stage"] in ("read", "decode", "unattributed")) / whole)
 
 
 LEAST_SHARE = 0.1

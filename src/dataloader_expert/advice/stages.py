@@ -145,6 +145,10 @@ def collating(facts: Facts) -> Iterator[Finding]:
     most = [spot for spot in spots if 2 * spot["inclusive"] >= max(s["inclusive"] for s in spots)]
     spot = min(most, key=lambda s: s["inclusive"], default=None)  # the innermost
     where = []
+    own = facts.value(COLLATE, {}).get("place")
+    if spot is None and own is not None:
+        text += f", in `{own['function']}` ({posixpath.basename(own['file'])}:{own['line']})"
+        where = [{"file": own["file"], "line": own["line"]}]
     if spot is not None:
         text += f", most of it at {posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
         where = [{"file": spot["file"], "line": spot["line"]}]

@@ -6,7 +6,14 @@ import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.stages import FOREIGN, QUEUED_MS, cpu_and_waits, waiting_for_others, waits_on_stores
+from dataloader_expert.advice.stages import (
+    FOREIGN,
+    LOCKED_LEAST,
+    QUEUED_MS,
+    cpu_and_waits,
+    waiting_for_others,
+    waits_on_stores,
+)
 from dataloader_expert.advice.transport import beginning
 from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
@@ -14,9 +21,10 @@ from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER, LENGTH
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
-from dataloader_expert.probes.search.loading import CURRENT, CURVE
+from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED
 from dataloader_expert.probes.search.thresholds import ALIKE
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
@@ -97,6 +105,11 @@ def cores(facts: Facts) -> Iterator[Finding]:
     many, cpus = max(rates, default=0), machine.value["cpus"]
     if many <= cpus:
         return
+    predicted = facts.find(PREDICTED)
+    if predicted is not None and predicted.at["workers"] > cpus:
+        return  # more workers are expected to help
+    if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
+        return  # they wait for a lock, which is told, and not for a core
     few, by = _as_fast(rates, many), tried
     curve = facts.find(CURVE)
     if not few and curve is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
-from dataloader_expert.conclusions import Finding, finding, saved
+from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
@@ -35,6 +35,9 @@ PAUSE_SHARE, PAUSE_S = 0.05, 0.1
 """The share of an epoch that its beginning may take, and the shortest that is told."""
 SPARSE = 0.05
 """Below this share of values that are not 0 a tensor takes less as indices and values, at 16 bytes for an entry of a matrix."""
+DRAWING_SHARE, DRAWING_S = 0.125, 1e-4
+"""The share of the time that drawing batches may take, of which the double is a warning; and the shortest of a batch that is told."""
+AT_ONCE = "draw the batches of the whole epoch at once, with numpy (argsort, permutation), instead of searching or sorting what is left for each batch"
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -65,7 +68,8 @@ def cheap(facts: Facts) -> Iterator[Finding]:
     if alone and others and max(others) < 0.9 * max(alone):
         if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
-            fix = "use num_workers=0, or fetch whole batches with __getitems__"
+            present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
+            fix = f"{'use' if present else 'keep'} num_workers=0, or fetch whole batches with __getitems__"
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
@@ -126,14 +130,13 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
             text = f"with {trial['num_workers']} workers the main process spends {own:.1f} of the "
             text += f"{period:.1f} ms between two batches "
             pace, own_iter = facts.find(ORDER_PACE), facts.value(SETTINGS, {}).get("iterates")
-            drawing = 1e3 * pace.value * trial["batch_size"] if pace is not None else 0.0
-            if pace is not None and 2 * drawing >= own:
-                text += (
-                    f"in the sampler `{escaped(str(pace.at['sampler']))}`, which takes {drawing:.1f} ms to draw a batch"
-                )
-                fix = "draw the order of the whole epoch at once, with numpy (argsort, permutation), or keep it for later epochs"
-                where, cost = [place] if (place := pace.at["place"]) else [], min(1.0, drawing / period)
-                yield finding("main-process-busy", "warning", text, [fact, pace], fix, where, cost=cost)
+            by_sampler = 0.0 if pace is None else 1e3 * pace.value * trial["batch_size"]
+            if pace is not None and 2 * by_sampler >= own:
+                if pace.at.get("place") is not None:
+                    return  # told by the rule for samplers
+                text += f"in the sampler `{escaped(str(pace.at['sampler']))}`, which takes {by_sampler:.1f} ms to draw a batch"
+                cost = min(1.0, by_sampler / period)
+                yield finding("main-process-busy", "warning", text, [fact, pace], AT_ONCE, cost=cost)
                 return
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
             fix = "return few large tensors instead of nested Python objects"
@@ -141,6 +144,25 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
                 fix = "move what it computes to the collate function or __getitem__, which workers run in parallel"
             yield finding("main-process-busy", "warning", text, fact, fix)
             return
+
+
+def drawing(facts: Facts) -> Iterator[Finding]:
+    """The user's sampler takes much of the time in which batches arrive: it runs in the main process, whatever the workers do."""
+    pace, current, tried = facts.find(ORDER_PACE), facts.find(CURRENT), facts.find(TRIALS)
+    if pace is None or current is None or tried is None or pace.at.get("place") is None:
+        return
+    workers = current.value["num_workers"]
+    rates = [t["throughput"]["value"] for t in tried.value if t["num_workers"] == workers]
+    share = pace.value * max(rates, default=0.0)
+    if share < DRAWING_SHARE or pace.value * current.value["batch_size"] < DRAWING_S:
+        return
+    place = pace.at["place"]
+    name = f"`{escaped(str(pace.at['sampler']))}.__iter__` ({posixpath.basename(place['file'])}:{place['line']})"
+    text = f"the sampler takes {min(1.0, share):.0%} of the time between two batches to draw the next one"
+    text += f" ({1e3 * pace.value * current.value['batch_size']:.2g} ms): {name}"
+    text += ", which no number of workers speeds up, as it runs in the main process" if workers else ""
+    severity: Severity = "warning" if share >= 2 * DRAWING_SHARE else "info"
+    yield finding("main-process-busy", severity, text, [pace, tried], AT_ONCE, [place], cost=min(1.0, share))
 
 
 def beginning(facts: Facts) -> tuple[Fact, float] | None:
@@ -219,7 +241,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
                 fix += f"; or {_once(used)}"
             _, best = settings(facts)
             if best is not None and not best["settings"]["num_workers"]:
-                fix = "set num_workers=0, as recommended: then nothing is started"
+                fix = f"set num_workers=0, as recommended: then nothing is started; if you keep workers, {fix}"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if starts > SLOW_START_S:
         text = f"starting {workers} worker{'s' * (workers > 1)} takes {starts:.1f} s"
@@ -246,4 +268,4 @@ def _once(used: Fact) -> str:
     )
 
 
-RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, epoch_start, startup)
+RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, drawing, epoch_start, startup)

@@ -7,8 +7,12 @@ from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.sources.given import given, noted
+
+MOST_NESTED = 8
 
 
 class CannotRebuild(Exception):
@@ -39,10 +43,12 @@ def rebuild(
 ) -> DataLoader[Any]:
     """The user's loader with other settings; None keeps the loader's own.
 
-    Everything else stays: class, samplers, collate function, worker initialiser, generator, timeout and context. A
-    loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such
-    a class, sets the batch size.
+    Everything else stays: class, samplers, collate function, worker initialiser, generator, timeout and context. What a class of
+    the user's changed in its constructor is given to it as it was before. A loader whose class takes other arguments is copied, and
+    changed. ``CannotRebuild`` says that a batch sampler, or such a class, sets the batch size, or that it can be neither made
+    anew nor copied.
     """
+    before = given(loader) or {}
     kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
     kept += ["timeout", "multiprocessing_context"] if workers else []
     keywords: dict[str, Any] = {"num_workers": workers, **{name: getattr(loader, name) for name in kept}}
@@ -51,29 +57,67 @@ def rebuild(
         keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
         if not (getattr(loader, "in_order", True) if in_order is None else in_order):  # unknown to torch before 2.6
             keywords["in_order"] = False
-    if _decider(loader) is loader.batch_sampler:
+    if _batches_itself(loader, before):
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size: change it there")
-        keywords["batch_sampler"] = loader.batch_sampler
+        keywords["batch_sampler"] = _first_of(before.get("batch_sampler"), loader.batch_sampler)
     else:
         if loader.batch_sampler is None:
             keywords["batch_size"] = None
         else:
             keywords |= {"batch_size": batch_size or loader.batch_size, "drop_last": loader.drop_last}
         if not isinstance(loader.dataset, IterableDataset):
-            keywords["sampler"] = loader.sampler
+            keywords["sampler"] = _first_of(before.get("sampler"), loader.sampler)
+    name = type(loader).__name__
     try:
-        return type(loader)(loader.dataset, **keywords)
+        with noted():
+            made = type(loader)(loader.dataset, **keywords)
     except TypeError as e:
         if batch_size not in (None, loader.batch_size):
-            raise CannotRebuild(f"its class {type(loader).__name__} takes other arguments: {e}") from None
+            raise CannotRebuild(f"its class {name} takes other arguments: {e}") from None
         return _copied(loader, keywords)
+    if _nested(made) == _nested(loader):
+        return made
+    if batch_size not in (None, loader.batch_size):
+        raise CannotRebuild(f"the constructor of its class {name} changes its samplers")
+    return _copied(loader, keywords)
+
+
+def _batches_itself(loader: DataLoader[Any], before: dict[str, Any]) -> bool:
+    """Whether a batch sampler was given."""
+    return (
+        before["batch_sampler"] is not None if "batch_sampler" in before else _decider(loader) is loader.batch_sampler
+    )
+
+
+def _first_of(one: Any, other: Any) -> Any:
+    """The first if there is one: a sampler without a length is neither true nor false."""
+    return other if one is None else one
+
+
+def _nested(loader: DataLoader[Any]) -> list[type]:
+    """The classes of the batch sampler, of the sampler within it, and so on."""
+    found: list[type] = []
+    one = _first_of(getattr(loader, "batch_sampler", None), loader.sampler)
+    while one is not None and len(found) < MOST_NESTED:
+        found.append(type(one))
+        one = _first_of(getattr(one, "batch_sampler", None), getattr(one, "sampler", None))
+    return found
 
 
 def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
     """A copy with other settings of its workers: torch reads them whenever an epoch begins."""
+    if begins_at_once(loader):
+        raise CannotRebuild(
+            f"its class {type(loader).__name__} starts its workers when it is made, and cannot be made anew"
+        )
     unset = {"timeout": 0, "prefetch_factor": None, "persistent_workers": False, "in_order": True}
     return twin(loader, num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
+
+
+def begins_at_once(loader: DataLoader[Any]) -> bool:
+    """Whether its class starts to iterate, and workers, when it is made, and keeps the iterator."""
+    return any(name != "_iterator" and isinstance(held, _BaseDataLoaderIter) for name, held in vars(loader).items())
 
 
 def twin(loader: DataLoader[Any], **changed: Any) -> DataLoader[Any]:
@@ -118,8 +162,8 @@ def sampler_name(loader: DataLoader[Any]) -> str:
 
 def orders(loader: DataLoader[Any]) -> Any:
     """The indices of an epoch as the loader's own sampler yields them, flat."""
-    for given in _decider(loader):
-        yield from given if isinstance(given, list | tuple) else [given]
+    for one in _decider(loader):
+        yield from one if isinstance(one, list | tuple) else [one]
 
 
 def is_plain(loader: DataLoader[Any]) -> bool:

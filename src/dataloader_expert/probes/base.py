@@ -8,9 +8,11 @@ import pkgutil
 import re
 import sys
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
@@ -18,6 +20,7 @@ from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, 
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.descriptors import USED_UP, Growth, left_open, used_up
+from dataloader_expert.probes.hung import HANGS, Hang
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
@@ -26,6 +29,8 @@ Observation = Fact | Unknown
 """What a probe yields: a measured fact, or what could not be measured."""
 Said = Observation | Finding
 """What the child sends: findings are those of the checks, which judge in the child and pass through the scan."""
+SIGNAL = re.compile(r"\[(SIG[A-Z]+)\]")
+"""The signal that ended a worker, as the search adds it to torch's error."""
 FRAME = re.compile(r'  File "(.+)", line (\d+),? in (.+)')
 
 
@@ -77,6 +82,8 @@ class Bench:
     ask_stacks: Callable[[list[int]], str] = lambda pids: ""
     """Returns the stacks of this request's other processes, requested by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)
+    hung: dict[int, Hang] = field(default_factory=dict)
+    """The samples that did not come."""
     findings: list[Finding] = field(default_factory=list)
     """What checks have found so far: whose samples are then shown."""
     growth: Growth | None = None
@@ -184,6 +191,8 @@ def run(
         emit({"event": "error", **e.to_json()})
         return
     for probe in asked:
+        for fact in newly_hung(bench):
+            emit(_event(fact))
         name = probe.name
         progress(probe.doing, None)
         try:
@@ -208,7 +217,7 @@ def run(
             (failed if bench.ref.code or of_users_code(e) else ours).append(in_words(e))
             emit(_event(Unknown(name, in_words(e))))
             _told(e)
-            unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
+            unsaid = name == "loading" and not ours(e) and bench.facts.find(LOADER_FAILED) is None
             if bench.source.format == "reference":
                 full = used_up(e) and bench.facts.find(USED_UP) is None
                 for fact in (*(loader_failed(e) if unsaid else ()), *(left_open(bench.growth) if full else ())):
@@ -222,6 +231,15 @@ def run(
     elif not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe had a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
+
+
+def newly_hung(bench: Bench) -> Iterator[Fact]:
+    """The samples that did not come since it was last asked: told at once, as the process may yet be stopped."""
+    known = sum(1 for _ in bench.facts.all(HANGS))
+    for index in [*bench.hung][known:]:
+        fact = Fact(HANGS, bench.hung[index]._asdict(), evidence("timed", "patience", seen=1), {"sample": index})
+        bench.facts.add(fact)
+        yield fact
 
 
 def _open(
@@ -269,6 +287,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     hung = "timed out after" in text
     value = {
         "error": in_words(error),
+        "signal": signal[1] if (signal := SIGNAL.search(text)) is not None else "",
         "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
         "locked": hung and waiting_for == "a lock",
         "client": any(word in stacks for word in CLIENTS),
@@ -278,13 +297,25 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     yield Fact(LOADER_FAILED, value, evidence("counted", "loading", seen=1), at)
 
 
+def ours(error: BaseException) -> bool:
+    """Whether this package's own code failed, and not what it runs; what it says of a loader is a ``RuntimeError``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    here = str(Path(__file__).parent.parent)
+    return bool(frames) and frames[-1].filename.startswith(here) and not isinstance(error, RuntimeError | TimeoutError)
+
+
+def in_worker(error: Exception) -> bool:
+    """Whether a worker raised it, or ended or hung: whatever started it, what ran there is the user's."""
+    return "DataLoader worker" in str(error) or "timed out after" in str(error)
+
+
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
 """Files whose frames show that a worker waits for a connection or an event loop."""
 
 
 def _user_line(stacks: str) -> str:
     """The innermost frame of the user's code in a dump of stacks, as text."""
-    from dataloader_expert.sources.reference import is_users
+    from dataloader_expert.sources.users import is_users
 
     frames = [m for line in stacks.splitlines() if (m := FRAME.match(line)) is not None]
     return next((f"{m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
@@ -309,7 +340,8 @@ LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not delive
 
 def in_words(error: Exception) -> str:
     """The error and the user's own frames; those of the worker if torch passed the error on from one."""
-    from dataloader_expert.sources.reference import in_brackets, is_users, user_frames
+    from dataloader_expert.sources.reference import in_brackets, user_frames
+    from dataloader_expert.sources.users import is_users
 
     lines = str(error).strip().splitlines() or [""]
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
@@ -331,8 +363,6 @@ def of_users_code(error: Exception) -> bool:
 
 def _told(error: Exception) -> None:
     """Prints the whole traceback to this process's stderr, which is kept for debugging this tool."""
-    import traceback
-
     traceback.print_exception(error, file=sys.stderr)
 
 

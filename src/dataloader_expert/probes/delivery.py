@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Any
 
@@ -22,6 +23,12 @@ def held_back(iterator: Any) -> int:
 
 def worker_pids(iterator: Any) -> list[int]:
     return [w.pid for w in getattr(iterator, "_workers", ()) if w.pid is not None]
+
+
+def killed_by(iterator: Any) -> str:
+    """The name of the signal that ended a worker; empty if none did."""
+    codes = [code for w in getattr(iterator, "_workers", ()) if (code := w.exitcode) is not None]
+    return next((signal.Signals(-code).name for code in codes if code < 0), "")
 
 
 def unwatched(iterator: Any) -> None:

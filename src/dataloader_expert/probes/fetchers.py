@@ -15,6 +15,28 @@ _FIRST: list[Callable[[], None]] = []
 """What a worker does before its first batch."""
 
 
+class _Start:
+    """What a worker does before all else, even its own initialiser."""
+
+    work: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        if self.work is not None:
+            self.work()
+
+
+_START = _Start()
+
+
+def at_start_of_workers(work: Callable[[], None]) -> None:
+    """Has each worker that is forked from now on do this before its initialiser runs."""
+    from multiprocessing.util import register_after_fork
+
+    if _START.work is None:
+        register_after_fork(_START, _Start.begin)
+    _START.work = work
+
+
 def first_in_workers(*work: Callable[[], None]) -> None:
     """Has each worker that is forked from now on, while fetchers are wrapped, do this before its first batch."""
     _FIRST[:] = work

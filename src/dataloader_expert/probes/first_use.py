@@ -18,7 +18,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.clocks import QueueClock
 from dataloader_expert.probes.system.pristine_process import Untouched
-from dataloader_expert.sources.reference import Reference, emptied
+from dataloader_expert.sources.reference import Reference
 
 FIRST_USE = Quantity(
     "first_use", "s", "time that the first sample takes each process beyond what its dataset makes and later ones"
@@ -67,7 +67,7 @@ def _first(source: Reference, prepared: bool, seconds: float) -> dict[str, Any]:
     the workers that are forked now."""
     if prepared:
         source.as_loaded()
-        emptied(source.filled())
+        source.filled().taken_back()
     known = set(sys.modules)
     queue = QueueClock()
     begun, cpu, queued = time.perf_counter(), time.process_time(), queue.read()

@@ -7,17 +7,18 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
-from dataloader_expert.probes.fetchers import first_in_workers
+from dataloader_expert.probes.fetchers import at_start_of_workers, first_in_workers
 from dataloader_expert.probes.first_use import first_use, spend
+from dataloader_expert.sources.as_constructed import Made
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.kept_blocks import Blocks
-from dataloader_expert.sources.reference import Filled, Reference, emptied
+from dataloader_expert.sources.reference import Reference
 
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
@@ -47,8 +48,14 @@ class Serving:
     as_loaded: Callable[[], None] | None = None
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
-    filled: Callable[[], list[Filled]] | None = None
+    filled: Callable[[], Made] | None = None
     """What reading made in this process, which workers do not find there in training."""
+    made_anew: set[str] = field(default_factory=set)
+    """The attributes of that, as workers were last started."""
+    spares: bool = False
+    """Whether another sample is read in place of one that raises, so that the others are timed."""
+    hung: frozenset[int] = frozenset()
+    """Samples that never come."""
     listed: bool = False
     """Whether batches are lists with an entry for each sample, once one was counted."""
     first_use: tuple[float, float] = (0.0, 0.0)
@@ -60,18 +67,26 @@ class Serving:
         Raises:
             CannotRebuild: if the user's loader cannot be made with them.
         """
-        from dataloader_expert.loaders.building import build, rebuild
+        from dataloader_expert.loaders.building import begins_at_once, build, rebuild
+        from dataloader_expert.sources.given import given
 
         self.before_workers(plan.workers)
         if self.user_loader is None:
             return build(self.dataset, plan, self.collate)
         loader = self.user_loader
-        if plan != self.current:
+        # one that began when it was made has workers of before, which do not count what they read
+        if plan != self.current or (begins_at_once(loader) and given(loader)):
             size = None if plan.batch_size == self.current.batch_size else plan.batch_size
             loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order, plan.persistent)
         if plan.workers and not loader.timeout and self.patience:
             loader.timeout = self.patience  # the user's loader, in this process only: a hang is then reported
         return loader
+
+    def copies(self, plan: LoaderPlan) -> bool:
+        """Whether a loader at these settings is our copy of one of the user's own class, whose errors may be ours."""
+        from torch.utils.data import DataLoader
+
+        return plan != self.current and self.user_loader is not None and type(self.user_loader) is not DataLoader
 
     def before_workers(self, workers: int) -> None:
         """To be called before so many are started: what reading opened in this process is taken back, and what it made is not found
@@ -79,7 +94,13 @@ class Serving:
         if workers and self.as_loaded is not None:
             self.as_loaded()
         if workers and self.filled is not None:
-            first_in_workers(partial(emptied, self.filled()), partial(spend, *self.first_use))
+            made = self.filled()
+            self.made_anew = made.names()
+            if self.start_method(self.user_loader) == "fork":
+                at_start_of_workers(made.taken_back)
+            else:  # they receive what this process has
+                made.taken_back()
+            first_in_workers(partial(spend, *self.first_use))
 
     def start_method(self, loader: Any) -> str:
         """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""

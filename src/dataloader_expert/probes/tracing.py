@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from dataloader_expert.sources.reference import is_users
+from dataloader_expert.sources.users import is_users
 
 
 @contextmanager

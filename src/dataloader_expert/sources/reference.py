@@ -8,25 +8,24 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import io
-import itertools
 import os
-import pickle
 import sys
 import traceback
 import types
-from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import RequestError, escaped, listed
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
+from dataloader_expert.sources.as_constructed import Before, Made
 from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
 from dataloader_expert.sources.table_fields import field_of
+from dataloader_expert.sources.users import is_users
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.files import Listing
@@ -43,12 +42,6 @@ class Raised(Exception):
         super().__init__(f"{type(error).__name__}{at}: {escaped(error, 300)}{user_frames(error)}")
 
 
-def is_users(filename: str) -> bool:
-    """Whether a frame's file belongs neither to us, nor to the standard library, nor to an installed package."""
-    ours, standard = str(Path(__file__).parent.parent), str(Path(importlib.__file__).parent.parent)
-    return not filename.startswith((ours, "<frozen", standard)) and "site-packages" not in filename
-
-
 def user_frames(error: BaseException, most: int = 6) -> str:
     """The user's own last frames of the traceback, outermost first: `` (file:line in f: code > …)``."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
@@ -59,37 +52,6 @@ def in_brackets(frames: list[str]) -> str:
     return f" ({' > '.join(escaped(f, 300) for f in frames)})" if frames else ""
 
 
-MOST_PARTS = 16
-
-
-Filled = tuple[Any, dict[str, Any], dict[str, Any]]
-"""A dataset, with its attributes before anything was read, and now."""
-_CONTAINERS = (dict, list, set, deque)
-ALIKE = 16
-"""So many entries of a container tell whether it holds handles."""
-
-
-def attributes(found: list[Filled]) -> set[str]:
-    """Names of the attributes that held nothing before, or that said that something was not yet done."""
-    return {name for _, before, now in found for name in now if _was_made(name, before, now)}
-
-
-def _was_made(name: str, before: dict[str, Any], now: dict[str, Any]) -> bool:
-    value = now[name]
-    if "epoch" in name.lower():  # which the loop sets
-        return False
-    return (before.get(name) is None and value is not None) or (before.get(name) is False and value is True)
-
-
-def emptied(found: list[Filled]) -> None:
-    """Takes back, in a worker, what the process that started it had made by reading, but not what the worker made itself."""
-    for part, before, now in found:
-        held: dict[str, Any] = part.__dict__
-        for name in [n for n, value in now.items() if held.get(n) is value and _was_made(n, before, now)]:
-            del held[name]
-            held.update({name: before[name]} if name in before else {})
-
-
 class Reference(Source):
     """Attributes: ``dataset`` is the user's dataset, ``loader`` their DataLoader, if that was named."""
 
@@ -98,39 +60,16 @@ class Reference(Source):
     dataset: Any
     loader: Any = None
 
-    loaded: list[tuple[Any, dict[str, Any]]]
-    """The dataset and those in it, each with its attributes before anything was read."""
-    empty: list[Any]
-    """Those of their containers that were empty then."""
+    before: Before
+    """What the dataset and the user's modules held before anything was read."""
 
     def as_loaded(self) -> None:
-        """Takes back what reading opened in this process: in training each worker opens it for itself.
+        """Takes back what reading opened in this process: in training each worker opens it for itself."""
+        self.before.close()
 
-        A handle is what can be closed or belongs to this process, in an attribute that held nothing before, or in a container that
-        was empty. A part that has one gets all its attributes of before, as others may say that it is open.
-        """
-        for part, before in self.loaded:
-            now = vars(part)
-            filled = [v for v in now.values() if isinstance(v, _CONTAINERS) and any(v is e for e in self.empty)]
-            kept = [
-                v
-                for v in filled
-                if any(map(_is_handle, itertools.islice(v.values() if isinstance(v, dict) else v, ALIKE)))
-            ]
-            if kept or any(before.get(name) is None and _is_handle(value) for name, value in now.items()):
-                for handles in kept:
-                    handles.clear()
-                now.clear()
-                now.update(before)
-
-    def filled(self) -> list[Filled]:
+    def filled(self) -> Made:
         """What reading made in this process and keeps, such as an index: in training each worker makes it for itself."""
-        found = []
-        for part, before in self.loaded:
-            one = part, before, dict(vars(part))
-            if attributes([one]):
-                found.append(one)
-        return found
+        return self.before.made()
 
     @property
     def collates(self) -> bool:
@@ -143,7 +82,8 @@ class Reference(Source):
         import torch.utils.data as td
 
         source = cls()
-        made = load(ref.name, dict(ref.args), ref.roots)
+        with noted():
+            made = load(ref.name, dict(ref.args), ref.roots)
         if isinstance(made, td.DataLoader):
             source.loader, source.dataset = made, made.dataset
         else:
@@ -154,10 +94,8 @@ class Reference(Source):
                 f"{escaped(ref.name)} is of type {escaped(type(made).__name__)}, not a Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
-        source.loaded = [(part, dict(vars(part))) for part in parts_of(source.dataset)]
-        source.empty = [
-            v for _, before in source.loaded for v in before.values() if isinstance(v, _CONTAINERS) and not v
-        ]
+        own = (source.dataset, *(getattr(source.loader, name, None) for name in ("collate_fn", "worker_init_fn")))
+        source.before = Before.of(*own, roots=ref.roots)
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
         source.modality = "array"
         if source.iterable:
@@ -215,55 +153,6 @@ class Reference(Source):
             return self.dataset[index]
         except (Exception, SystemExit) as e:
             raise Raised(e, index) from None
-
-
-def parts_of(dataset: Any) -> list[Any]:
-    """A dataset and those that it wraps, such as that of a ``Subset``, if they have attributes of their own."""
-    found: list[Any] = []
-    waiting = [dataset]
-    while waiting and len(found) < MOST_PARTS:
-        part = waiting.pop()
-        if hasattr(part, "__dict__") and not any(part is known for known in found):
-            found.append(part)
-            inner = vars(part)
-            waiting += [inner[name] for name in ("dataset", "data") if name in inner]
-            several = inner.get("datasets")
-            waiting += several if isinstance(several, list) else []
-    return found
-
-
-def _is_handle(value: Any) -> bool:
-    """Whether it holds something open, as files, archives, databases and memory maps of the system do, or cannot be sent to another
-    process, as what belongs to an open file cannot."""
-    if isinstance(value, type) or value is None:
-        return False
-    return callable(getattr(value, "close", None)) or not _can_be_sent(value)
-
-
-def _can_be_sent(value: Any) -> bool:
-    """Whether it can be pickled, as far as its first mebibyte tells."""
-    try:
-        pickle.Pickler(_AMebibyte()).dump(value)
-    except EOFError:
-        return True
-    except Exception:  # its __reduce__ may raise anything
-        return False
-    return True
-
-
-class _AMebibyte(io.RawIOBase):
-    """Takes that much and keeps none of it."""
-
-    left = 1 << 20
-
-    def write(self, data: Any) -> int:
-        self.left -= len(data)
-        if self.left < 0:
-            raise EOFError
-        return len(data)
-
-    def writable(self) -> bool:
-        return True
 
 
 class Described(Source):

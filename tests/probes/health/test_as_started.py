@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
+import os
+import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, Subset, get_worker_info
 
+from dataloader_expert.facts import Fact
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.health.worker_resources import objects
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.sharding import digests
-from dataloader_expert.sources.reference import Reference, attributes, parts_of
+from dataloader_expert.sources.as_constructed import Before
+from dataloader_expert.sources.reference import Reference
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork\\(\\)")
 
@@ -73,8 +81,7 @@ class Collects(OnUse):
 def reference(dataset: Dataset[Any]) -> Reference:
     source = Reference()
     source.dataset = dataset
-    source.loaded = [(part, dict(vars(part))) for part in parts_of(dataset)]
-    source.empty = [v for v in vars(dataset).values() if isinstance(v, list | deque) and not v]
+    source.before = Before.of(dataset)
     return source
 
 
@@ -90,10 +97,10 @@ def test_a_worker_makes_for_itself_what_reading_made_here(within: bool) -> None:
     """Our promise: an index that is loaded on first use is loaded in each worker, and stays in this process."""
     inner = OnUse()
     source = reference(Subset(inner, range(8)) if within else inner)
-    assert source.filled() == []
+    assert not source.filled().names()
     source.dataset[0]
     inner.epoch = 3  # as told by set_epoch
-    assert attributes(source.filled()) == {"made"}
+    assert source.filled().names() == {"made"}
     with tapped():
         loading = served(source)
         first, second = list(loading.loader(loading.current))
@@ -122,7 +129,7 @@ def test_a_worker_is_not_told_that_another_process_is_ready() -> None:
     source = reference(Flags())
     source.dataset[0]
     source.dataset.epoch = 3
-    assert attributes(source.filled()) == {"ready", "handle"}
+    assert source.filled().names() == {"ready", "handle"}
     with tapped():
         loading = served(source)
         first, second = list(loading.loader(loading.current))
@@ -187,3 +194,116 @@ def test_a_batch_that_getitems_returned_has_a_digest_for_each_row(batch: Any) ->
     assert len({*digests(batch)}) == len(digests(batch)) == 3
     same = {"x": torch.ones(3, 2), "y": torch.zeros(3)}
     assert len({*digests(same)}) == 1
+
+
+INDEX: Any = None
+LOOKED_UP: dict[int, int] = {}
+
+
+@functools.lru_cache
+def loaded_once() -> list[int]:
+    return list(range(100))
+
+
+class Store:
+    """Connects on first use."""
+
+    def __init__(self) -> None:
+        self.address, self.lock = "here", None
+
+    def get(self) -> bool:
+        before = self.lock is not None
+        if self.lock is None:
+            self.lock = threading.Lock()  # type: ignore[assignment]  # belongs to its process, as a connection does
+        return before
+
+
+class Slots(Store):
+    __slots__ = ("address", "lock")
+
+
+class Keeps(OnUse):
+    """Reads through an object that it holds; what a sample holds tells whether that was connected in this process."""
+
+    def __init__(self, store: Any) -> None:
+        super().__init__()
+        self.store = store
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        held = self.store
+        while not isinstance(held, Store | threading.local):
+            held = held[0] if isinstance(held, list) else held.inner
+        if isinstance(held, Store):
+            return torch.tensor([held.get(), 0])
+        before = hasattr(held, "lock")
+        held.lock = getattr(held, "lock", None) or threading.Lock()
+        return torch.tensor([before, 0])
+
+
+class Wraps:
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+
+STORES: dict[str, Callable[[], Any]] = {
+    "an object": Store,
+    "an object with slots": Slots,
+    "a list": lambda: [Store()],
+    "an object of a library": lambda: argparse.Namespace(inner=Store()),
+    "two levels": lambda: Wraps(Wraps(Store())),
+    "a thread's own": threading.local,
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_what_an_object_of_the_dataset_opened_is_taken_back(name: str) -> None:
+    """Seen: a store that connects on first use in each worker was told to connect before the fork."""
+    source = reference(Keeps(STORES[name]()))
+    assert [int(source.dataset[i][0]) for i in range(2)] == [0, 1]
+    source.as_loaded()
+    assert int(source.dataset[0][0]) == 0
+
+
+class OfModule(OnUse):
+    """Uses what its module loads on first use."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        made = [INDEX is not None, bool(LOOKED_UP), bool(loaded_once.cache_info().currsize)]
+        load_index(0)
+        return torch.tensor(made)
+
+
+def load_index(worker: int) -> None:
+    global INDEX
+    if INDEX is None:
+        INDEX = list(range(100))
+        LOOKED_UP[0] = os.getpid()
+    loaded_once()
+
+
+@pytest.mark.parametrize("initialised", [False, True])
+def test_a_worker_starts_with_modules_as_empty_as_they_were(initialised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: an index that the initialiser of workers loads into a global was inherited from the process that had read samples."""
+    monkeypatch.setattr(sys.modules[__name__], "INDEX", None)
+    LOOKED_UP.clear()
+    loaded_once.cache_clear()
+    source = reference(OfModule())
+    source.dataset[0]
+    assert {"INDEX"} <= source.filled().names()
+    loading = served(source)
+    loading.user_loader = DataLoader(
+        source.dataset, 4, num_workers=1, worker_init_fn=load_index if initialised else None
+    )
+    loading.current = LoaderPlan(batch_size=4, workers=1)
+    first, _ = list(loading.loader(loading.current))
+    assert first[0].tolist() == [initialised] * 3 and first[1:].all()
+    assert INDEX is not None  # stays in this process
+
+
+def test_what_reading_made_is_not_told_to_be_copied_from_the_main_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen: copy-on-write growth of an index that the main process never has in training."""
+    monkeypatch.setattr(sys.modules[__name__], "INDEX", None)
+    source = reference(OfModule())
+    source.dataset[0]
+    told = [fact.value["attribute"] for fact in objects(served(source), 0) if isinstance(fact, Fact)]
+    assert "INDEX" not in told

@@ -13,6 +13,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
@@ -108,3 +109,20 @@ def test_work_before_an_image_is_shrunk_is_told_from_work_after(tmp_path: Path, 
     """Our promise: a line that runs before the image is shrunk works on all its pixels; one that runs after does not."""
     before = causes(tmp_path, f"self.blurred({first})")["before"]
     assert [(b["line"], b["pixels"], b["used"]) for b in before] == ([(COSTLY, [64, 64], [16, 16])] if first else [])
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "lines"),
+    [
+        ("def f(db):\n    return db.execute(\n        Q,\n    ).fetchall()\n", 2, [2, 3, 4]),
+        ("def f(db):\n    c = db.execute(Q)\n    x = 1\n    return c.fetchall()\n", 2, [2, 4]),
+        ("def f(db):\n    for row in db.execute(Q):\n        use(row)\n", 2, [2]),
+        ("not python (", 1, [1]),
+    ],
+)
+def test_lines_of_a_query_are_those_of_its_statement_and_where_its_rows_are_fetched(
+    code: str, line: int, lines: list[int], tmp_path: Path
+) -> None:
+    """Seen: a query over several lines had no known cause, as its costly line was another of its lines."""
+    (tmp_path / "mine.py").write_text(code)
+    assert lines_with(str(tmp_path / "mine.py"), line) == lines

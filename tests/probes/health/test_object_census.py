@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from dataloader_expert.probes.health.object_census import Held, attributes, census
+from dataloader_expert.probes.health.object_census import Held, census
+from dataloader_expert.sources.held import attributes
 
 N = 100_000
 Pair = namedtuple("Pair", "path number")

@@ -389,3 +389,20 @@ def test_a_line_counts_for_the_call_that_it_is_in(
     stack: Stack = ((lined.__file__ or "", n, frame), ("/lib/torch/utils/data/_utils/fetch.py", 54, "fetch"))
     found = looked.work_of(stack, columns)
     assert (found[0] if found and found[0] != "loops" else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "kind"),
+    [
+        ("pandas/core/indexing.py", "__getitem__", "rows"),
+        ("pandas/core/tools/datetimes.py", "_guess_datetime_format_for_array", "dates"),
+        ("pandas/core/frame.py", "_getitem_bool_array", "selects"),
+    ],
+)
+def test_work_of_tables_is_told_by_what_it_does(file: str, function: str, kind: str) -> None:
+    """Seen: dates parsed and rows taken for each sample, at a line that was named without a cure."""
+    inner = ("/x/site-packages/pandas/_libs/x.py", 3, "f"), (f"/x/site-packages/{file}", 7, function)
+    fetch = "/x/site-packages/torch/utils/data/_utils/fetch.py", 52, "fetch"
+    found = looked.work_of((*inner, ("/home/me/clicks.py", 20, "__getitem__"), fetch))
+    assert found is not None and found[0] == kind and found[3] == 20
+    assert kind in KINDS

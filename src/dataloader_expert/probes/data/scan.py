@@ -23,6 +23,8 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.hung import LONG_SAMPLES
+from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.links import find_links
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
@@ -112,7 +114,8 @@ class Scan(Probe):
         begun = time.monotonic()
         bench.progress("reading samples", 0.0)
         if isinstance(source, Reference):
-            checks = yield from self._reference(bench, source, deadline)
+            with Patience(bench) as reading:
+                checks = yield from self._reference(bench, source, deadline, reading)
         else:
             checks = yield from self._units(bench, source, deadline)
         facts = Facts()
@@ -309,7 +312,7 @@ class Scan(Probe):
         size: int = sum(source.units[i].bytes for i in units)
         return size < 0.7 * SLOW_PACE * processes * (deadline - time.monotonic())
 
-    def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
+    def _reference(self, bench: Bench, source: Reference, deadline: float | None, reading: Patience) -> Any:
         """Checks over the user's own samples, read one by one in this process."""
         import numpy as np
 
@@ -337,15 +340,17 @@ class Scan(Probe):
         first: Fact | None = None
         ended = False
         for index in indices:
-            if until is not None and time.monotonic() > until and count >= 2:
+            if (until is not None and time.monotonic() > until and count >= 2) or reading.gave_up:
                 break
             bench.at(int(index))
             asked = time.perf_counter()
             try:
-                sample = _next(stream, index) if source.iterable else source.sample(int(index))
+                sample = _next(stream, index) if source.iterable else reading.read(source.dataset, int(index))
             except StopIteration:
                 ended = True
                 break
+            except Hung:
+                continue
             except Raised as e:
                 raised[int(index)] = str(e)
                 kinds.add(type(e.error))
@@ -358,6 +363,8 @@ class Scan(Probe):
             if sample is None:
                 nothing.append(int(index))
                 continue
+            if bench.facts.find(LONG_SAMPLES) is None:
+                yield from reading.long()
             unit = Unit(int(index), "", int(index), 1, 0)
             if not count and not raised:
                 first = Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))

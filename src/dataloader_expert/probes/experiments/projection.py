@@ -26,7 +26,7 @@ from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.items import items_of
-from dataloader_expert.sources.reference import is_users
+from dataloader_expert.sources.users import is_users
 
 COLUMNS = Quantity("columns", "", "columns that a sample reads from a file, and those that it depends on")
 PROJECTION = Quantity(

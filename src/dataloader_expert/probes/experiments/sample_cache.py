@@ -70,7 +70,13 @@ class SampleCache(Probe):
             yield Unknown("cacheable", "samples take too long to cache any within the budget: raise budget_s")
             return
         fits = int((until - time.monotonic() - room) / each / ROUNDS)  # slow samples in smaller batches
-        plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
+        if not own_order(served):
+            plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
+        elif fits < plan.batch_size:
+            yield Unknown(
+                "cacheable", "batches of your sampler take too long to be timed within the budget: raise budget_s"
+            )
+            return
         try:
             made, kept, size = both(bench, served, most, time.monotonic() + room)
             found, rates = gains(plan, made, kept, until, bench.until(self.share) or until, self.block_s)
@@ -127,11 +133,32 @@ def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:
     return plan.but(workers=workers, prefetch=prefetch, persistent=workers > 0, in_order=in_order, timeout=patience)
 
 
+class Folded:
+    """As many samples as a dataset has, of which only some differ: any sampler of the dataset's can draw them."""
+
+    def __init__(self, dataset: Any, indices: list[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index % len(self.indices)]]
+
+
+def own_order(served: Serving) -> bool:
+    """Whether a sampler of the user's decides the order: what it costs, a cache does not save."""
+    from dataloader_expert.loaders.building import is_plain
+
+    return served.user_loader is not None and not is_plain(served.user_loader)
+
+
 def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Serving, Serving, float]:
     """The same samples made anew each time, and cached; and the bytes of one."""
     import numpy as np
     from torch.utils.data import Subset
 
+    from dataloader_expert.loaders.building import twin
     from dataloader_expert.loaders.caching import CachedDataset
 
     indices = np.random.default_rng(bench.seed).permutation(len(served.dataset))[:most].tolist()
@@ -142,7 +169,13 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
         if time.monotonic() > until and n >= LEAST_SAMPLES:
             indices = indices[:n]
             break
-    size, indices = size / len(indices), EPOCH * indices  # a longer epoch: its end makes workers wait
+    size /= len(indices)
+    if own_order(served):
+        folded = [Folded(dataset, indices) for dataset in (served.dataset, kept)]
+        loaders = [twin(served.user_loader, dataset=one) for one in folded]
+        made, cached = (replace(served, dataset=d, user_loader=own) for d, own in zip(folded, loaders, strict=True))
+        return made, cached, size
+    indices = EPOCH * indices  # a longer epoch: its end makes workers wait
     plain = replace(served, user_loader=None, patience=0.0)
     return (
         replace(plain, dataset=Subset(served.dataset, indices)),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dataloader_expert.facts import Json, Quantity
-from dataloader_expert.probes.health.object_census import attributes, owners_of
+from dataloader_expert.sources.held import attributes, owners_of
 
 RESEEDED = Quantity(
     "generators_reseeded",

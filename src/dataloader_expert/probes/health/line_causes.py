@@ -22,6 +22,7 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, h
 from dataloader_expert.probes.health.shared_handles import databases
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage_classifier import is_users
+from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.probes.system.pristine_process import apart
 
 CAUSES = Quantity(
@@ -191,7 +192,8 @@ def scans(notes: Notes) -> Iterator[dict[str, Any]]:
                     continue
                 [rows] = connection.execute(f"SELECT max(rowid) FROM {detail[1]}").fetchone()
                 if rows and rows >= MANY_ROWS:
-                    yield {"file": file, "line": line, "table": detail[1], "column": column[1], "rows": rows}
+                    found = {"file": file, "line": line, "table": detail[1], "column": column[1], "rows": rows}
+                    yield {**found, "lines": lines_with(file, line)}
 
 
 def watch_images(notes: Notes) -> None:

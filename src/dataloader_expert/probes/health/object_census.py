@@ -20,7 +20,18 @@ from random import Random
 from typing import Any
 
 from dataloader_expert.facts import Quantity
-from dataloader_expert.sources.reference import is_users
+from dataloader_expert.sources.held import (
+    CONTAINERS,
+    MOST_OWNERS,
+    attributes,
+    bases,
+    class_name,
+    container_of,
+    inner_of,
+    members_of,
+    own_dict,
+)
+from dataloader_expert.sources.users import is_users
 
 OBJECTS = Quantity(
     "objects_held",
@@ -30,20 +41,13 @@ OBJECTS = Quantity(
 SECONDS = 0.05
 SAMPLE = 256
 """Elements of a slot that are examined."""
-DEEPEST, MOST_OWNERS = 6, 256
+DEEPEST = 6
 FIELDS = 16
 """A container with at most this many elements is a record: each element has a slot of its own."""
-FEW = 64
-"""A container with at most this many objects is searched for objects with attributes, such as a ConcatDataset's
-parts."""
 FIRST = 20_000
 """The first entries of a dict or set, from which the sample is drawn: they cannot be accessed by position."""
 
-CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset)
 EXACT = (*CONTAINERS, str, bytes, bytearray, int, float, complex, bool)
-PASSED_OVER = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-# what the interpreter knows about a class, whatever its metaclass returns
-_bases, _members, _name = (type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__name__"))
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,9 @@ class Held:
     whole: bool
 
 
-def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
+def census(dataset: object, seed: int, seconds: float = SECONDS, beside: frozenset[int] = frozenset()) -> Held | None:
     """The attribute with the most objects: of the dataset, of an object that it holds, such as a Subset's dataset, or of the modules
-    of their classes."""
+    of their classes; ``beside``: identities of values that are not looked at."""
     walk = _Walk(seed, time.monotonic() + seconds)
     most: Held | None = None
     owners: deque[object] = deque([dataset])
@@ -69,10 +73,12 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
         module = _module(owner)
         of_module = {} if module is None or id(module) in known else _filled(module)
         known.add(id(module))
-        named = [(_name(type(owner)), *item) for item in attributes(owner).items()]
+        named = [(class_name(type(owner)), *item) for item in attributes(owner).items()]
         named += [(f"module {_called(module)}", *item) for item in of_module.items()]
         for place, name, value in named:
-            inner = list(_inner(value))
+            if id(value) in beside:
+                continue
+            inner = list(inner_of(value))
             for held in inner:
                 if id(held) not in known and len(known) < MOST_OWNERS:
                     known.add(id(held))
@@ -87,7 +93,7 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
 
 def _module(owner: object) -> types.ModuleType | None:
     """The module of a user's class; None for Python's, libraries' and the main one, which holds what has nothing to do with it."""
-    name = _members(type(owner)).get("__module__")
+    name = members_of(type(owner)).get("__module__")
     found = sys.modules.get(name) if type(name) is str and name != "__main__" else None
     file = found.__dict__.get("__file__") if type(found) is types.ModuleType else None
     return found if type(file) is str and is_users(file) else None
@@ -100,7 +106,7 @@ def _called(module: types.ModuleType | None) -> str:
 def _filled(module: types.ModuleType) -> dict[str, object]:
     """The lists and dicts of a module."""
     own = {key: value for key, value in module.__dict__.items() if not str(key).startswith("__")}
-    return {key: value for key, value in own.items() if _container(value) in (list, dict)}
+    return {key: value for key, value in own.items() if container_of(value) in (list, dict)}
 
 
 def containers(dataset: object) -> dict[tuple[int, str], Any]:
@@ -111,42 +117,29 @@ def containers(dataset: object) -> dict[tuple[int, str], Any]:
     known = {id(dataset)}
     while owners:
         owner = owners.popleft()
-        name = _members(type(owner)).get("__module__")
+        name = members_of(type(owner)).get("__module__")
         loaded = sys.modules.get(name) if type(name) is str else None
         module = loaded.__dict__ if type(loaded) is types.ModuleType else {}
-        shared = [(id(base), dict(_members(base))) for base in _bases(type(owner))]
+        shared = [(id(base), dict(members_of(base))) for base in bases(type(owner))]
         own = attributes(owner)
         for where, names in [(id(owner), own), *shared, (id(loaded), dict(module))]:
             for key, value in names.items():
                 value = value.__func__ if type(value) is staticmethod else value
-                if type(value) is functools._lru_cache_wrapper or _container(value) in (list, dict):
+                if type(value) is functools._lru_cache_wrapper or container_of(value) in (list, dict):
                     found[where, str(key)] = value
         for value in own.values():
-            for held in _inner(value):
+            for held in inner_of(value):
                 if id(held) not in known and len(known) < MOST_OWNERS:
                     known.add(id(held))
                     owners.append(held)
     return found
 
 
-def owners_of(dataset: object) -> list[object]:
-    """The dataset and the objects that it holds, also in small containers, and that these hold."""
-    owners: list[object] = [dataset]
-    known = {id(dataset)}
-    for owner in owners:
-        for value in attributes(owner).values():
-            for held in _inner(value):
-                if id(held) not in known and len(known) < MOST_OWNERS:
-                    known.add(id(held))
-                    owners.append(held)
-    return owners
-
-
 def entries(container: Any) -> int:
     """How many a container of :func:`containers` holds."""
     if type(container) is functools._lru_cache_wrapper:
         return int(container.cache_info().currsize)
-    return int(_container(container).__len__(container))
+    return int(container_of(container).__len__(container))
 
 
 def newest(container: Any, n: int) -> list[object] | None:
@@ -156,49 +149,6 @@ def newest(container: Any, n: int) -> list[object] | None:
     if issubclass(type(container), dict):
         return list(itertools.islice(reversed(dict.values(container)), n))
     return list.__getitem__(container, slice(-n, None))
-
-
-def attributes(thing: object) -> dict[str, object]:
-    """The contents of an object's ``__dict__`` and ``__slots__``; empty for containers, classes, modules and
-    functions."""
-    found: dict[str, object] = {}
-    if _container(thing) is not None or issubclass(type(thing), PASSED_OVER):
-        return found
-    found.update(_own_dict(thing))
-    for base in _bases(type(thing)):
-        members = _members(base)
-        for name, member in members.items() if "__slots__" in members else ():
-            if type(member) is types.MemberDescriptorType:
-                try:
-                    found[name] = member.__get__(thing)
-                except AttributeError:  # a slot that was never filled
-                    continue
-    return found
-
-
-def _own_dict(thing: object) -> dict[str, object]:
-    for base in _bases(type(thing)):
-        own = _members(base).get("__dict__")
-        if type(own) is types.GetSetDescriptorType:
-            return dict(own.__get__(thing))
-    return {}
-
-
-def _container(thing: object) -> Any:
-    """The built-in container type of a thing or of its base classes; None for anything else."""
-    return next((base for base in CONTAINERS if issubclass(type(thing), base)), None)
-
-
-def _inner(value: object) -> Iterator[object]:
-    """The value itself if it has attributes, or such objects in a small container."""
-    base = _container(value)
-    if base is None:
-        candidates: Iterator[object] = iter((value,))
-    elif base.__len__(value) > FEW:
-        return
-    else:
-        candidates = iter(dict.values(value)) if isinstance(value, dict) else base.__iter__(value)
-    yield from (v for v in candidates if attributes(v))
 
 
 Slot = tuple[object, list[object], int]
@@ -240,7 +190,7 @@ class _Walk:
 
     def _parts(self, value: Any, most: int) -> Iterator[Slot]:
         """The slots of one value."""
-        base = _container(value)
+        base = container_of(value)
         if base is None:
             yield from (("." + name, [held], 1) for name, held in attributes(value).items())
             yield from self._of_array(value, most)
@@ -292,5 +242,5 @@ def _bytes(thing: object) -> int:
     """The object's own bytes: by its built-in type, else of its fields and its ``__dict__``."""
     if type(thing) in EXACT:
         return sys.getsizeof(thing)
-    base = _container(thing) or object
-    return int(base.__sizeof__(thing)) + (sys.getsizeof(_own_dict(thing)) if base is object else 0)
+    base = container_of(thing) or object
+    return int(base.__sizeof__(thing)) + (sys.getsizeof(own_dict(thing)) if base is object else 0)

@@ -20,7 +20,7 @@ from typing import Any
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
-from dataloader_expert.probes.health.object_census import attributes
+from dataloader_expert.sources.held import attributes
 
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"

@@ -32,6 +32,8 @@ SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that a
 WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's WeightedRandomSampler")
 LEFT_OVER = Quantity("left_in_shm", "", "torch's files in /dev/shm whose process has ended")
 SNAPSHOTS = Quantity("state_snapshots", "s", "seconds that state_dict() of the dataset takes, and that a batch takes")
+DRAWN_S = 0.15
+"""Seconds for which the indices of an epoch are drawn, to time them."""
 LOOKED = 256
 PICKLE_MOST = 256 << 20
 
@@ -294,7 +296,10 @@ def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float, float]:
     seconds = time.perf_counter() - begun
     begun = time.perf_counter()
     more = list(itertools.islice(indices, LOOKED - 1))
-    return [*first, *more], seconds, (time.perf_counter() - begun) / max(1, len(more))
+    drawn = len(more)
+    while time.perf_counter() - begun < DRAWN_S and (further := sum(1 for _ in itertools.islice(indices, LOOKED))):
+        drawn += further  # the first batches may take longer than those that have less to choose from
+    return [*first, *more], seconds, (time.perf_counter() - begun) / max(1, drawn)
 
 
 PROBES = (StaticChecks,)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.facts import Quantity
-from dataloader_expert.probes.health.object_census import attributes, owners_of
 from dataloader_expert.probes.profile.rereads import word_of
+from dataloader_expert.sources.held import attributes, owners_of
 
 DEPENDS = Quantity(
     "depends_on_reads", "", "samples that differ when read again, although no random number is drawn, of those read"

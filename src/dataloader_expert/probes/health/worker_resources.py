@@ -92,13 +92,15 @@ class WorkerResources(Probe):
         if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         if bench.facts.find(OBJECTS) is None:
-            yield from objects(served.dataset, bench.seed)
+            yield from objects(served, bench.seed)
         yield from crowd(bench, served, until)
 
 
-def objects(dataset: Any, seed: int) -> Iterator[Observation]:
-    """What workers inherit in memory at the fork: the attribute that holds the most Python objects."""
-    held = census(dataset, seed)
+def objects(served: Serving, seed: int) -> Iterator[Observation]:
+    """What workers inherit in memory at the fork: the attribute that holds the most Python objects. What reading made here is not
+    inherited in training, where the main process reads nothing."""
+    made = frozenset() if served.filled is None else frozenset(map(id, served.filled().values()))
+    held = census(served.dataset, seed, beside=made)
     if held is not None:
         value = {"attribute": held.attribute, "owner": held.owner, "objects": held.objects, "bytes": held.bytes}
         how = "counted" if held.whole else "sampled"
@@ -144,7 +146,9 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     lines = list(watch.lines())
     watch.close()
     if failed:
-        yield Unknown("health: memory and files of workers", failed)
+        late = "timed out after" in failed  # by our patience, which is none of the user's
+        why = f"two workers delivered nothing within {patience_s:.0f} s: {LATER}" if late else failed
+        yield Unknown("health: memory and files of workers", why)
         return
     carried = bench.facts.value(CARRIED, {"nbytes": 0, "samples": 1})  # in transit are the storages behind tensors
     whole = int(carried["nbytes"] / max(1, carried["samples"]) * served.current.batch_size)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError
@@ -17,6 +18,7 @@ from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import FEW, GROWTH, grown
 from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.sources.users import is_users
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
@@ -77,6 +79,7 @@ class BatchLook(Probe):
             "why": why(served),
             "size": served.size,
             "varying": sorted(served.varying),
+            "place": users_place(served.collate),
         }
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
         if self.pictures:
@@ -214,6 +217,17 @@ def _field(
         "range": ranges,
         "host": host,
     }
+
+
+def users_place(function: Any) -> dict[str, Any] | None:
+    """Where a function of the user's, or the class of an object that is called, is defined; None of others."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    if code is None or not is_users(code.co_filename):
+        return None
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return {"file": code.co_filename, "line": code.co_firstlineno, "function": str(name)}
 
 
 def _ignored(name: str) -> bool:

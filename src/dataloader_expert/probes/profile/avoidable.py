@@ -78,6 +78,8 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "ssl": ("connects", frozenset({"do_handshake"})),
     "pandas.core.frame": ("selects", frozenset({"_getitem_bool_array", "query"})),
     "pandas.core.series": ("selects", frozenset({"_cmp_method"})),
+    "pandas.core.indexing": ("rows", EVERY),
+    "pandas.core.tools.datetimes": ("dates", EVERY),
     "_strptime": ("dates", EVERY),
     "dateutil.parser._parser": ("dates", EVERY),
     "re": ("matches", frozenset({"match", "search", "fullmatch", "sub", "subn", "findall", "finditer", "split"})),

@@ -12,6 +12,7 @@ from typing import Any
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.clocks import Laps, helping
 from dataloader_expert.probes.descriptors import Growth, open_now
+from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
 
@@ -98,12 +99,17 @@ def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:
             yield from served.dataset
         return
     rng = np.random.default_rng(bench.seed + 2)
-    while True:
-        index, sample = int(rng.integers(len(served.dataset))), None
-        bench.at(index)
-        with contextlib.suppress(Exception):
-            sample = served.dataset[index]
-        yield sample
+    with Patience(bench) as reading:
+        while not reading.gave_up:
+            index, sample = int(rng.integers(len(served.dataset))), None
+            bench.at(index)
+            try:
+                sample = reading.read(served.dataset, index)
+            except Hung:
+                continue
+            except Exception:  # the scan reports which raise
+                sample = None
+            yield sample
 
 
 def _batches(served: Serving, bench: Bench, size: int) -> Iterator[list[Any]]:

@@ -84,6 +84,7 @@ class Living:
 
     def __post_init__(self) -> None:
         self.tap = Tap(self.fine, self.plan.workers)
+        self.tap.spares, self.tap.hung = self.serving.spares, self.serving.hung
 
     def next_batch(self, until: float = math.inf) -> int:
         """Samples in the next batch; at the end of an epoch the next one begins.
@@ -130,6 +131,7 @@ class Living:
         method = self.serving.start_method(self.loader)
         if self.plan.workers and method != "fork":
             self.tap = Tap(self.fine, self.plan.workers, method)
+            self.tap.spares, self.tap.hung = self.serving.spares, self.serving.hung
             given = self.loader.worker_init_fn
             self._own_start = given.own if isinstance(given, Installing) else given  # without another runner's tap
             self.loader.worker_init_fn = Installing(self.tap, self._own_start)

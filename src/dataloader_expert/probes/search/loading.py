@@ -28,7 +28,8 @@ from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.ordering import without_order
 from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
-from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.settings import Raises, Settings
+from dataloader_expert.probes.search.sparing import told
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
 from dataloader_expert.probes.search.trials import (
@@ -44,7 +45,6 @@ from dataloader_expert.probes.search.trials import (
 )
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import SHARDING, copied
-from dataloader_expert.sources.reference import attributes
 
 SPEEDUP = Quantity(
     "speedup",
@@ -67,6 +67,7 @@ REMADE = Quantity(
     "made_by_reading", "", "attributes that reading the first sample fills: each worker makes them for itself"
 )
 
+RAN_OUT = "the budget ran out before the present settings could be timed"
 COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
 SLOWEST_MOST = 64
@@ -100,6 +101,19 @@ class Loading(Probe):
         served.cpus = max(1.0, bench.cpus / self.local_world_size)
         current = served.current
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
+        if not bench.source.iterable:
+            served.hung = frozenset(bench.hung)
+            served.spares = bool(bench.raised or bench.hung)
+        try:
+            yield from self._searched(bench, served, current)
+        except Raises as e:  # perhaps a few samples of many: the others are timed
+            served.spares = True
+            try:
+                yield from self._searched(bench, served, current)
+            except TooDear:
+                raise e.__cause__ or e from None
+
+    def _searched(self, bench: Bench, served: Serving, current: LoaderPlan) -> Iterator[Observation]:
         settings = Settings(
             bench, served, Ledger(bench, bench.until(self.share, self.most_s), self.block_s), self.pairs
         )
@@ -125,9 +139,13 @@ class Loading(Probe):
             drop(settings)
             yield from settle(settings)
             if not settings.runners:
-                raise TooDear("the budget ran out before the present settings could be timed: raise budget_s")
+                raise TooDear(f"{RAN_OUT}: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
+            read = sum(
+                count.samples or runner.delivered[0] for runner in settings.every() for count in runner.counts()[:1]
+            )
+            yield from told(bench, settings.raised(), min(len(served.dataset), read) if served.spares else 0)
             slowest = settings.slowest()[:SLOWEST_MOST]
             if slowest:
                 yield Fact(SLOWEST, [[*took] for took in slowest], evidence("timed", "loading", seen=len(slowest)))
@@ -137,8 +155,10 @@ class Loading(Probe):
         settings.bench.progress("timing the present settings", None)
         ledger = settings.ledger
         two_s = 0.0 if ledger.fine else 2 * ledger.first_s  # one to start with, and one that is timed
+        if ledger.room <= 0:
+            raise TooDear(f"{RAN_OUT}: raise budget_s")
         if two_s > ledger.room:
-            raise TooDear(f"two batches at the present settings take {two_s:.0f} s: raise budget_s")
+            raise TooDear(f"two batches at the present settings take about {two_s:.2g} s: raise budget_s")
         if settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
@@ -231,7 +251,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     belief = settings.ledger.belief
     if belief.again_s is not None and math.isfinite(belief.epoch):
         yield Fact(EPOCH_START, belief.again_s, evidence("timed", "loading", seen=1), {"samples": round(belief.epoch)})
-    made = sorted(attributes(settings.served.filled()) if settings.served.filled is not None else ())
+    made = sorted(settings.served.made_anew)
     if made:
         yield Fact(REMADE, made, evidence("counted", "loading", seen=len(made)))
     ended = "converged" if explorer.missed is None else "out of time"
@@ -251,7 +271,7 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
     yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
     best = max(explorer.counts(), key=lambda s: (belief.predicted(s), -s.workers))
     mean, low, high = belief.ratio(best, rate)
-    if mean >= WORTH:
+    if mean >= WORTH and low >= 1 / WORTH:
         seconds = settings.ledger.trial_s(best) + settings.ledger.proof_s(best, now)
         at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
         found = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
@@ -301,7 +321,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
     mean, low, high = settings.ledger.belief.ratio(setting, settings.rate(proof.best))
-    if mean < 1:  # what was timed since has taken away its promise
+    if mean < WORTH or low < 1 / WORTH:  # what was timed since has taken away its promise
         return
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
     at = {**point(setting), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(setting)}

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, loader_failed
+from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, in_worker, loader_failed
+from dataloader_expert.probes.delivery import killed_by
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
@@ -19,6 +20,7 @@ from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.progress import waiting_for
 from dataloader_expert.probes.search.runner import Runner, cycle
 from dataloader_expert.probes.search.setting import Setting, in_words, label
+from dataloader_expert.probes.search.sparing import can_spare
 from dataloader_expert.probes.search.tap import Took
 from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
@@ -27,6 +29,10 @@ from dataloader_expert.probes.sharding import copied
 LAST_SHARE = 0.8
 """A block of a comparison ends after this share of the time left: one in which an epoch begins may take far longer than those
 before, and what the search found must still be told."""
+
+
+class Raises(Exception):
+    """A sample raised, and perhaps only some do; its cause is what was raised."""
 
 
 class Settings:
@@ -39,8 +45,6 @@ class Settings:
         self.runners: dict[Setting, Runner] = {}
         self.dropped: dict[Setting, Runner] = {}
         self.failed: dict[str, str] = {}
-        self.raised = 0
-        """How many settings with workers raised."""
         self.out: set[Setting] = set()
         self.step_s, self.collate_s = 0.0, 0.0
         self.trying: Runner | None = None
@@ -60,8 +64,11 @@ class Settings:
             [pid for runner in list(self.runners.values()) if runner is not working for pid in runner.pids],
         )
 
+    def every(self) -> list[Runner]:
+        return [*self.runners.values(), *self.dropped.values()]
+
     def close(self) -> None:
-        every = [*self.runners.values(), *self.dropped.values()]
+        every = self.every()
         for runner in every:
             runner.dismiss()
         until = time.monotonic() + LEAVE_S
@@ -70,11 +77,14 @@ class Settings:
 
     def slowest(self) -> list[Took]:
         """The samples that took longest in any setting's processes, in descending order, each once."""
-        every = [*self.runners.values(), *self.dropped.values()]
         took = sorted(
-            {t for runner in every for w in range(max(1, runner.plan.workers)) for t in runner.tap.slowest(w)}
+            {t for runner in self.every() for w in range(max(1, runner.plan.workers)) for t in runner.tap.slowest(w)}
         )
         return sorted({t.sample: t for t in took}.values(), reverse=True)
+
+    def raised(self) -> dict[int, str]:
+        """The samples that raised in any setting's processes."""
+        return {i: text for runner in self.every() for i, text in runner.tap.raised().items()}
 
     def with_workers(self, workers: int) -> LoaderPlan:
         """The present plan with so many workers; the user's own prefetch factor and persistence stay."""
@@ -136,12 +146,20 @@ class Settings:
             self.failed[self.words(setting)], self.most = str(e), min(self.most, plan.workers)
             return None
         except Exception as e:  # the user's code, torch or the system may fail: the search goes on
+            if (
+                not self.served.spares
+                and can_spare(self.bench, self.served.dataset, e)
+                and not self.served.copies(plan)
+            ):
+                runner.close()
+                raise Raises from e
             waits = waiting_for(runner.pids) if "timed out after" in str(e) else ""
             stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
             runner.close()
             if setting == self.now and not plan.workers:
                 raise
-            self.broken.append((e, plan.workers, waits, stacks))
+            if not self.served.copies(plan) or in_worker(e):
+                self.broken.append((e, plan.workers, waits, stacks))
             last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
             self.failed[self.words(setting)] = f"{type(e).__name__}: {last}"
             return None
@@ -159,7 +177,12 @@ class Settings:
             self._tell_epochs(runner)
             self._observe(runner, seconds)
             return True
-        except Exception:
+        except Exception as e:
+            signal = "" if self.guard.tripped else killed_by(runner.iterator)
+            if signal and in_worker(e):
+                e.args = (f"{str(e).strip()} [{signal}]",)
+            if runner.timed and not self.served.spares and can_spare(self.bench, self.served.dataset, e):
+                raise Raises from e
             # after the guard has killed workers: torch's RuntimeError, or a broken pipe
             if not self.guard.tripped:
                 raise

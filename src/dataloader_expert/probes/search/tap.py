@@ -16,9 +16,11 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from dataloader_expert.probes.fetchers import Fetch, wrapped
+from dataloader_expert.probes.search.sparing import Spared
 
 SLOT = struct.Struct("qdqdd")
 SLOW, KEPT = struct.Struct("dq"), 8
@@ -28,6 +30,8 @@ LOOK_S = 0.2
 FLAG = 8
 """Bytes before the slots: the first is 1 if the gate is open, the second 1 if workers must end."""
 MOST_WORKERS = 1024
+RAISED, RAISED_KEPT, ERROR_BYTES = struct.Struct("q"), 16, 1000
+"""Samples that raised, so many of a process are kept; and the text of the first error."""
 
 
 class Count(NamedTuple):
@@ -63,7 +67,9 @@ class Tap:
     def __init__(self, fine: bool, workers: int = 0, method: str = "fork") -> None:
         self.fine, self.workers = fine, workers
         self.wake = multiprocessing.get_context(method).Semaphore(0)
-        size = FLAG + (SLOT.size + KEPT * SLOW.size) * MOST_WORKERS
+        self.spares, self.hung = False, frozenset[int]()
+        """Whether samples that raise are replaced by others; and those which never come."""
+        size = FLAG + (SLOT.size + KEPT * SLOW.size + RAISED_KEPT * RAISED.size) * MOST_WORKERS + ERROR_BYTES
         self.file = -1 if method == "fork" else os.memfd_create("tap")
         if self.file >= 0:
             os.ftruncate(self.file, size)
@@ -75,11 +81,17 @@ class Tap:
         """What a worker that is not forked receives: the same memory and gate."""
         from multiprocessing.reduction import DupFd
 
-        return {"fine": self.fine, "wake": self.wake, "workers": self.workers, "file": DupFd(self.file)}
+        return {
+            "fine": self.fine,
+            "wake": self.wake,
+            "workers": self.workers,
+            "spares": (self.spares, self.hung),
+            "file": DupFd(self.file),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.fine, self.wake, self.workers = state["fine"], state["wake"], state["workers"]
-        self.file = state["file"].detach()
+        (self.spares, self.hung), self.file = state["spares"], state["file"].detach()
         self.memory = mmap.mmap(self.file, 0)
         self.deadline = float("inf")
 
@@ -130,6 +142,30 @@ class Tap:
     def keep(self, worker: int, slowest: list[Took]) -> None:
         for k, took in enumerate(slowest):
             SLOW.pack_into(self.memory, self._slow_at(worker) + k * SLOW.size, *took)
+
+    def raised(self) -> dict[int, str]:
+        """The samples that raised and were replaced, with the first error."""
+        at, end = self._raised_at(0), self._raised_at(MOST_WORKERS)
+        found = {i - 1 for (i,) in RAISED.iter_unpack(self.memory[at:end]) if i}  # 0: none
+        text = self.memory[end : end + ERROR_BYTES].rstrip(b"\0").decode("utf-8", "replace")
+        return dict.fromkeys(sorted(found), text)
+
+    def note_raised(self, worker: int, sample: int, error: str) -> None:
+        known = self._raised_at(worker)
+        for at in range(known, known + RAISED_KEPT * RAISED.size, RAISED.size):
+            [kept] = RAISED.unpack_from(self.memory, at)
+            if kept == sample + 1:
+                return
+            if not kept:
+                RAISED.pack_into(self.memory, at, sample + 1)
+                break
+        end = self._raised_at(MOST_WORKERS)
+        if not self.memory[end]:
+            text = error.encode()[:ERROR_BYTES]
+            self.memory[end : end + len(text)] = text
+
+    def _raised_at(self, worker: int) -> int:
+        return FLAG + (SLOT.size + KEPT * SLOW.size) * MOST_WORKERS + worker * RAISED_KEPT * RAISED.size
 
     def _slow_at(self, worker: int) -> int:
         return FLAG + SLOT.size * MOST_WORKERS + worker * KEPT * SLOW.size
@@ -186,6 +222,8 @@ def _tapped(fetch: Fetch) -> Fetch:
         if info is not None:
             tap.begin(worker)
             tap.hold()
+        if tap.spares and not hasattr(self, "dataset_iter") and not isinstance(self.dataset, Counted | Spared):
+            self.dataset = Spared(self.dataset, partial(tap.note_raised, worker), tap.hung)
         if tap.fine:
             _adopt(self, tap, worker, info is not None)
         batch = fetch(self, index)

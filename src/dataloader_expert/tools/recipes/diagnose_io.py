@@ -17,7 +17,7 @@ from dataloader_expert.advice.workers import settings, throughput_at, worker_adv
 from dataloader_expert.checks.base import OF_LABELS
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
-from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.base import LOADER_FAILED, Probe
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.descriptors import OPEN_FILES
@@ -39,6 +39,7 @@ from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.stream_shares import StreamShares
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.model.batch import BatchLook
 from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
@@ -79,6 +80,8 @@ IDLE = (
 )
 HEALTH = "health:"
 """How what is unknown begins if it is of whether samples are right."""
+SAMPLES_NEEDED, LONGEST_S = 64, 600
+"""So many samples are about what a diagnosis reads; and the longest budget that is asked for."""
 LISTED, USERS_LEAST = 8, 5
 """Functions listed, and how many of these are reserved for the user's own, if there are as many."""
 
@@ -166,10 +169,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "hotspots": hotspots_of(facts),
         "reading": reading_of(facts),
         "overhead": facts.value(OVERHEAD),
-        "current": None if current is None else line_of(current, throughput_at(facts, current)),
+        "current": None if current is None else line_of(current, timed_at(facts, current)),
         "recommended": None
         if recommended is None
-        else line_of(recommended["settings"], throughput_at(facts, recommended["settings"])),
+        else line_of(recommended["settings"], timed_at(facts, recommended["settings"])),
         "found_after_s": facts.value(SEARCHED),
         "search_ended": facts.value(ENDED),
         "speedup": figure_of(facts.find(SPEEDUP)),
@@ -235,6 +238,9 @@ def longer(request: Request, facts: Facts) -> list[Next]:
         seconds = 2 * budget  # the interval of a mean shrinks with the square root of the pairs
         ratio = unproved.value["ratio"]
         why = f"time to prove that {unproved.value['settings']}, which looked {ratio:.1f} times as fast, is faster"
+    elif (long := facts.find(LONG_SAMPLES)) is not None and not [*facts.all(TRIALS)]:
+        seconds = min(LONGEST_S, budget + SAMPLES_NEEDED * long.value["seconds"])
+        why = f"time to load batches of samples that take {long.value['seconds']:.2g} s each"
     else:
         return []
     arguments = {**request.model_dump(exclude_defaults=True), "budget_s": 5 * math.ceil(seconds / 5)}
@@ -288,6 +294,12 @@ def reading_of(facts: Facts) -> dict[str, Any] | None:
     if found is None or columns is None:
         return found
     return {**found, "fields_read": columns["read"], "fields_used": columns["used"] if columns["complete"] else None}
+
+
+def timed_at(facts: Facts, settings: dict[str, Any]) -> Fact | None:
+    """The throughput at settings if it was timed; what is only predicted is told as that."""
+    fact = throughput_at(facts, settings)
+    return fact if fact is not None and fact.evidence.how == "timed" else None
 
 
 def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
@@ -379,12 +391,12 @@ def cacheable_of(facts: Facts) -> list[Cacheable] | None:
 
 
 def health_of(facts: Facts) -> Health:
-    failed = facts.value(FAILED, {"code": ""})["code"]
+    failed, loader = facts.value(FAILED, {"code": ""})["code"], facts.find(LOADER_FAILED)
     return Health(
         open_files_per_1000=facts.value(OPEN_FILES),
         memory_mb_per_1000=facts.value(MEMORY_GROWTH),
-        hung=failed == "timed-out",
-        crashed=failed == "worker-crashed",
+        hung=failed == "timed-out" or facts.find(HANGS) is not None or (loader is not None and bool(loader.at["hung"])),
+        crashed=failed == "worker-crashed" or (loader is not None and bool(loader.value["died"])),
         slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
         slow_share=figure_of(facts.find(SLOW_SHARE)),
         nondeterministic=facts.value(NONDETERMINISTIC),
