@@ -182,7 +182,7 @@ def run(
         emit({"event": "unknown", "unknown": unknown.to_json()})
     measured = False
     failed: list[str] = []
-    ours: list[str] = []
+    mistakes: list[str] = []
     """What our own readers and probes raised, without any code of the user's."""
     try:
         for probe in asked:
@@ -214,7 +214,7 @@ def run(
         except Unreadable as e:
             emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))
         except Exception as e:  # the user's collate function, sampler or model may raise anything
-            (failed if bench.ref.code or of_users_code(e) else ours).append(in_words(e))
+            (failed if bench.ref.code or of_users_code(e) else mistakes).append(in_words(e))
             emit(_event(Unknown(name, in_words(e))))
             _told(e)
             unsaid = name == "loading" and not ours(e) and bench.facts.find(LOADER_FAILED) is None
@@ -223,10 +223,8 @@ def run(
                 for fact in (*(loader_failed(e) if unsaid else ()), *(left_open(bench.growth) if full else ())):
                     bench.facts.add(fact)
                     emit(_event(fact))
-    if not measured and ours and not failed and not bench.raised:
-        text = (
-            f"a mistake in dataloader-expert, not in the data: {ours[0]}; please report it, and meanwhile pass format="
-        )
+    if not measured and mistakes and not failed and not bench.raised:
+        text = f"a mistake in dataloader-expert, not in the data: {mistakes[0]}; please report it, and meanwhile pass format="
         emit({"event": "error", "code": "format-unknown", "message": f"{text} or a folder with fewer kinds of files"})
     elif not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe had a result"
@@ -355,7 +353,8 @@ def in_words(error: Exception) -> str:
 
 def of_users_code(error: Exception) -> bool:
     """Whether code of the user's was running when the error was raised, here or in a worker."""
-    from dataloader_expert.sources.reference import is_users, user_frames
+    from dataloader_expert.sources.reference import user_frames
+    from dataloader_expert.sources.users import is_users
 
     found = [FRAME.match(line) for line in str(error).splitlines()]
     return bool(user_frames(error)) or any(m is not None and is_users(m[1]) for m in found)
