@@ -22,9 +22,13 @@ def houses(by: Any, absent: Any, name: str = "cars", **more: Any) -> Data:
 
 
 TOLD: dict[str, tuple[Data, str, str]] = {
-    "no cars": (houses(CARS, CARS == 0), "info", "cars decides: those of 1, 2, 3 have it"),
-    "no cars, in fractions": (houses(CARS.astype(float), CARS == 0), "info", "those of 1, 2, 3"),
-    "nothing spent": (houses(SPENT, SPENT == 0, "spent"), "info", "spent decides: those of all but 0 have it"),
+    "no cars": (houses(CARS, CARS == 0), "info", "depending on cars: only samples with 1, 2, 3 have it"),
+    "no cars, in fractions": (houses(CARS.astype(float), CARS == 0), "info", "only samples with 1, 2, 3 have it"),
+    "nothing spent": (
+        houses(SPENT, SPENT == 0, "spent"),
+        "info",
+        "depending on spent: only samples with all but 0 have it",
+    ),
     "a sensor that failed": (houses(np.where(SPENT == 0, 0, 20 + SPENT / 9), SPENT == 0, "temp"), "warning", ""),
     "some who spent nothing": (houses(SPENT, (SPENT == 0) & HALF, "spent"), "warning", ""),
     "at random": (houses(CARS, HALF), "warning", ""),
@@ -42,18 +46,18 @@ def test_a_number_decides_whether_a_value_is_there(data: Data, severity: str, sa
 
 
 def test_what_the_label_decides_is_left_out() -> None:
-    """Our promise: how long a page was looked at, which only those who clicked have, tells the label."""
+    """Our promise: how long a page was looked at, which only those who clicked have, gives the label away."""
     clicked = (DRAW.random(N) < 0.3).astype(int)
     found = judged(
         "statistics", Data({"clicked": clicked, "dwell": AREA}, "clicked", nulls={"dwell": list(clicked == 0)})
     )
     assert found["missing-values"].severity == "info"
-    assert "tells the label" in found["missing-values"].fix
+    assert "gives the label away" in found["missing-values"].fix
 
 
 CURES: dict[str, tuple[Any, str]] = {
     "area": (AREA, "impute"),
-    "hadm_id": (DRAW.integers(10_000, 30_000, N), "no mean of ids"),
+    "hadm_id": (DRAW.integers(10_000, 30_000, N), "a mean of ids is meaningless"),
     "fold": (DRAW.integers(1, 6, N), "to one fold"),
     "sentence": ([f"what {i} says of {i * i} is {i % 7} and more" for i in range(N)], "at its source"),
     "colour": (["red", "blue"] * (N // 2), "category of its own"),

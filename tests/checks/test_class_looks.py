@@ -72,4 +72,4 @@ def test_which_classes_and_where_is_told() -> None:
     """Our promise: the classes, and how many objects look so."""
     found = judged("class_looks", scenes([0, 1, 3, 2]))["label-drift"]
     assert found.severity == "warning"
-    assert "in val: 3 looks like 2, 2 looks like 3 elsewhere" in found.message
+    assert "in val: 3 looks like 2 elsewhere, 2 looks like 3 elsewhere" in found.message

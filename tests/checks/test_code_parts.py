@@ -38,7 +38,7 @@ def test_beginnings_and_ends_that_tell_the_label_are_told(codes: list[str]) -> N
 def test_the_beginning_is_told_with_its_class() -> None:
     codes = [f"E9{k}" if rare else f"E1{k}" for k, rare in zip(drawn(10, 99), RARE, strict=True)]
     assert "first 2 characters of code predict" in told(codes, RARE.astype(int)).message
-    assert "E9: 1" in told(codes, RARE.astype(int)).message
+    assert "E9 means 1" in told(codes, RARE.astype(int)).message
 
 
 KIND = RNG.integers(0, 4, N)

@@ -81,9 +81,9 @@ SPEAKS: dict[str, tuple[Data, str]] = {
     "one source of three": (reviews(["a1", "b1", "c1"], ["b1"]), "source is b1"),
     "two sources of five": (reviews(["a1", "b1", "c1", "d1", "e1"], ["b1", "e1"]), "source is"),
     "one of two": (reviews(["a1", "a1", "b1"], ["b1"]), "source is b1"),
-    "two of four classes of a subject": (windows([0, 2, 1, 3], noise=0.5), "subject is 5: 2 for 1, 1 for 2"),
-    "all classes of a split": (in_splits([1, 2, 3, 4, 0]), "in val: 1 for 0"),
-    "three classes of a split": (in_splits([0, 1, 3, 4, 2]), "in val: 3 for 2"),
+    "two of four classes of a subject": (windows([0, 2, 1, 3], noise=0.5), "subject is 5: 1 labelled 2, 2 labelled 1"),
+    "all classes of a split": (in_splits([1, 2, 3, 4, 0]), "in val: 0 labelled 1"),
+    "three classes of a split": (in_splits([0, 1, 3, 4, 2]), "in val: 2 labelled 3"),
     "a source that asks of other texts": (asked(same=False), "source is s2"),
 }
 SILENT: dict[str, Data] = {

@@ -36,7 +36,7 @@ def test_labels_that_another_list_of_classes_wrote_are_told() -> None:
     names = list(WORDS)
     labels = [names[(names.index(c) + 1) % 4] if FIRST <= i <= LAST else c for i, c in enumerate(of)]
     found = judged("moved_labels", news(rng, labels, of))["label-odd-one-out"]
-    assert "sport for world" in found.message
+    assert "world labelled sport" in found.message
     assert abs(found.where[0]["sample"] - FIRST) + abs(found.where[1]["sample"] - LAST) < 12
 
 
@@ -46,7 +46,7 @@ def test_some_classes_that_are_exchanged_in_a_stretch_are_told() -> None:
     swapped = {"world": "sport", "sport": "world"}
     labels = [swapped.get(c, c) if FIRST <= i < FIRST + 160 else c for i, c in enumerate(of)]
     found = judged("moved_labels", news(rng, labels, of))["label-odd-one-out"]
-    assert "world for sport, sport for world" in found.message
+    assert "sport labelled world, world labelled sport" in found.message
     assert abs(found.where[0]["sample"] - FIRST) + abs(found.where[1]["sample"] - FIRST - 159) < 30
 
 

@@ -105,7 +105,7 @@ def test_boxes_of_smaller_copies_here_and_there_are_told(seed: int, scale: float
     images, boxes = boxed(seed)
     finding = found(images, [b / scale if i % 5 == 2 else b for i, b in enumerate(boxes)], "box-scale")
     assert finding is not None
-    assert f"{scale:g} times as large" in finding.message
+    assert f"scaled by {scale:g}" in finding.message
 
 
 def in_validation(change: Any, images: Any = None) -> Finding | None:

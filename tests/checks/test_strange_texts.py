@@ -100,7 +100,7 @@ def ending(*ends: str) -> Data:
 
 def test_texts_that_end_within_a_word_were_cut_off() -> None:
     found = judged("cut_texts", ending("met", "mete", "readi", "meter"))["suspicious-text"]
-    assert found.count == 4 and "3 of them within a word" in found.message
+    assert found.count == 4 and "3 of them in the middle of a word" in found.message
 
 
 def told(cut: int, close: str = "Kind regards") -> Data:
@@ -118,7 +118,7 @@ def told(cut: int, close: str = "Kind regards") -> Data:
 def test_answers_of_conversations_that_were_cut_off_are_told() -> None:
     """Seen: 15 % of answers ended in the middle of a sentence, at no one length, beside others that end with a greeting."""
     found = judged("cut_texts", told(60))["suspicious-text"]
-    assert "within a word" in found.message and 40 <= (found.count or 0) <= 60
+    assert "in the middle of a word" in found.message and 40 <= (found.count or 0) <= 60
 
 
 @pytest.mark.parametrize("data", [told(0), told(0, "Ann"), told(0, "Thanks again")], ids=["greeting", "name", "two"])
@@ -168,7 +168,7 @@ def reviewed(other: str, n: int = 12, short: int = 0) -> Data:
 def test_what_a_program_prints_for_a_missing_text_is_told(printed: str) -> None:
     """Seen: str(float('nan')) in 6 % of reviews, of which only the lengths were told as outliers."""
     found = judged("texts", reviewed(printed))["suspicious-text"]
-    assert found.count == 12 and "prints for a missing value" in found.message
+    assert found.count == 12 and "missing value printed as text" in found.message
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def loosely(i: int, one: Sentence) -> Sentence:
 
 
 SPEAKS: dict[str, tuple[Data, str, str]] = {
-    "two types exchanged in a split": (tagged(exchanged), "label-odd-one-out", "exchanged in dev: "),
-    "numbers of tags exchanged in a split": (tagged(exchanged, ids=True), "label-odd-one-out", "exchanged in dev: "),
+    "two types exchanged in a split": (tagged(exchanged), "label-odd-one-out", "swapped in dev: "),
+    "numbers of tags exchanged in a split": (tagged(exchanged, ids=True), "label-odd-one-out", "swapped in dev: "),
     "a type that a split lacks": (tagged(without), "class-missing-in-split", "LOC is not tagged in dev"),
     "a stretch without tags": (tagged(blank), "label-odd-one-out", "no entity is tagged in samples 60 to about 109"),
     "a stretch without tags, no splits": (tagged(blank, splits=""), "label-odd-one-out", "samples 60 to about 109"),

@@ -89,7 +89,7 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
         "samples 2",
     ),
     "labels inverted where they are hardly told": (customers(True), "label-odd-one-out", "inverted in val"),
-    "a class that has the label of another one": (beats(traded), "label-odd-one-out", "label is 1 for"),
+    "a class that has the label of another one": (beats(traded), "label-odd-one-out", "look like 0 are labelled 1"),
 }
 ALONE: dict[str, tuple[Data, str, str]] = {
     "captions of the rows before": (captions(True), "rows-shifted", "of the previous sample")

@@ -100,7 +100,7 @@ def test_an_argument_given_under_another_name_is_not_called_missing_too() -> Non
 )
 def test_an_unknown_check_leads_to_those_of_its_words(code: str, meant: list[str]) -> None:
     said = invalid(check_quality.Request, {"source": "d", "checks": [code]}) or ""
-    assert f"{code} is no check; did you mean " in said
+    assert f"{code} is not a check; did you mean " in said
     assert all(other in said for other in meant)
 
 

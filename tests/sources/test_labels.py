@@ -164,7 +164,7 @@ def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
     guessed = scan(path, tmp_path)
     assert warned(guessed) == set()
     told = {f.code: f.message for f in guessed.findings}
-    assert "score is only guessed to be the label" in told["severe-imbalance"]
+    assert "score is the label is only a guess" in told["severe-imbalance"]
     assert {"label-conflict", "severe-imbalance"} <= warned(scan(path, tmp_path, label="score"))
 
 

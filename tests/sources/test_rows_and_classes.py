@@ -70,7 +70,7 @@ def test_of_two_files_of_equal_pictures_it_is_said_that_they_may_be_classes(tmp_
     unknowns: list[object] = []
     source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), unknowns)  # type: ignore[arg-type]  # of unknowns
     assert (source.samples, len(source.fields)) == (20, 2)
-    assert "a class each or a field each" in str(unknowns)
+    assert "one class each or one field each" in str(unknowns)
 
 
 def _recordings(folder: Path, *classes: str, called: str = "{kind}_{i:02d}") -> None:

@@ -28,4 +28,4 @@ def test_a_check_that_failed_itself_is_named_where_all_samples_were_read() -> No
 
 def test_an_early_end_is_said_with_its_reason() -> None:
     said = undecided(facts(80, 80, [], "the time limit of 9 s"), "80 samples were read")
-    assert said == "80 samples were read, but the checks did not end (the time limit of 9 s)"
+    assert said == "80 samples were read, but the checks did not finish (the time limit of 9 s)"

@@ -43,7 +43,7 @@ COLUMN = ""
 TWO_COLONS = "::"
 """The delimiter of MovieLens."""
 _BLANKS = re.compile(rb"[ \t]+")
-_OUTER = re.compile(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)")
+_OUTER = re.compile(rb"(?m)^[ \t]+|(?<![ \t])[ \t]+(?=\r?$)")
 
 
 @dataclass(frozen=True)

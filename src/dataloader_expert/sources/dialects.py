@@ -221,7 +221,8 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     narrow = [2 * len(row) <= width for row in rows[:n]]
     if any('"' in line and not (mark or few) for line, mark, few in zip(lines, marked, narrow, strict=False)):
         return 0
-    if _names_numbers(rows[n:]) or (all(narrow) and _has_header(rows[n:])):
+    blank = any(cell.strip() in NULLS for cell in rows[n])  # no name of a column
+    if _names_numbers(rows[n:]) or (all(narrow) and not blank and _has_header(rows[n:])):
         return n
     if n == 1 and not marked[0] and len(rows[0]) == width - 1:
         return 0  # R's header

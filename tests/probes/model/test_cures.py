@@ -254,4 +254,4 @@ def test_a_mask_beside_an_image_is_its_target() -> None:
     mask = torch.randint(0, 5, (N, 16, 16))
     mask[:, 0] = 255
     verdict = check(Dense(), {"image": torch.rand(N, 3, 16, 16), "mask": mask})
-    assert "255 seems to mark what has no class" in words(verdict)
+    assert "255 seems to mark unlabelled entries" in words(verdict)

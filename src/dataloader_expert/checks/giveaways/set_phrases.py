@@ -171,9 +171,9 @@ def form(forms: Any, texts: Any, own: Any) -> Any:
     best = int(mine.argmax())
     rest = which != best
     if (
-        counts[best] - mine[best] > ELSEWHERE * counts[best]
+        rest.sum() < LEAST
+        or counts[best] - mine[best] > ELSEWHERE * counts[best]
         or (counts[which[rest]] > 1).mean() > FREELY
-        or rest.sum() < LEAST
     ):
         return None
     return own & (forms == found[best])

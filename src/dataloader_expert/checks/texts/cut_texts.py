@@ -39,7 +39,8 @@ HABIT = 3
 INNER, BEFORE_MARK = 30, 0.005
 """How often a word occurs that never ends a sentence, and the largest share of it that stands before a mark."""
 _WORD = re.compile(r"[^\W\d_]+")
-_MARKED = re.compile(r"[^\W\d_]+(?=\W*[.,;:!?)\]}\n\"\u201d\u3002])")
+_MARKED = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?![^\W\d_])(?=\W*[.,;:!?)\]}\n\"\u201d\u3002])")
+"""A whole word before a mark; without what stands around it, each part of a long word would be tried."""
 
 
 class CutTexts(Check):
