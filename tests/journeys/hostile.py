@@ -44,8 +44,10 @@ class Hostile(Dataset[Any]):
             time.sleep(0.1)
 
     def hang_in_c(self) -> None:
-        """A C call that keeps the interpreter's lock: no Python code of this process runs meanwhile."""
-        ctypes.PyDLL(None).sleep(1000)
+        """A C call that keeps the interpreter's lock and that no signal interrupts: a library that waits for its own lock."""
+        library, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
+        for _ in range(2):
+            library.pthread_mutex_lock(lock)
 
     # what grows pauses between chunks: the limit is met within the call's budget, but not before the host has looked
     def private(self) -> None:

@@ -97,7 +97,7 @@ def test_an_order_in_time_is_spoken_of(quickly: Asker, tmp_path: Path) -> None:
     report: Any = quickly.ask(
         "suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="load", budget_s=20, detail="full"
     )
-    assert "take the latest for validation" in report.summary
+    assert "use the latest samples" in report.summary
 
 
 NAMED = """

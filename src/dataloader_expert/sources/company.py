@@ -111,7 +111,7 @@ def left_out(entries: Iterable[Entry], kinds: Collection[str], readable: Collect
     """What is told of tables, and of files that are never read, beside the samples."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
-        if entry.kind in TABLES or entry.kind not in {None, *readable, *SAYS}:
+        if entry.kind in TABLES or entry.kind not in {None, *readable, *SAYS, *PACKED}:
             found.setdefault(str(entry.kind), []).append(entry)
     of = " and ".join(sorted(kinds))
     return [
