@@ -135,6 +135,14 @@ def _without_generator(dataset: Any, *, seed: Any, generator: Any, sampler: Any 
     return EpochLoader(dataset, sampler=sampler, **seeded, **keywords)
 
 
+def _none(data: Any) -> bool:
+    return False
+
+
+_unseeded = ((factory, "may_draw", _none), (factory, "runs_code", _none))
+"""Neither what the code says nor what reading it shows leads to seeds."""
+
+
 def _from_the_start(self: Any, state: dict[str, Any]) -> None:
     self.seed = state["seed"]
 
@@ -303,12 +311,12 @@ WEAKNESSES = [
         (
             "validation's workers are not seeded",
             "random_choices_of_validation_follow_from_the_seed",
-            planted((factory, "EpochLoader", _without_generator), (factory, "may_draw", lambda data: False)),
+            planted((factory, "EpochLoader", _without_generator), *_unseeded),
         ),
         (
             "augmentation without workers is not seeded",
             "random_choices_without_workers_follow_from_the_seed",
-            planted((factory, "may_draw", lambda data: False)),
+            planted(*_unseeded),
         ),
         (
             "each training loader begins with the same epoch",

@@ -72,7 +72,9 @@ def reseeded(dataset: Any, states: list[dict[str, str]]) -> dict[str, Json] | No
     before, after = states[0], states[1:]
     if not _alike(after) - {name for name in before if before[name] == after[0][name]}:
         return None
-    seeded = _alike([_drawn_before(dataset), _drawn_before(dataset)])  # a first reading may have drawn for once
+    # a first reading may have drawn for once; the second that a seed follows may end between two
+    pairs = (_alike([_drawn_before(dataset), _drawn_before(dataset)]) for _ in range(2))
+    seeded = next(filter(None, pairs), None)
     if not seeded:
         return None
     now = global_states()
