@@ -108,7 +108,7 @@ class Reference(Source):
                 raise RequestError(
                     "dataset-raised", f"len() of the dataset raised {escaped(e)}; a map-style dataset needs __len__"
                 ) from None
-            except Exception as e:
+            except Exception as e:  # the user's code
                 raise RequestError("dataset-raised", f"len() of the dataset raised: {Raised(e)}") from None
             if n <= 0:
                 raise RequestError("dataset-raised", f"the dataset's length is {n}; give one with samples")

@@ -105,13 +105,9 @@ class Turned(DrawnImages):
         for fact in facts.all(TURNED):
             v, name = fact.value, escaped(self.name)
             where = told_of(str(fact.at["kind"]), v["of"])
-            text = f"the images of {name} seem to be {_said(v['how'])} {where}: their mean image matches that of the others only after undoing this"
+            text = f"the images of {name} seem to be {v['how']} {where}: their mean image matches that of the others only after undoing this"
             fix = "compare a few with the others; if so, load all images with the same code and axis order"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
-
-
-def _said(how: str) -> str:
-    return f"stored with {how}" if how.startswith("rows") else how
 
 
 def _others(whose: Any, k: int, names: list[str], kind: str) -> Any:

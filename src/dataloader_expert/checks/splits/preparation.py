@@ -149,38 +149,26 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
 
 
 def _renumbered(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
-    """Numbers that name something have no scale: one split counts them otherwise."""
-    return finding(
-        "preprocessing-differs",
-        "error",
-        f"{escaped(name)} is numbered differently: {text}, so the same number means different things",
-        facts,
-        "build one numbering for all splits, or go back to the original ids: otherwise an embedding layer looks up the wrong rows",
-        [{"field": name, "split": other.at["split"]}],
-    )
+    """Numbers that name something have no scale: one split counts them differently."""
+    says = f"is numbered differently: {text}, so the same number means different things"
+    fix = "build one numbering for all splits, or go back to the original ids: otherwise an embedding layer looks up the wrong rows"
+    return _found(name, says, facts, fix, other)
 
 
 def _converted(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
     """One site of one split has another unit, which is told of that site."""
-    return finding(
-        "preprocessing-differs",
-        "error",
-        f"{escaped(name)} has another unit in a part of one split: {text}",
-        facts,
-        "convert the values of the site that scale-drift names",
-        [{"field": name, "split": other.at["split"]}],
-    )
+    fix = "convert the values of the site that scale-drift names"
+    return _found(name, f"has another unit in a part of one split: {text}", facts, fix, other)
 
 
 def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
-    return finding(
-        "preprocessing-differs",
-        "error",
-        f"{escaped(name)} is preprocessed differently: {text}",
-        facts,
-        "preprocess every split with the same code, using statistics of the training split",
-        [{"field": name, "split": other.at["split"]}],
-    )
+    fix = "preprocess every split with the same code, using statistics of the training split"
+    return _found(name, f"is preprocessed differently: {text}", facts, fix, other)
+
+
+def _found(name: str, says: str, facts: list[Fact], fix: str, other: Fact) -> Finding:
+    where = [{"field": name, "split": other.at["split"]}]
+    return finding("preprocessing-differs", "error", f"{escaped(name)} {says}", facts, fix, where)
 
 
 def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:

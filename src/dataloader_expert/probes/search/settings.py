@@ -177,7 +177,7 @@ class Settings:
             self._tell_epochs(runner)
             self._observe(runner, seconds)
             return True
-        except Exception as e:
+        except Exception as e:  # the user's dataset, collate function or worker, which may raise anything
             signal = "" if self.guard.tripped else killed_by(runner.iterator)
             if signal and in_worker(e):
                 e.args = (f"{str(e).strip()} [{signal}]",)
