@@ -203,6 +203,11 @@ def beside(parameters: dict[str, Any], file: Path, chosen: Setting, top: Setting
     return (there[chosen] + back[chosen]) / (there[top] + back[top])
 
 
+def claimed(speedup: dict[str, Any] | None) -> float:
+    """The gain that the result claims: one whose interval excludes a loss; others are told as probable."""
+    return float(speedup["value"]) if speedup and (speedup["low"] or 0.0) > 1 else 1.0
+
+
 def one(parameters: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "loader.py"
@@ -227,7 +232,7 @@ def one(parameters: dict[str, Any]) -> dict[str, Any]:
     return {
         "parameters": parameters, "took_s": round(took, 1), "summary": told.get("summary"),
         "measured": best is not None, "chosen": chosen, "best": top, "of_best": of_best,
-        "over_present": rate[chosen] / rate[given], "claimed": (told.get("speedup") or {}).get("value"),
+        "over_present": rate[chosen] / rate[given], "claimed": claimed(told.get("speedup")), "speedup": told.get("speedup"),
         "said_more": any(n["tool"] == "diagnose_io" for n in told.get("next", [])),
         "rates": [[*s, r] for s, r in rate.items()],
     }  # fmt: skip

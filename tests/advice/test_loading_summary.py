@@ -62,6 +62,15 @@ def test_a_larger_budget_is_advised_only_where_it_can_help() -> None:
         assert ("budget_s" in told) is by_time
 
 
+def test_a_probable_gain_is_not_told_as_a_proved_one() -> None:
+    """Our promise: whoever reads the first sentence knows whether the gain was proved."""
+    looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": True}
+    unproved = Fact(UNPROVED, looked, Evidence("timed", "a test"))
+    known = facts({**NOW, "num_workers": 8}, unproved, speedup=1.3, timed=True)
+    told = loading_summary(known, [], None, [], False)
+    assert "num_workers=8 is probably 1.30 times as fast (95 % 1.17 to 1.43; to prove it, repeat" in told
+
+
 def test_it_ends_with_what_there_was_no_time_to_check() -> None:
     """Our promise: a diagnosis that did not look at random numbers does not read as if they were right."""
     told = loading_summary(facts(NOW), [HANDLE], ("decode", 0.8, False), [], False, ["random numbers in workers"])

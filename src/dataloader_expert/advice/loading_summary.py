@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import TRIALS
 
@@ -72,13 +72,13 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     elif speedup.evidence.interval is not None:
         low, high = speedup.evidence.interval
         at = " at the pace of the training step" if stepped else ""
-        words = as_keywords(changed(current, chosen))
-        parts.append(f"{words} is {speedup.value:.2f} times as fast{at} (95 % {low:.2f} to {high:.2f})")
+        words, probably = as_keywords(changed(current, chosen)), "" if unproved is None else "probably "
+        text = f"{words} is {probably}{speedup.value:.2f} times as fast{at} (95 % {low:.2f} to {high:.2f}"
+        parts.append(f"{text}{'' if unproved is None else f'; to prove it, {_again(unproved)}'})")
     elif unproved is not None:
         u = unproved.value
-        helps = " or with a larger budget_s" if u["by_time"] else ""
         text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it"
-        parts.append(f"{text} (repeat on an idle machine{helps})")
+        parts.append(f"{text} ({_again(unproved)})")
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
         text = f"{predicted.at['settings']} was not tried for lack of time (predicted {predicted.value:.1f}"
@@ -90,6 +90,10 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         none = none or "no other setting is predicted to be 5 % faster"
         parts.append(f"no other setting tried is faster{_tried(facts, current)}" if tried else none)
     return "; ".join(parts)
+
+
+def _again(unproved: Fact) -> str:
+    return f"repeat on an idle machine{' or with a larger budget_s' if unproved.value['by_time'] else ''}"
 
 
 def _tried(facts: Facts, current: dict[str, Any]) -> str:

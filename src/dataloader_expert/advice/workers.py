@@ -11,7 +11,7 @@ from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.host_memory import HOST_GROWTH
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP
+from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 
 
@@ -75,7 +75,7 @@ def host_parts(facts: Facts, batch_size: int, workers: int, pinned: bool) -> dic
 
 
 def worker_advice(facts: Facts) -> list[Advice]:
-    """Other settings, only if alternating blocks proved the gain: one advice, named after what changes."""
+    """Other settings, if alternating blocks proved the gain or make it probable: one advice, named after what changes."""
     recommended, speedup, current = facts.find(RECOMMENDED), facts.find(SPEEDUP), facts.find(CURRENT)
     if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
         return []
@@ -102,7 +102,7 @@ def worker_advice(facts: Facts) -> list[Advice]:
     other = changed(current.value, chosen)
     words = as_keywords(other)
     why = f"{after.value:,.0f} samples/s with {words}, {before.value:,.0f} with num_workers={now}, "
-    why += "compared in alternating blocks"
+    why += "compared in alternating blocks" + ("" if facts.find(UNPROVED) is None else "; probable, but not proved")
     name, *more = other
     value, old = (
         (other[name], current.value.get(name)) if not more else (other, {k: current.value.get(k) for k in other})

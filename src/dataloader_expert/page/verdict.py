@@ -74,6 +74,8 @@ def _faster(io: Any) -> str:
         return "No setting could be compared"
     if found.how == "timed" and (found.low or 0.0) > 1:
         return f"{found.value:.2g} times as fast with other settings"
+    if found.how == "timed" and found.value > 1:
+        return f"Probably {found.value:.2g} times as fast with other settings"
     return "No setting tried is faster" if io.search_ended == "converged" else "No setting tried is proven faster"
 
 

@@ -94,6 +94,11 @@ class Paired:
         """Whether a gain is seen but not proved."""
         return not self.shown and bool(self.ratios) and self.mean > self.worth
 
+    def probable(self, expected: float) -> bool:
+        """Whether a gain that is not proved is the better bet: one worth a change by the pairs, and as ``expected`` from all
+        else that is known."""
+        return len(self.ratios) >= LEAST_PAIRS and min(self.mean, expected) >= self.worth
+
     def settled(self, pairs: int, room: bool) -> bool:
         """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but
         unproved, or no room is left."""

@@ -1,5 +1,6 @@
 """Which setting is recommended: alternating blocks of those still in contention, then pairs of the winner and the present
-setting, fresh ones as time allows. A gain counts only if pairs show it."""
+setting, fresh ones as time allows. A gain is claimed only if pairs prove it. A winner whose gain is not proved is recommended as
+probable if both the pairs and the cost model, which has seen every block, expect one that is worth a change."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_
 
 @dataclass
 class Proof:
-    """``best`` is recommended instead of ``now``, on the evidence of the pairs ``found``; ``winner`` was the fastest,
-    even if its pairs only ``looked`` faster and proved nothing."""
+    """``best`` is recommended instead of ``now``, on the evidence of the pairs ``found``; ``winner`` was the fastest. ``looked``:
+    pairs of the winner that proved no gain."""
 
     best: Setting
     now: Setting
@@ -131,7 +132,7 @@ def prove(settings: Settings) -> Iterator[Observation | Proof]:
 
 
 def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
-    """Pairs of the winner and the present setting, which stays if they prove no gain.
+    """Pairs of the winner and the present setting, which stays unless they prove a gain or make one probable.
 
     Where time holds too few, those rounds count as pairs too by which the winner was chosen: that it looked best among some
     adds less to its rate than one standard deviation of a block, of which the test demands several.
@@ -165,5 +166,7 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
             return
         why = f"it looked faster, but proof takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
         yield Unknown(f"throughput at {settings.words(best)}", why)
-    proof.looked = Paired(proof.found.ratios)
-    proof.best, proof.found = now, Paired()
+    proof.looked = proof.found
+    keeps_order = best.in_order or not now.in_order  # repeatability is given up only for a gain that is proved
+    if not (keeps_order and proof.found.probable(settings.level(best) / settings.level(now))):
+        proof.best, proof.found = now, Paired()
