@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Mapping
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dataloader_expert.checks.base import Check, Context, new_checks
+from dataloader_expert.checks.base import Check, Context, all_checks, new_checks
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, Field, Unit
 from dataloader_expert.sources.roles import find_roles
 from dataloader_expert.sources.table_fields import field_of
+
+CHECKS = all_checks()
 
 
 @dataclass(frozen=True)
@@ -33,23 +38,68 @@ class Data:
 def judged(name: str, data: Data) -> dict[str, Finding]:
     """A check's findings by code: the same however the samples were dealt out."""
     context, blocks = context_of(data), blocks_of(data)
-    together = new_checks(context)
-    parts = [new_checks(context) for _ in blocks]
-    for part, block in zip(parts, blocks, strict=True):
-        for check in (*together.values(), *part.values()):
+
+    def at_once(one: str) -> Check:
+        check = _new(one, context)
+        for block in blocks:
             check.see(check.view(block))
-    for part in parts[1:]:
-        for each, check in parts[0].items():
-            check.merge(part[each])
-    found = findings(name, together)
-    assert {c: f.count for c, f in findings(name, parts[0]).items()} == {c: f.count for c, f in found.items()}
+        return check
+
+    def in_parts(one: str) -> Check:
+        first, *others = (_new(one, context) for _ in blocks)
+        for check, block in zip((first, *others), blocks, strict=True):
+            check.see(check.view(block))
+        for other in others:
+            first.merge(other)
+        return first
+
+    found, merged = _judgement(name, at_once), _judgement(name, in_parts)
+    assert {c: f.count for c, f in merged.items()} == {c: f.count for c, f in found.items()}
+    return found
+
+
+def _new(name: str, context: Context) -> Check:
+    cls = CHECKS[name]
+    return cls(context.with_features() if cls.of_features else context)
+
+
+def _judgement(name: str, made: Callable[[str], Check]) -> dict[str, Finding]:
+    check = made(name)
+    return {f.code: f for f in check.judge(_Known(name, check, made))} if check.applies() else {}
+
+
+class _Known(Facts):
+    """The facts of one check, and those of others once it asks for a quantity that they name too: seeing samples in every check
+    takes ten times as long."""
+
+    def __init__(self, name: str, check: Check, made: Callable[[str], Check]) -> None:
+        super().__init__(tuple(check.facts()))
+        self.made, self.seen = made, {name}
+
+    def all(self, quantity: Quantity, **at: Any) -> Iterator[Fact]:
+        for other in _naming()[quantity.name] - self.seen:
+            self.seen.add(other)
+            check = self.made(other)
+            for fact in check.facts() if check.applies() else ():
+                self.add(fact)
+        return iter([*super().all(quantity, **at)])
+
+
+@functools.cache
+def _naming() -> dict[str, set[str]]:
+    """The checks whose modules name a quantity, by the quantity's name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, check in CHECKS.items():
+        for value in vars(sys.modules[check.__module__]).values():
+            if isinstance(value, Quantity):
+                found[value.name].add(name)
     return found
 
 
 def alone(name: str, data: Data) -> list[Finding]:
     """What one check finds that rests on its own facts only."""
     context = context_of(data)
-    check = new_checks(context)[name]
+    check = _new(name, context)
     if not check.applies():
         return []
     for block in blocks_of(data):
@@ -62,7 +112,7 @@ def judged_alone(name: str, data: Data) -> dict[str, Finding]:
     context = context_of(data)
     parts = []
     for block in reversed(blocks_of(data)):
-        check = new_checks(context)[name]
+        check = _new(name, context)
         check.see(check.view(block))
         parts.append(check)
     for part in parts[1:]:
