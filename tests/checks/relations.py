@@ -32,8 +32,8 @@ def two(one: Any, other: Any, names: tuple[str, str] = ("x", "y"), **more: Any) 
     return Data({names[0]: one, names[1]: other, "site": SITES}, **more)
 
 
-def exchanged(rows: Any, one: list[str], other: list[str]) -> Data:
-    """The two texts of each sample, exchanged in these rows."""
+def swapped(rows: Any, one: list[str], other: list[str]) -> Data:
+    """The two texts of each sample, swapped in these rows."""
     a = [o if i in rows else t for i, (t, o) in enumerate(zip(one, other, strict=True))]
     b = [t if i in rows else o for i, (t, o) in enumerate(zip(one, other, strict=True))]
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
@@ -94,12 +94,12 @@ def recorded(seconds: list[float], unit: float = 1.0) -> Data:
 
 
 def posed(kinds: list[str]) -> Data:
-    """A person an image, with key points in the box, with x and y exchanged, or far away."""
+    """A person an image, with key points in the box, with x and y swapped, or far away."""
     boxes, points = [], []
     for i, kind in enumerate(kinds):
         at = np.random.default_rng(i).random((5, 2)) * [20, 60] + [100 + i, 20]
         boxes.append(np.array([[100.0 + i, 20, 120 + i, 80]]))
-        moved = {"in": at, "exchanged": at[:, ::-1], "away": 3 * at}[kind]
+        moved = {"in": at, "swapped": at[:, ::-1], "away": 3 * at}[kind]
         points.append(np.concatenate([moved, np.full((5, 1), 2.0)], 1).astype(np.float32)[None])
     kept = {"boxes": "sequence", "keypoints": "sequence"}
     return Data({"boxes": boxes, "keypoints": points}, kinds=kept, context={"corners": True})
@@ -306,8 +306,8 @@ SILENT: dict[str, dict[str, Data]] = {
         "a number of each row": Data({"film": NAMES, "code": np.arange(N)}, splits=LATER),
     },
     "swapped_texts": {
-        "a text and its translation": exchanged((), HERE, THERE),
-        "two texts of one language": exchanged(range(40), HERE, HERE[::-1]),
+        "a text and its translation": swapped((), HERE, THERE),
+        "two texts of one language": swapped(range(40), HERE, HERE[::-1]),
         "few": Data({"a": HERE[:20], "b": THERE[:20]}, kinds={"a": "text", "b": "text"}),
     },
     "shifted_labels": {
@@ -422,7 +422,7 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
             "order-reversed",
             "warning",
         ),
-        "numbers exchanged in a few rows": (
+        "numbers swapped in a few rows": (
             two(
                 np.where(np.arange(N) % 20 == 2, 5 + 10 * UP, 40 + 20 * UP),
                 np.where(np.arange(N) % 20 == 2, 40 + 20 * UP, 5 + 10 * UP),
@@ -431,7 +431,7 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
             "order-reversed",
             "error",
         ),
-        "numbers exchanged in a few rows, beside rows without either": (
+        "numbers swapped in a few rows, beside rows without either": (
             two(
                 np.where(np.arange(N) % 30 == 7, 0, np.where(np.arange(N) % 20 == 2, 15 + 10 * UP, 47 + 5 * UP)),
                 np.where(np.arange(N) % 30 == 7, 0, np.where(np.arange(N) % 20 == 2, 47 + 5 * UP, 15 + 10 * UP)),
@@ -482,8 +482,8 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         ),
     },
     "swapped_texts": {
-        "a few": (exchanged(range(0, 30, 7), HERE, THERE), "fields-swapped", "warning"),
-        "a third": (exchanged(range(0, N, 3), HERE, THERE), "fields-swapped", "warning"),
+        "a few": (swapped(range(0, 30, 7), HERE, THERE), "fields-swapped", "warning"),
+        "a third": (swapped(range(0, N, 3), HERE, THERE), "fields-swapped", "warning"),
     },
     "shifted_labels": {
         "shifted in a few": (labelled([0] * 50 + [1] * 10), "shifted-labels", "error"),
@@ -494,7 +494,7 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         "cut": (recorded([1.0] * 25 + [1.3, 1.9, 4.0]), "length-mismatch", "error"),
     },
     "keypoints": {
-        "x and y exchanged": (posed(["in"] * 30 + ["exchanged"] * 8), "keypoints-outside", "error"),
+        "x and y swapped": (posed(["in"] * 30 + ["swapped"] * 8), "keypoints-outside", "error"),
         "of a larger image": (posed(["in"] * 30 + ["away"] * 8), "keypoints-outside", "warning"),
     },
     "negatives": {

@@ -62,7 +62,7 @@ def of_centre(sides: Sides) -> Sides:
 ODDLY = {
     "two corners": (two_corners, "two corners"),
     "two corners, read as a centre": (of_centre, "two corners"),
-    "x and y exchanged": (lambda sides: sides[:, [1, 0, 3, 2]], "swapped"),
+    "x and y swapped": (lambda sides: sides[:, [1, 0, 3, 2]], "swapped"),
     "the corner for the centre": (moved(-0.5), "top left corner, not the centre"),
     "the centre for the corner": (moved(0.5), "centre, not the top left corner"),
 }

@@ -74,6 +74,6 @@ def test_parsed_dates_with_day_and_month_swapped_are_told_in_a_season() -> None:
     y, m, d = (np.array([int(str(day).split("-")[i]) for day in days]) for i in range(3))
     odd = (np.array(seasons) == 1) & (d <= 12)
     made = [f"{a}-{(c if o else b):02}-{(b if o else c):02}" for a, b, c, o in zip(y, m, d, odd, strict=True)]
-    found = judged("exchanged_days", dated(np.array(made, "M8[D]"), "season", seasons))["dtype-drift"]
+    found = judged("swapped_days", dated(np.array(made, "M8[D]"), "season", seasons))["dtype-drift"]
     assert "season is season 1" in found.message
-    assert judged("exchanged_days", dated(days, "season", seasons)) == {}
+    assert judged("swapped_days", dated(days, "season", seasons)) == {}

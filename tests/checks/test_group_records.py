@@ -36,7 +36,7 @@ def at_sites(
 def pressures(
     odd: tuple[int, ...] = (4,), names: tuple[str, str] = ("sbp", "dbp"), low: Any = None, share: float = 1.0
 ) -> Data:
-    """Two pressures of several sites, the lower of which depends on the higher one, exchanged at some sites."""
+    """Two pressures of several sites, the lower of which depends on the higher one, swapped at some sites."""
     high = 122 + drawn().normal(0, 17, N)
     low = 0.6 * high + drawn(4).normal(0, 6, N) if low is None else low(high)
     turned = np.isin(SITE, odd) & (drawn(5).random(N) < share)
@@ -61,7 +61,7 @@ SILENT = {
     "nothing but zeros": at_sites(lambda x: 0 * x),
     "pressures as they are": pressures(()),
     "sides of what is turned": pressures(names=("width", "height")),
-    "pressures that some rows have exchanged": pressures(share=0.6),
+    "pressures that some rows have swapped": pressures(share=0.6),
     "what comes and goes about as often": pressures(low=lambda high: high - np.abs(drawn(4).normal(0, 4, N))),
     "half of the sites otherwise": pressures((0, 2, 4)),
     "more out than in at one site, of another size": Data(
@@ -91,6 +91,6 @@ SPEAKS: dict[str, tuple[Data, str]] = {
         ),
         "scale-drift",
     ),
-    "pressures exchanged at one site": (pressures(), "fields-swapped"),
-    "pressures exchanged at two of six": (pressures((0, 4)), "fields-swapped"),
+    "pressures swapped at one site": (pressures(), "fields-swapped"),
+    "pressures swapped at two of six": (pressures((0, 4)), "fields-swapped"),
 }

@@ -25,8 +25,6 @@ from tests.checks import (
     test_dates_of_part,
     test_default_values,
     test_derived,
-    test_exchanged_days,
-    test_exchanged_numbers,
     test_extents,
     test_fixed_parts,
     test_group_clocks,
@@ -49,6 +47,8 @@ from tests.checks import (
     test_set_phrases,
     test_shifted_numbers,
     test_shifted_words,
+    test_swapped_days,
+    test_swapped_numbers,
     test_token_files,
     test_token_tags,
     test_turned,
@@ -726,7 +726,7 @@ SILENT = {
         "classes in runs": from_sources(1, runs=True),
     },
     "default_values": test_default_values.SILENT,
-    "exchanged_numbers": test_exchanged_numbers.SILENT,
+    "swapped_numbers": test_swapped_numbers.SILENT,
     "class_looks": test_class_looks.SILENT,
     "labels_stopped": test_labels_stopped.SILENT,
     "extents": test_extents.SILENT,
@@ -752,7 +752,7 @@ SILENT = {
     "shifted_words": test_shifted_words.SILENT,
     "misjoined": test_misjoined.SILENT,
     "rolling": test_rolling.SILENT,
-    "exchanged_days": test_exchanged_days.SILENT,
+    "swapped_days": test_swapped_days.SILENT,
     "unfit_labels": test_unfit_labels.SILENT,
     "token_tags": test_token_tags.SILENT,
     "joined_sentences": test_token_tags.APART,
@@ -1498,7 +1498,7 @@ SPEAKS = {
         name: (data, "label-odd-one-out", "warning") for name, data in test_labels_stopped.SPEAKS.items()
     },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
-    "exchanged_days": {name: (data, "dtype-drift", "warning") for name, data in test_exchanged_days.SPEAKS.items()},
+    "swapped_days": {name: (data, "dtype-drift", "warning") for name, data in test_swapped_days.SPEAKS.items()},
     "token_tags": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.SPEAKS.items()},
     "joined_sentences": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.JOINED.items()},
     "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
@@ -1513,9 +1513,7 @@ SPEAKS = {
     "rolling": test_rolling.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
     "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
-    "exchanged_numbers": {
-        name: (data, code, "warning") for name, (data, code) in test_exchanged_numbers.SPEAKS.items()
-    },
+    "swapped_numbers": {name: (data, code, "warning") for name, (data, code) in test_swapped_numbers.SPEAKS.items()},
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
     "fan_outs": test_multiplied.SALES_SPEAK,
@@ -1972,7 +1970,7 @@ SPEAKS = {
             "preprocessing-differs",
             "error",
         ),
-        "two fields exchanged in one split": (
+        "two fields swapped in one split": (
             Data(
                 {
                     "a": np.r_[NOISE[:200] + 5, 2 * NOISE[200:] + 9],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.columns.misjoined import exchanged_run
+from dataloader_expert.checks.columns.misjoined import swapped_run
 from dataloader_expert.checks.common.scores import normal_scores
 from tests.checks.looking import Data, alone
 
@@ -130,4 +130,4 @@ def test_chance_makes_no_stretch(seed: int, r: float, kind: str) -> None:
         y = np.exp(y) * (drawn.random(1000) > 0.3)
     elif kind == "few":
         x, y = np.round(x), np.round(y)
-    assert exchanged_run(normal_scores(x), normal_scores(y)) is None
+    assert swapped_run(normal_scores(x), normal_scores(y)) is None

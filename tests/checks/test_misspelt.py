@@ -17,8 +17,8 @@ from dataloader_expert.checks.common.alike import misspelt
         {"neutral": 900, "natural": 40},  # not rare enough
         {"forest": 900, "harvest": 2},  # two letters apart, and short
         {"station": 900, "stations": 900, "stationz": 1},  # either may be meant
-        {"trial": 900, "trail": 90},  # exchanged, but not rare enough
-        {"form": 900, "from": 2},  # exchanged, but too short
+        {"trial": 900, "trail": 90},  # swapped, but not rare enough
+        {"form": 900, "from": 2},  # swapped, but too short
     ],
 )
 def test_other_names_are_what_they_are(counts: dict[str, int]) -> None:
@@ -27,19 +27,19 @@ def test_other_names_are_what_they_are(counts: dict[str, int]) -> None:
 
 @given(st.text("abcdefghij", min_size=6, max_size=20), st.data())
 def test_one_wrong_letter_is_found(word: str, data: st.DataObject) -> None:
-    """Another, missing, added or exchanged with the next."""
+    """Another, missing, added or swapped with the next."""
     at = data.draw(st.integers(0, len(word) - 2))
-    how = data.draw(st.sampled_from(["another", "missing", "added", "exchanged"]))
+    how = data.draw(st.sampled_from(["another", "missing", "added", "swapped"]))
     wrong = {
         "another": word[:at] + "z" + word[at + 1 :],
         "missing": word[:at] + word[at + 1 :],
         "added": word[:at] + "z" + word[at:],
-        "exchanged": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+        "swapped": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
     }[how]
     expected = [(wrong, word)] if wrong != word and len(wrong) >= 6 else []
     assert misspelt({word: 500, "quite another": 300, wrong: 500 if wrong == word else 2}) == expected
 
 
-def test_two_neighbours_exchanged_are_found_in_shorter_words() -> None:
+def test_two_neighbours_swapped_are_found_in_shorter_words() -> None:
     """Few words become another one so."""
     assert misspelt({"horse": 100, "hosre": 4, "house": 9}) == [("hosre", "horse")]

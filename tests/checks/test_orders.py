@@ -1,4 +1,4 @@
-"""Two numbers or times that are exchanged in a few rows, and what only looks like it."""
+"""Two numbers or times that are swapped in a few rows, and what only looks like it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tests.checks.looking import Data, judged
 
 
-def test_a_number_that_stands_for_a_missing_one_is_not_exchanged() -> None:
+def test_a_number_that_stands_for_a_missing_one_is_not_swapped() -> None:
     """Our promise: 9999 years of employment beside an income of 9,730 is a missing value."""
     rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
     income, years = rng.lognormal(10.6, 0.5, 4000).round(), rng.integers(0, 40, 4000).astype(float)
@@ -29,7 +29,7 @@ def _told(seconds: np.ndarray) -> list[str]:
     return [datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M:%S") for t in seconds.tolist()]
 
 
-def test_votes_for_and_against_are_not_exchanged() -> None:
+def test_votes_for_and_against_are_not_swapped() -> None:
     """Our promise: two counts of few values have no ranges of their own, whichever is the larger."""
     rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
     up, down = rng.choice([2, 3, 4], 400), rng.choice([0, 1], 400, p=[0.8, 0.2])
@@ -54,7 +54,7 @@ def test_what_ends_before_it_begins_is_told() -> None:
     assert {place["sample"] for place in found.where} <= set(swapped.tolist())
 
 
-def test_what_now_and_then_comes_first_is_no_exchange() -> None:
+def test_what_now_and_then_comes_first_is_no_swap() -> None:
     """Our promise: reviews of a film that a preview showed are days early, not years; two times of their own have no order."""
     rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
     released = 1.5e9 + rng.random(3000) * 1e8

@@ -1,4 +1,4 @@
-"""Images of one camera with red and blue exchanged, beside those of cameras that see other colours."""
+"""Images of one camera with red and blue swapped, beside those of cameras that see other colours."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
-def test_other_colours_are_not_exchanged(data: Data) -> None:
+def test_other_colours_are_not_swapped(data: Data) -> None:
     assert judged_alone("recoloured", data) == {}
 
 
 @pytest.mark.parametrize("data", SPOILT.values(), ids=SPOILT)
-def test_exchanged_colours_are_told(data: Data) -> None:
+def test_swapped_colours_are_told(data: Data) -> None:
     found = judged_alone("recoloured", data)["preprocessing-differs"]
     assert "where camera is" in found.message or "in image in part2" in found.message
     assert found.severity == "warning"

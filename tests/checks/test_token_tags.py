@@ -49,7 +49,7 @@ def tagged(change: Callable[[int, Sentence], Sentence] = lambda i, s: s, ids: bo
     return Data(columns, splits=more.pop("splits", SPLITS), kinds=kinds, **more)
 
 
-def exchanged(i: int, one: Sentence) -> Sentence:
+def swapped(i: int, one: Sentence) -> Sentence:
     swap = {"PER": "ORG", "ORG": "PER"}
     return [(w, t[:2] + swap.get(t[2:], t[2:])) for w, t in one] if i >= TRAIN else one
 
@@ -82,8 +82,8 @@ def loosely(i: int, one: Sentence) -> Sentence:
 
 
 SPEAKS: dict[str, tuple[Data, str, str]] = {
-    "two types exchanged in a split": (tagged(exchanged), "label-odd-one-out", "swapped in dev: "),
-    "numbers of tags exchanged in a split": (tagged(exchanged, ids=True), "label-odd-one-out", "swapped in dev: "),
+    "two types swapped in a split": (tagged(swapped), "label-odd-one-out", "swapped in dev: "),
+    "numbers of tags swapped in a split": (tagged(swapped, ids=True), "label-odd-one-out", "swapped in dev: "),
     "a type that a split lacks": (tagged(without), "class-missing-in-split", "LOC is not tagged in dev"),
     "a stretch without tags": (tagged(blank), "label-odd-one-out", "no entity is tagged in samples 60 to about 109"),
     "a stretch without tags, no splits": (tagged(blank, splits=""), "label-odd-one-out", "samples 60 to about 109"),
@@ -103,7 +103,7 @@ SILENT: dict[str, Data] = {
 
 @pytest.mark.parametrize("name", SPEAKS)
 def test_tags_that_words_contradict_in_a_part_are_told(name: str) -> None:
-    """Our promise: names that are tagged everywhere else tell what a part lacks, exchanges or shifts."""
+    """Our promise: names that are tagged everywhere else tell what a part lacks, swaps or shifts."""
     data, code, told = SPEAKS[name]
     found = judged_alone("token_tags", data)[code]
     assert found.severity == "warning" and told in found.message

@@ -71,8 +71,8 @@ def test_more_whole_numbers_than_are_compared(asker: Asker, tmp_path: Path, rng:
     assert report.passed
 
 
-def test_sparse_columns_are_not_exchanged_by_chance(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
-    """Our promise: random splits of rare flags are no exchanged columns; flags that are exchanged are."""
+def test_sparse_columns_are_not_swapped_by_chance(asker: Asker, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our promise: random splits of rare flags are no swapped columns; flags that are swapped are."""
     shares = rng.uniform(0.02, 0.12, 40)
     flags = (rng.random((2400, 40)) < shares).astype(int)
     names = [f"kind_{i}" for i in range(40)]

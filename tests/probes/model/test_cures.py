@@ -38,7 +38,7 @@ class Tagger(nn.Module):
 
 
 def test_ids_beyond_a_table_are_no_reason_to_feed_the_mask() -> None:
-    """Our promise: fields that have the names which the model gives them are not exchanged."""
+    """Our promise: fields that have the names which the model gives them are not swapped."""
     ids = torch.randint(0, 99, (N, 7))
     ids[3, 2] = 120
     verdict = check(Tagger(100), {"input_ids": ids, "attention_mask": torch.ones(N, 7, dtype=torch.long)})

@@ -212,7 +212,7 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
             return {}  # it goes with several
         decided += n >= EACH
         found |= {(a, b): k for b, k in going.items() if b != usual[a]}
-    # what contradicts is the value of another: an exchange, and no new spelling
+    # what contradicts is the value of another: a swap, and no new spelling
     if decided < 2 or any(b not in usual.values() for _, b in found):
         return {}
     if sum(a == b for a, b in usual.items()) > HALF * len(usual):

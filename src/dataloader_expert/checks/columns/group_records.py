@@ -1,4 +1,4 @@
-"""Numbers that a few sites or devices record otherwise than all others: rounded to far coarser steps, or two of them exchanged.
+"""Numbers that a few sites or devices record otherwise than all others: rounded to far coarser steps, or two of them swapped.
 
 Sites differ by nature as well. Here all others agree, row by row, on what hardly a row of these keeps to: that last digits are those of a
 measurement, or which of two numbers is the smaller; and otherwise the numbers are distributed like the others'.
@@ -85,7 +85,7 @@ class GroupRecords(DrawnNumbers):
             for a, b in combinations(self.fields, 2):
                 if turned(a, b) or f"{a}/{b}" in told:
                     continue
-                crossed = exchanged_in(rows[f"number {a}"], rows[f"number {b}"], whose, len(texts))
+                crossed = swapped_in(rows[f"number {a}"], rows[f"number {b}"], whose, len(texts))
                 if crossed:
                     told.add(f"{a}/{b}")
                     yield self._fact(CROSSED, group, texts, whose, crossed, {}, {"fields": [a, b]})
@@ -177,7 +177,7 @@ def _prefers(numbers: Any, step: float) -> bool:
     return bool(digits.max() > DIGIT * len(numbers))
 
 
-def exchanged_in(x: Any, y: Any, whose: Any, n: int) -> list[int]:
+def swapped_in(x: Any, y: Any, whose: Any, n: int) -> list[int]:
     """The groups, of ``n``, in which two numbers, float64 [rows] each, have the order that they have in none of the others, and lie where the
     other one lies there."""
     import numpy as np

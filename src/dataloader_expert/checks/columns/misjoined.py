@@ -2,7 +2,7 @@
 day before.
 
 Where two numbers go together everywhere else, and in one group or stretch not at all though both are there as they are elsewhere, rows
-were exchanged. Where in one group of series a number goes with the other one of the row before or after, and in all other groups with its
+were swapped. Where in one group of series a number goes with the other one of the row before or after, and in all other groups with its
 own, it is shifted there. A group of its own kind would have numbers of its own; what changes slowly counts as few rows.
 """
 
@@ -31,7 +31,7 @@ PAIRS, OTHERS, LEAST = 12, 3, 100
 TRIED = 10_000
 """Rows that show which numbers may go together at all."""
 STRONG, WEAK = 0.7, 0.15
-"""The least rank correlation elsewhere of numbers that were exchanged, and of ones that are shifted."""
+"""The least rank correlation elsewhere of numbers that were swapped, and of ones that are shifted."""
 NONE, KEEPS = 0.15, 0.6
 """The most of it that is left in the odd rows, and the least that each other group has, as shares of what is usual."""
 ALIKE, AS_MUCH = 0.3, 0.7
@@ -65,23 +65,23 @@ class Misjoined(SeriesRows):
         scores = {name: normal_scores(kept[f"number {name}"]) for name in self.numbers}
         few = {name: of[:: 1 + len(of) // TRIED] for name, of in scores.items()}
         close = [(abs(correlation(few[a], few[b])), a, b) for a, b in combinations(self.numbers, 2)]
-        told = [*self._exchanged(kept, scores, close), *self._shifted(kept)]
+        told = [*self._swapped(kept, scores, close), *self._shifted(kept)]
         if told:
             yield max(told, key=lambda fact: abs(float(fact.value["elsewhere"])))  # one event, one word
 
-    def _exchanged(self, kept: dict[str, Any], scores: dict[str, Any], close: Any) -> Iterator[Fact]:
+    def _swapped(self, kept: dict[str, Any], scores: dict[str, Any], close: Any) -> Iterator[Fact]:
         groups = self._groups(kept)
         for _, a, b in sorted(close, reverse=True)[:PAIRS]:
             x, y = scores[a], scores[b]
             odd: Any = None
             of: dict[str, Any] = {"by": None}
             for name, which, texts in groups:
-                k = exchanged_group(x, y, which)
+                k = swapped_group(x, y, which)
                 if k is not None and name not in (a, b):
                     odd, of = which == k, {"by": name, "is": texts[k]}
                     break
             else:
-                run = exchanged_run(x, y)
+                run = swapped_run(x, y)
                 if run is None or any(_sorted_by(which, *run) for _, which, _ in groups):
                     continue
                 odd = _between(len(x), *run)
@@ -156,7 +156,7 @@ class Misjoined(SeriesRows):
             yield finding("rows-shifted", "warning", text, fact, fix, where, v["count"])
 
 
-def exchanged_group(x: Any, y: Any, which: Any) -> int | None:
+def swapped_group(x: Any, y: Any, which: Any) -> int | None:
     """The one group in which scores do not go together, where they do in all others, and are distributed as in these."""
     import numpy as np
 
@@ -169,10 +169,10 @@ def exchanged_group(x: Any, y: Any, which: Any) -> int | None:
     usual = float(np.median([of[one] for one in large if one != k]))
     if any(of[one] * math.copysign(1, usual) < KEEPS * abs(usual) for one in large if one != k):
         return None
-    return k if _exchanged(x, y, which == k) else None
+    return k if _swapped(x, y, which == k) else None
 
 
-def exchanged_run(x: Any, y: Any) -> tuple[int, int] | None:
+def swapped_run(x: Any, y: Any) -> tuple[int, int] | None:
     """The stretch in which scores do not go together, its first row and the one behind its last; None if chance may make it."""
     import numpy as np
 
@@ -194,10 +194,10 @@ def exchanged_run(x: Any, y: Any) -> tuple[int, int] | None:
         if abs(correlation(x[lo + by : hi + by], y[lo:hi])) > ALIKE * abs(r):
             return None  # shifted by a row, which another check tells
     luck = math.log(len(gain)) + math.log(PAIRS) - decay(gain[~odd]) * float(gain[begin:end].sum())
-    return (begin, end) if luck < math.log(CHANCE) and _exchanged(x, y, odd) else None
+    return (begin, end) if luck < math.log(CHANCE) and _swapped(x, y, odd) else None
 
 
-def _exchanged(x: Any, y: Any, odd: Any) -> bool:
+def _swapped(x: Any, y: Any, odd: Any) -> bool:
     """Whether scores go together closely in all rows but the odd ones, and there not at all, though each is distributed alike."""
     import numpy as np
 

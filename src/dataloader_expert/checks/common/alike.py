@@ -16,8 +16,8 @@ LOOK_ALIKE = str.maketrans(
 SHORT, LONG, TIMES, MOST_WORDS = 6, 10, 50, 300
 """Letters of the shortest name that may be misspelt, and from which two may be wrong; how many times as common what is meant must
 be; the most names that are compared."""
-SHORT_EXCHANGED, TIMES_EXCHANGED = 5, 20
-"""The same where two neighbours are exchanged: few words become another one so, as many do by a letter more, less or other."""
+SHORT_SWAPPED, TIMES_SWAPPED = 5, 20
+"""The same where two neighbours are swapped: few words become another one so, as many do by a letter more, less or other."""
 SHORT_CODE, CODES = 2, 20
 """Letters of names that are codes, and how many times as frequent another one is of which such a name is a slip."""
 TRUTH = {
@@ -61,7 +61,7 @@ def _plain(name: str) -> str:
     return _BETWEEN.sub(" ", bare.strip("'\"").rstrip(".,;").strip() or bare)
 
 
-def meant_by(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dict[str, str]:
+def meant_by(counts: Mapping[str, int], shortest: int = SHORT_SWAPPED) -> dict[str, str]:
     """What each name means: the commonest of its spellings, or the name of which it is a slip; mostly itself. ``shortest`` as of
     ``misspelt``."""
     meant = {name: name for name in counts}
@@ -73,7 +73,7 @@ def meant_by(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dict
     return {name: meant[right] for name, right in meant.items()}  # another spelling of a slip
 
 
-def spellings(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dict[str, list[str]]:
+def spellings(counts: Mapping[str, int], shortest: int = SHORT_SWAPPED) -> dict[str, list[str]]:
     """By the name that is meant all its spellings, the commonest first; of names with several."""
     found: dict[str, list[str]] = {}
     for name, right in meant_by(counts, shortest).items():
@@ -85,11 +85,11 @@ def spellings(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> dic
     }
 
 
-def misspelt(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> list[tuple[str, str]]:
-    """Rare names of which a letter, in long ones two, is another, missing, added or exchanged, each with the common name that is
+def misspelt(counts: Mapping[str, int], shortest: int = SHORT_SWAPPED) -> list[tuple[str, str]]:
+    """Rare names of which a letter, in long ones two, is another, missing, added or swapped, each with the common name that is
     meant. Names with digits are codes.
 
-    ``shortest``: letters of the shortest names; in those that have fewer than ``SHORT``, only neighbours that are exchanged count.
+    ``shortest``: letters of the shortest names; in those that have fewer than ``SHORT``, only neighbours that are swapped count.
     """
     words = [name for name in counts if len(name) >= shortest and not any(map(str.isdigit, name))]
     if len(words) > MOST_WORDS:
@@ -104,7 +104,7 @@ def misspelt(counts: Mapping[str, int], shortest: int = SHORT_EXCHANGED) -> list
 
 def _misspelt(rare: str, name: str, times: float) -> bool:
     """Whether the name may be meant, which is so many times as common."""
-    if times >= TIMES_EXCHANGED and len(rare) == len(name):
+    if times >= TIMES_SWAPPED and len(rare) == len(name):
         wrong = [i for i, (a, b) in enumerate(zip(rare, name, strict=True)) if a != b]
         if len(wrong) == 2 and wrong[1] == wrong[0] + 1 and sorted(rare) == sorted(name):
             return True

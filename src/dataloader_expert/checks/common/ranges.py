@@ -10,11 +10,11 @@ from dataloader_expert.sources.roles import words
 LEAST, VALUES, OUTSIDE = 30, 10, 0.005
 """The fewest rows that tell ranges, the fewest distinct values of each number, and the share of rows that is left out at either end."""
 FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
-"""The fewest rows in which two numbers are exchanged; the largest share of the other rows in which one lies where the other does, and the
+"""The fewest rows in which two numbers are swapped; the largest share of the other rows in which one lies where the other does, and the
 least of these rows; and by how much of itself a range is widened."""
 
 SIDES = {"width", "height", "length", "depth", "w", "h", "l", "rows", "cols", "columns", "row", "col", "x", "y"}
-"""What is exchanged where a thing is turned."""
+"""What is swapped where a thing is turned."""
 
 
 SOME = 1_000
@@ -29,12 +29,12 @@ def many_values(numbers: Any, least: int) -> bool:
 
 
 def turned(one: str, other: str) -> bool:
-    """Whether two names are those of the sides of one thing, which are exchanged where it is turned."""
+    """Whether two names are those of the sides of one thing, which are swapped where it is turned."""
     a, b = words(one), words(other)
     return {*a} != {*b} and {*a} ^ {*b} <= SIDES
 
 
-def exchanged(x: Any, y: Any, odd: Any, others: Any) -> bool:
+def swapped(x: Any, y: Any, odd: Any, others: Any) -> bool:
     """Whether two numbers lie apart in most rows, and each where the other one does in the odd ones. Numbers of few values, such as
     votes for and against, have no ranges of their own."""
     import numpy as np

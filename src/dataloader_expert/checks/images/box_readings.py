@@ -1,4 +1,4 @@
-"""Boxes of some images that lie within them once their numbers are read otherwise: as two corners, with x and y exchanged.
+"""Boxes of some images that lie within them once their numbers are read otherwise: as two corners, with x and y swapped.
 
 A box may reach beyond its image because nobody clipped it. Another reading is told only where that explains nothing: in several
 images all boxes lie inside once read so, and have the sizes of the others' boxes; as many images turned upside down do not, though

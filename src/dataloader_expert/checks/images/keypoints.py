@@ -1,4 +1,4 @@
-"""Key points of objects: those outside the box of their object, and those with x and y exchanged."""
+"""Key points of objects: those outside the box of their object, and those with x and y swapped."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Keypoints(Check):
         total = self.counts.total()
         if total < LEAST or self.counts["inside"] < USUAL * total:
             return  # boxes of something else, such as heads
-        for kind in ("exchanged", "outside"):
+        for kind in ("swapped", "outside"):
             if n := self.counts[kind]:
                 value = {"count": n, "of": total, "where": self.where.of(kind)}
                 yield Fact(ODD_POINTS, value, self.evidence(), {"field": self.points, "odd": kind})
@@ -77,7 +77,7 @@ class Keypoints(Check):
             severity: Severity = "warning"
             text = f"{name} of {v['count']:,} of {number(v['of'], 'object')} {verb(v['count'], 'lie')} outside the box of their object"
             fix = "overlay them on the image: they may belong to another image size, or to another object"
-            if fact.at["odd"] == "exchanged":
+            if fact.at["odd"] == "swapped":
                 severity, text, fix = (
                     "error",
                     text + ", and inside it with x and y swapped",
@@ -87,7 +87,7 @@ class Keypoints(Check):
 
 
 def how(points: Any, box: Any) -> str | None:
-    """``inside`` its box, ``exchanged`` if that with x and y exchanged, ``outside``; None for few points, and between these."""
+    """``inside`` its box, ``swapped`` if that with x and y swapped, ``outside``; None for few points, and between these."""
     import numpy as np
 
     x, y, seen = np.asarray(points, np.float64).T
@@ -104,7 +104,7 @@ def how(points: Any, box: Any) -> str | None:
     if share(x, y) >= INSIDE:
         return "inside"
     if share(y, x) >= INSIDE:
-        return "exchanged"
+        return "swapped"
     return "outside" if share(x, y) < OUTSIDE else None
 
 

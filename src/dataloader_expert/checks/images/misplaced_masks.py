@@ -71,8 +71,8 @@ WAYS = (
 )
 
 
-EXCHANGED = Quantity(
-    "exchanged_masks",
+SWAPPED = Quantity(
+    "swapped_masks",
     "masks",
     "splits in which most masks fit their own images no better than chance, but fit other images of the split",
 )
@@ -153,9 +153,9 @@ class MisplacedMasks(Check):
                 value = {"way": way, "count": int(at.sum()), "of": len(index), "where": where}
                 value["by"] = together(away[at, 1:]) if way == MOVED else None
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
-            yield from self._exchanged(name)
+            yield from self._swapped(name)
 
-    def _exchanged(self, name: str) -> Iterator[Fact]:
+    def _swapped(self, name: str) -> Iterator[Fact]:
         """The splits most of whose masks lie as by chance, where those of another one are in their places."""
         import numpy as np
 
@@ -176,10 +176,10 @@ class MisplacedMasks(Check):
             if elsewhere is not None:
                 value = {"count": int((own <= CHANCE).sum()), "of": len(own), "usual": max(usual), **elsewhere}
                 value["where"] = self.files.places(index[:MAX_PLACES].tolist(), name)
-                yield Fact(EXCHANGED, value, self.evidence(n=len(own)), {"field": name, "split": split})
+                yield Fact(SWAPPED, value, self.evidence(n=len(own)), {"field": name, "split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(EXCHANGED):
+        for fact in facts.all(SWAPPED):
             v, split = fact.value, escaped(str(fact.at["split"]))
             text = f"{escaped(str(fact.at['field']))}: the masks of {split} fit the {escaped(self.image)} of other samples of {split}, not their own"
             if v["by"]:

@@ -1,6 +1,6 @@
-"""Images of one camera, site, device or shard in which red and blue are exchanged, as of a reader that takes BGR for RGB.
+"""Images of one camera, site, device or shard in which red and blue are swapped, as of a reader that takes BGR for RGB.
 
-Pixels are sampled from images that are drawn. Once exchanged, the colours of such a cohort are those of the others as nearly as theirs
+Pixels are sampled from images that are drawn. Once swapped, the colours of such a cohort are those of the others as nearly as theirs
 are to one another, and as they are hardly any is. Another light or white balance tints a cohort too, sometimes just the other way round:
 it multiplies channels, by less, and then explains as much.
 """
@@ -18,8 +18,8 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-EXCHANGED = Quantity(
-    "red_and_blue_exchanged",
+SWAPPED = Quantity(
+    "red_and_blue_swapped",
     "images",
     "images of cohorts whose colours match the others only with red and blue swapped",
 )
@@ -30,7 +30,7 @@ SIDE, LEVELS = 8, 6
 UNLIKE, LESS = 0.4, 1 / 3
 """The least distance (total variation) of a cohort's colours from those of the others, and the share of it that remains at most."""
 TIMES = 2.0
-"""How far a cohort's colours may be from the others' once exchanged, over what halves of the same cohorts are apart."""
+"""How far a cohort's colours may be from the others' once swapped, over what halves of the same cohorts are apart."""
 TINT = 2.0
 """By how much another light, of lamps for that of the sky, may multiply red over blue once cameras balanced it as well as they do."""
 
@@ -60,17 +60,17 @@ class Recoloured(DrawnImages):
         _, rows = self.drawn.all()
         pixels = rows["pixels"].reshape(len(rows["pixels"]), -1, 3)
         for kind, names, whose in self.cohorts.kinds(rows, LEAST):
-            odd = [] if kind == SPLIT else exchanged(pixels, whose, len(names))  # splits are compared in drift
+            odd = [] if kind == SPLIT else swapped(pixels, whose, len(names))  # splits are compared in drift
             marked = np.isin(whose, odd)
             splits = rows[f"cohort {SPLIT}"]
             if odd and np.isin(splits[marked], splits[~marked]).any():  # else it is a split, which is told there
                 value = {"of": [names[k] for k in odd], "count": int(marked.sum())}
                 value["where"] = places(rows, marked, self.name)
-                yield Fact(EXCHANGED, value, self.evidence("sampled", len(pixels)), {"field": self.name, "kind": kind})
+                yield Fact(SWAPPED, value, self.evidence("sampled", len(pixels)), {"field": self.name, "kind": kind})
                 return
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(EXCHANGED):
+        for fact in facts.all(SWAPPED):
             v, where = fact.value, told_of(str(fact.at["kind"]), fact.value["of"])
             text = f"red and blue seem to be swapped in {escaped(self.name)} {where}: the colours match those of the others only after "
             text += "swapping them back"
@@ -96,8 +96,8 @@ def sampled(value: Any) -> Any:
     return whole[down[:, None], across].reshape(-1, 3)
 
 
-def exchanged(pixels: Any, whose: Any, cohorts: int) -> list[int]:
-    """The cohorts, fewer images than the others, whose colours are those of the others once red and blue are exchanged.
+def swapped(pixels: Any, whose: Any, cohorts: int) -> list[int]:
+    """The cohorts, fewer images than the others, whose colours are those of the others once red and blue are swapped.
 
     Args:
         pixels: uint8 [images, pixels, 3].
@@ -119,7 +119,7 @@ def exchanged(pixels: Any, whose: Any, cohorts: int) -> list[int]:
     there = whose >= 0
     others = pixels[there & ~np.isin(whose, odd)]
     return (
-        odd if odd and are_exchanged(pixels[np.isin(whose, odd)], others, _variety(pixels, whose, odd, cohorts)) else []
+        odd if odd and are_swapped(pixels[np.isin(whose, odd)], others, _variety(pixels, whose, odd, cohorts)) else []
     )
 
 
@@ -132,8 +132,8 @@ def _variety(pixels: Any, whose: Any, odd: list[int], cohorts: int) -> float:
     return max(apart(colours_of(pixels[whose == k]), whole) for k in sound) if len(sound) > 1 else 0.0
 
 
-def are_exchanged(own: Any, others: Any, variety: float) -> bool:
-    """Whether images have the colours of the others, pixels uint8 [n, pixels, 3], with red and blue exchanged, and no other light."""
+def are_swapped(own: Any, others: Any, variety: float) -> bool:
+    """Whether images have the colours of the others, pixels uint8 [n, pixels, 3], with red and blue swapped, and no other light."""
     import numpy as np
 
     theirs = colours_of(others)

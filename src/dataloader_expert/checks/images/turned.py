@@ -1,4 +1,4 @@
-"""Images of one split, camera or site that lie otherwise than all others: with rows and columns exchanged, upside down, mirrored, or moved
+"""Images of one split, camera or site that lie otherwise than all others: with rows and columns swapped, upside down, mirrored, or moved
 round so that what leaves at one edge comes back at the other.
 
 Only images that show the same thing at the same place tell it: their mean then has a shape. That of a cohort is told whose shape is the

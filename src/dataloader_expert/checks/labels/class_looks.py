@@ -1,7 +1,7 @@
 """Classes of objects or of masks that have in a split or a group the looks of each other: it was labelled by another list of classes.
 
 Method: of each box, and of each class in a mask, the mean colour of its pixels, its spread, its area and its shape; the class that these
-tell (the nearest mean), learnt on all other splits or groups, is a permutation of what they tell elsewhere (``exchanged_classes``).
+tell (the nearest mean), learnt on all other splits or groups, is a permutation of what they tell elsewhere (``swapped_classes``).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.class_tellers import by_means
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.exchanged_classes import exchanges
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.renumbered import RENUMBERED
 from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.swapped_classes import swaps
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import array_of, has_boxes
 from dataloader_expert.sources.base import Block, Column
 
-LOOKS_EXCHANGED = Quantity(
-    "class_looks_exchanged",
+LOOKS_SWAPPED = Quantity(
+    "class_looks_swapped",
     "objects",
     "objects, or mask classes, of a group or split in which classes look like other classes elsewhere, and which, with places",
 )
@@ -37,7 +37,7 @@ PIXELS = 8
 """Pixels on each side of what is looked at of a box."""
 MEASURES = 8
 TOLD = 5
-"""The most exchanged classes that are told."""
+"""The most swapped classes that are told."""
 
 
 class ClassLooks(Check):
@@ -110,19 +110,19 @@ class ClassLooks(Check):
             rows = {key: values[at] for key, values in rows.items() if key not in ("looks", "classes")}
             classes, label = np.unique(own, return_inverse=True)
             if len(own) >= LEAST and 2 <= len(classes) <= MOST_CLASSES:
-                yield from self._exchanged(name, rows, x, classes, label)
+                yield from self._swapped(name, rows, x, classes, label)
 
-    def _exchanged(self, field: str, rows: dict[str, Any], x: Any, classes: Any, label: Any) -> Iterable[Fact]:
+    def _swapped(self, field: str, rows: dict[str, Any], x: Any, classes: Any, label: Any) -> Iterable[Fact]:
         import numpy as np
 
-        teller, exchanged = by_means(x, label, len(classes)), np.zeros(len(label), bool)
+        teller, swapped = by_means(x, label, len(classes)), np.zeros(len(label), bool)
         for name in self.origins.named:
             of, whose = self.origins.groups(name, rows)
             if len(of) < 2 or not self.origins.tells_where(name, of, clear=True):
                 continue
-            for k, found in exchanges(teller, label, whose, len(of), self.origins.reference(name, of)).items():
-                known = 2 * (found.rows & exchanged).sum() >= found.rows.sum()  # those of a split that is told
-                exchanged |= found.rows
+            for k, found in swaps(teller, label, whose, len(of), self.origins.reference(name, of)).items():
+                known = 2 * (found.rows & swapped).sum() >= found.rows.sum()  # those of a split that is told
+                swapped |= found.rows
                 if known:
                     continue
                 pairs = [[self._name(classes[c]), self._name(classes[to])] for c, to in sorted(found.of.items())]
@@ -135,7 +135,7 @@ class ClassLooks(Check):
                     "where": places(rows, found.rows, field),
                 }
                 yield Fact(
-                    LOOKS_EXCHANGED,
+                    LOOKS_SWAPPED,
                     value,
                     self.evidence("sampled", len(label)),
                     {"field": field, "by": name, "group": k},
@@ -146,7 +146,7 @@ class ClassLooks(Check):
         return names.get(int(one)) or str(int(one))
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(LOOKS_EXCHANGED):
+        for fact in facts.all(LOOKS_SWAPPED):
             v, split = fact.value, fact.at["by"] == SPLIT
             if split and any(other.at["split"] == v["of"] for other in facts.all(RENUMBERED)):
                 continue  # the shapes of boxes tell it

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.common.class_tellers import Teller
-from dataloader_expert.checks.common.exchanged_classes import divergence
+from dataloader_expert.checks.common.swapped_classes import divergence
 from dataloader_expert.checks.common.word_cells import presences_by
 
 LEAST, EACH = 40, 5
@@ -146,7 +146,7 @@ def _first(rows: Any, n: int) -> Any:
 
 def renamed(teller: Teller, label: Any, own: Any, tries: float) -> Renamed | None:
     """The class whose content has one other label in these rows, where others have its own; None if there is none or several: then these
-    rows look otherwise, or classes are exchanged, which their permutation tells."""
+    rows look otherwise, or classes are swapped, which their permutation tells."""
     import numpy as np
 
     rest, classes = ~own, int(label.max()) + 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataloader_expert.facts import Quantity
 
 MOVED = Quantity("labels_moved", "samples", "stretches of rows whose labels fit the samples before or after them")
-EXCHANGED = Quantity(
-    "labels_exchanged", "samples", "stretches of rows in which classes carry each other's labels, and which ones"
+SWAPPED = Quantity(
+    "labels_swapped", "samples", "stretches of rows in which classes carry each other's labels, and which ones"
 )
 STOPPED = Quantity(
     "labels_stopped",

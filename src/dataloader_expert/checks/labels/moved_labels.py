@@ -18,15 +18,15 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.class_tellers import by_means, numbers_of_content
-from dataloader_expert.checks.common.exchanged_classes import EXCHANGED_IN, permutation
 from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.checks.common.origins import SPLIT, Origins
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.common.stretches import highest
+from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN, permutation
 from dataloader_expert.checks.common.vectors import vectors
 from dataloader_expert.checks.common.word_cells import cells_of, likelihoods, told_by
-from dataloader_expert.checks.labels.label_facts import EXCHANGED, MOVED
+from dataloader_expert.checks.labels.label_facts import MOVED, SWAPPED
 from dataloader_expert.checks.labels.lagging import LAGGING, lags
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -45,7 +45,7 @@ the way from chance to the share elsewhere; and by how many standard errors thes
 CHANCE = 1e-6
 """How unlikely so long a stretch must be by chance."""
 LIGHTER = 0.35
-"""What a right label weighs against a wrong one in a stretch in which some classes are exchanged, and others are right."""
+"""What a right label weighs against a wrong one in a stretch in which some classes are swapped, and others are right."""
 AS_OFTEN, SELDOM = 0.8, 0.5
 """Within a stretch: the least share of labels that fit a neighbour, and the most that fit their own sample, on the way from chance to
 the share that does elsewhere."""
@@ -143,7 +143,7 @@ class MovedLabels(Check):
             return
         told = self._told(x, label, len(names))
         yield from self._lagging(told, label, index, kept)
-        found, renamed = moved(told, label), exchanged(told, label)
+        found, renamed = moved(told, label), swapped(told, label)
         if found is not None and (renamed is None or renamed[1] - renamed[0] < found[1] - found[0]):
             first, last, by = found
             value = {"first": int(index[first]), "last": int(index[last]), "by": by}
@@ -167,7 +167,7 @@ class MovedLabels(Check):
             called = [self.context.class_name(int(t) if t.isdecimal() else t) for t in texts]
             pairs = [[called[c], called[k]] for c, k in sorted(of.items())]
             where = {"first": int(index[first]), "last": int(index[last])}
-            yield Fact(EXCHANGED, {**where, "pairs": pairs}, self.evidence(), {"field": self.context.label})
+            yield Fact(SWAPPED, {**where, "pairs": pairs}, self.evidence(), {"field": self.context.label})
 
     def _by_others(self, x: Any, label: Any, own: Any) -> int | None:
         """By how many rows the labels of these rows are shifted among them, as all others tell."""
@@ -247,7 +247,7 @@ class MovedLabels(Check):
             fix = "check where these rows begin: a label was probably lost or added there; shift the labels back"
             n = v.get("count", v["last"] - v["first"] + 1)
             yield finding("rows-shifted", "warning", text, fact, fix, where, n)
-        for fact in () if any(facts.all(EXCHANGED_IN)) else facts.all(EXCHANGED):  # that of a split or a group is told
+        for fact in () if any(facts.all(SWAPPED_IN)) else facts.all(SWAPPED):  # that of a split or a group is told
             v = fact.value
             pairs = [f"{escaped(elsewhere)} labelled {escaped(there)}" for elsewhere, there in v["pairs"]]
             text = f"classes seem to carry each other's labels ({escaped(self.context.label)}) in "
@@ -337,16 +337,16 @@ def moved_by_others(told: Any, label: Any, elsewhere: float) -> int | None:
     return by if beyond > 0 and own_way and sure and fits[by] >= chance + MUCH * beyond else None
 
 
-def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
+def swapped(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
     """The first and the last row of the stretch in which classes told have the labels of others, and which; None where there is none, or
-    a class is told alone: its samples may only look like another one's. All classes may be exchanged there, or some among themselves."""
+    a class is told alone: its samples may only look like another one's. All classes may be swapped there, or some among themselves."""
     import numpy as np
 
     own = told == label
     if not telling(own, label):
         return None
     begin, end = highest(np.where(own, -1, 1))
-    of = _all_exchanged(told[begin:end], label[begin:end])
+    of = _all_swapped(told[begin:end], label[begin:end])
     if of is None:
         begin, end = highest(np.where(own, -LIGHTER, 1))
         made = permutation(told[begin:end], label[begin:end])
@@ -360,7 +360,7 @@ def exchanged(told: Any, label: Any) -> tuple[int, int, dict[int, int]] | None:
     return None if found is None else (int(rows[found[1]]), int(rows[found[2] - 1]), of)
 
 
-def _all_exchanged(told: Any, label: Any) -> dict[int, int] | None:
+def _all_swapped(told: Any, label: Any) -> dict[int, int] | None:
     """Which label each class told has, where each has one of its own and none is right."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 Method: a naive Bayes classifier over the words of the texts, each text by the counts of all others. Judged is only where it agrees with
 most labels; a group is told if far more of its labels than of the others' are surely other ones by their texts. And by words, pictures,
 arrays or numbers (``class_tellers``), learnt on all other groups: a group is told in which classes have each other's labels
-(``exchanged_classes``). Not if its samples are also in other groups, as where several things are asked of each.
+(``swapped_classes``). Not if its samples are also in other groups, as where several things are asked of each.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.class_tellers import by_means, by_words, numbers_of_content
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.exchanged_classes import EXCHANGED_IN, Exchange, exchanges
 from dataloader_expert.checks.common.fingerprint import content_fields, digest64
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, places, texts_of
+from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN, Exchange, swaps
 from dataloader_expert.checks.common.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -37,7 +37,7 @@ many standard deviations it exceeds that."""
 RECUR = 0.3
 """The share of a group's samples whose content recurs from which on labels may answer different questions."""
 TOLD = 5
-"""The most exchanged classes that are told."""
+"""The most swapped classes that are told."""
 
 
 class NoisyGroups(Check):
@@ -102,16 +102,16 @@ class NoisyGroups(Check):
         classes, label = np.unique(rows["label"], return_inverse=True)
         if not 2 <= len(classes) <= MOST_CLASSES or len(label) < 2 * LEAST:
             return
-        exchanged = np.zeros(len(label), bool)
+        swapped = np.zeros(len(label), bool)
         for name in self.origins.named:
-            for fact, found in self._exchanged(name, rows, classes, label):
-                if 2 * (found.rows & exchanged).sum() < found.rows.sum():  # not those of a split that is told
+            for fact, found in self._swapped(name, rows, classes, label):
+                if 2 * (found.rows & swapped).sum() < found.rows.sum():  # not those of a split that is told
                     yield fact
-                exchanged |= found.rows
+                swapped |= found.rows
         if self.text is not None and len(label) >= 4 * LEAST:
-            yield from self._noisy(rows, label, len(classes), exchanged)
+            yield from self._noisy(rows, label, len(classes), swapped)
 
-    def _exchanged(self, name: str, rows: dict[str, Any], classes: Any, label: Any) -> Iterable[tuple[Fact, Exchange]]:
+    def _swapped(self, name: str, rows: dict[str, Any], classes: Any, label: Any) -> Iterable[tuple[Fact, Exchange]]:
         import numpy as np
 
         of, whose = self.origins.groups(name, rows)
@@ -121,7 +121,7 @@ class NoisyGroups(Check):
         teller = (by_words if self.text is not None else by_means)(rows["content"], label, len(classes))
         recur = np.bincount(whose, rows["again"]) >= RECUR * np.bincount(whose)
         names = [self._called(int(one)) for one in classes]
-        for k, found in exchanges(teller, label, whose, len(of), self.origins.reference(name, of)).items():
+        for k, found in swaps(teller, label, whose, len(of), self.origins.reference(name, of)).items():
             if recur[k]:
                 continue
             value = {
@@ -133,17 +133,17 @@ class NoisyGroups(Check):
                 "where": places(rows, found.rows, self.context.label or ""),
             }
             at = {"field": name, "group": k}
-            yield Fact(EXCHANGED_IN, value, self.evidence("sampled", len(label)), at), found
+            yield Fact(SWAPPED_IN, value, self.evidence("sampled", len(label)), at), found
 
     def _called(self, value: int) -> str:
         text = self.labels.texts.get(value, "")
         return self.context.class_name(int(text) if text.isdecimal() else text)
 
-    def _noisy(self, rows: dict[str, Any], label: Any, classes: int, exchanged: Any) -> Iterable[Fact]:
+    def _noisy(self, rows: dict[str, Any], label: Any, classes: int, swapped: Any) -> Iterable[Fact]:
         margin = doubts(rows["content"], label, classes)
         if (margin > 0).mean() < RIGHT:
             return  # the words of the texts do not tell the label
-        wrong = (margin < -CERTAIN) & ~exchanged
+        wrong = (margin < -CERTAIN) & ~swapped
         for name in self.origins.named:
             of, whose = self.origins.groups(name, rows)
             for k in range(len(of)) if name != SPLIT and len(of) > 1 else ():
@@ -171,7 +171,7 @@ class NoisyGroups(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         severity: Severity = "info" if self.context.guessed else "warning"
         label = escaped(self.context.label)
-        for fact in facts.all(EXCHANGED_IN):
+        for fact in facts.all(SWAPPED_IN):
             v = fact.value
             pairs = ", ".join(
                 f"{escaped(elsewhere)} labelled {escaped(there)}" for elsewhere, there in v["pairs"][:TOLD]

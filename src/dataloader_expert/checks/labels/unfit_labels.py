@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.class_tellers import by_means, by_presence, numbers_of_content
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.exchanged_classes import EXCHANGED_IN
 from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, numbered, places, texts_of
 from dataloader_expert.checks.common.stretches import highest
+from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN
 from dataloader_expert.checks.common.word_cells import cells_of
 from dataloader_expert.checks.labels.fits import (
     LEAST,
@@ -33,7 +33,7 @@ from dataloader_expert.checks.labels.fits import (
     unfit,
     varied,
 )
-from dataloader_expert.checks.labels.label_facts import EXCHANGED, MOVED, STOPPED
+from dataloader_expert.checks.labels.label_facts import MOVED, STOPPED, SWAPPED
 from dataloader_expert.checks.labels.lagging import LAGGING
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -249,7 +249,7 @@ class UnfitLabels(Check):
         return self.context.class_name(int(text) if text.isdecimal() else text)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        others = (MOVED, EXCHANGED, LAGGING, STOPPED, EXCHANGED_IN)
+        others = (MOVED, SWAPPED, LAGGING, STOPPED, SWAPPED_IN)
         if any(any(facts.all(quantity)) for quantity in others):
             return  # these say more exactly what it is
         severity: Severity = "info" if self.context.guessed else "warning"

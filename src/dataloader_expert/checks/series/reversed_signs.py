@@ -1,4 +1,4 @@
-"""Recordings whose sign is turned in those of a few subjects, devices or files: electrodes that were exchanged, an axis that points the other way.
+"""Recordings whose sign is turned in those of a few subjects, devices or files: electrodes that were swapped, an axis that points the other way.
 
 Only where windows of all show the same on average, such as heart beats, does it tell anything: the mean of each of the others goes with that of
 all, and the mean of these does so once its sign is changed. Classes have shapes of their own, so only windows of the most frequent one are compared.

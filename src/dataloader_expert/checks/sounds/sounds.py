@@ -31,7 +31,7 @@ PHASES = Quantity(
     "files whose two channels are in phase, in opposite phase and neither, with places of the rarer",
 )
 
-CUT, CHANNEL, LEVELLED, SWAPPED = "cut off", "silent channel", "clipped below full scale", "bytes exchanged"
+CUT, CHANNEL, LEVELLED, SWAPPED = "cut off", "silent channel", "clipped below full scale", "bytes swapped"
 IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
@@ -47,7 +47,7 @@ FEW = 20
 PHASE, IN_PHASE, FEWEST = 0.9, 0.8, 3
 """The correlation of two channels that are one signal, the share of files in which they are so, and the fewest in opposite phase."""
 NOISE, ROUGH, LESS, SAMPLES, SIGNS = 0.2, 1.0, 3.0, 500, 0.02
-"""The least deviation of samples whose bytes are exchanged, as a share of full scale; how much neighbours differ at least, in deviations
+"""The least deviation of samples whose bytes are swapped, as a share of full scale; how much neighbours differ at least, in deviations
 (in white noise 1.41); how many times as large both are as with the bytes as they should be; the fewest samples that tell it; and the least share of small
 numbers of either sign."""
 AS_LONG, OTHER_RATE, CLIPS = 0.02, 1.2, 5
@@ -331,7 +331,7 @@ def levelled(value: Any) -> bool:
 
 
 def swapped(value: Any) -> bool:
-    """Samples of 16 bits are loud noise as they are, and with their two bytes exchanged far quieter, or neighbours are far more alike."""
+    """Samples of 16 bits are loud noise as they are, and with their two bytes swapped far quieter, or neighbours are far more alike."""
     import numpy as np
 
     if value.dtype != np.int16 or len(value) < SAMPLES:

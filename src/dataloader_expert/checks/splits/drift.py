@@ -19,9 +19,9 @@ from dataloader_expert.checks.splits.preparation import (
     LOOKED,
     OWN,
     contrasts,
-    exchanged_fields,
     layout_of,
     prepared,
+    swapped_fields,
     unlike_samples,
 )
 from dataloader_expert.conclusions import Finding, finding
@@ -161,14 +161,14 @@ class Drift(Check):
         fields = [f for f in self.context.fields if not (f.shape and f.name in self.context.identifiers)]
         arrays = {f.name for f in fields if f.shape or f.kind == "image"}
         numbers = {f.name for f in fields if f.kind in ("image", "array", "embedding", "sequence", "number")}
-        swapped = list(exchanged_fields(facts, numbers - arrays - self.aside))
-        yield from swapped
-        exchanged = {str(place["field"]) for found in swapped for place in found.where}
-        differing = dict(prepared(facts, arrays, numbers - self.known - exchanged, self.context.identifiers))
+        told = list(swapped_fields(facts, numbers - arrays - self.aside))
+        yield from told
+        swapped = {str(place["field"]) for found in told for place in found.where}
+        differing = dict(prepared(facts, arrays, numbers - self.known - swapped, self.context.identifiers))
         whole = {name for name, _ in differing}
-        exchanged |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
-        yield from (found for (name, _), found in differing.items() if name not in exchanged)
-        done = {name for name, _ in differing} | exchanged
+        swapped |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
+        yield from (found for (name, _), found in differing.items() if name not in swapped)
+        done = {name for name, _ in differing} | swapped
         unlike = dict(unlike_samples(facts, done | self.numbered))
         yield from unlike.values()
         done |= set(unlike) | {name for name, f in self.context.features.items() if f.of in self.numbered}

@@ -74,7 +74,7 @@ def prepared(
                 yield (name, str(two.at["split"])), found(name, text, [one, two], two)
 
 
-def exchanged_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
+def swapped_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
     """Findings on pairs of fields of which each has the distribution that the other has in another split."""
     found: dict[str, list[Fact]] = {}
     for fact in facts.all(SPLIT_STATISTICS):

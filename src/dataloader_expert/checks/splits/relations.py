@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import ORDER, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.ranges import exchanged, many_values
+from dataloader_expert.checks.common.ranges import many_values, swapped
 from dataloader_expert.checks.common.rows_kept import (
     Named,
     at_of,
@@ -53,7 +53,7 @@ ALWAYS, SELDOM = 0.99, 0.5
 COMMON, MOVED = 10, 0.5
 """The fewest names in two splits, and the share that has another number from which they were numbered anew."""
 AS_FAR = 0.25
-"""The least share of the other rows in which two times lie closer together than they do in the exchanged ones, in the median: what
+"""The least share of the other rows in which two times lie closer together than they do in the swapped ones, in the median: what
 only now and then comes before what it mostly follows is close to it."""
 MEANS_APART, MEANS_NEAR = 5.0, 3.5
 """The largest distance of a mean, in standard errors, between two codes, and between one code in two splits."""
@@ -142,13 +142,13 @@ class Relations(Check):
             n = int(odd.sum())
             if not n or total - n < USUAL * total:
                 continue
-            swapped = exchanged(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            certain = swapped(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
             meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
-            if not swapped and not meant:
+            if not certain and not meant:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            if swapped or told is not None or n * FEW <= total:
-                value = {"count": n, "of": total, "larger": large, "smaller": small, "exchanged": swapped}
+            if certain or told is not None or n * FEW <= total:
+                value = {"count": n, "of": total, "larger": large, "smaller": small, "swapped": certain}
                 value["times"] = a in self.times
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
                 at = {"fields": [a, b]}
@@ -280,11 +280,11 @@ class Relations(Check):
             large, small = escaped(v["larger"]), escaped(v["smaller"])
             less, more = ("earlier", "later") if v["times"] else ("smaller", "larger")
             text = f"{large} is {less} than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and {more} in all others"
-            if v["exchanged"]:
+            if v["swapped"]:
                 text += ", and each has the other's usual range there"
             if v["group"] is not None:
                 text += f": those where {escaped(v['group'])} is {escaped(v['value'])}"
-            severity: Severity = "error" if v["exchanged"] else "warning"
+            severity: Severity = "error" if v["swapped"] else "warning"
             fix = "find out whether the two were swapped there; if so, swap them back, with any columns that belong to them"
             yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(SAME):

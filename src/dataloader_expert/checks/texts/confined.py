@@ -9,9 +9,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.exchanged_classes import divergence
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.stretches import highest
+from dataloader_expert.checks.common.swapped_classes import divergence
 from dataloader_expert.checks.common.wording import FEW
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block

@@ -32,13 +32,13 @@ DEEPEST, NAMES = 4, 5
 TEMPLATED = "templated"
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, TEMPLATED, "unanswered", "exchanged", "garbled", "dangling", "undeclared"}
+WRONG = {ECHO, TEMPLATED, "unanswered", "swapped", "garbled", "dangling", "undeclared"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
 TEXTS = {
     "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
-    "exchanged": (
+    "swapped": (
         "{have} an answer before its question",
         "swap these two turns, unless the first one is a greeting and the roles alternate after it",
     ),
@@ -229,18 +229,18 @@ def oddities(roles: list[str]) -> Iterator[str]:
     """What is odd about a conversation with these roles."""
     if {*roles} - KNOWN:
         yield "unknown"
-    exchanged = _exchanged([role for role in roles if role in ASK | ANSWER])
-    if exchanged:
-        yield "exchanged"
+    swapped = _swapped([role for role in roles if role in ASK | ANSWER])
+    if swapped:
+        yield "swapped"
     elif roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
         yield "unanswered"
-    if not exchanged and any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
+    if not swapped and any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
         yield "repeated"
     if "system" in roles[1:]:
         yield "late"
 
 
-def _exchanged(roles: list[str]) -> bool:
+def _swapped(roles: list[str]) -> bool:
     """Whether questions and answers alternate once an answer and the question after it change places, and do not as they are."""
     asks = [role in ASK for role in roles]
     due = [i % 2 == 0 for i in range(len(asks))]

@@ -1,4 +1,4 @@
-"""Texts of two fields that are exchanged in some samples: a source and its translation, a question and its answer.
+"""Texts of two fields that are swapped in some samples: a source and its translation, a question and its answer.
 
 Method: a naive Bayes classifier over the words of both fields, each sample by the counts of all others. Only fields whose texts it
 tells apart nearly always are judged; a sample is told where both of its texts are far more likely in the other field.
@@ -25,11 +25,11 @@ SWAPPED = Quantity(
 MOST, KEPT = 4, 10_000
 """The most fields and rows that are compared."""
 LEAST, FEWEST = 50, 3
-"""The fewest samples with both texts, and the fewest that are exchanged."""
+"""The fewest samples with both texts, and the fewest that are swapped."""
 CERTAIN, APART = 8.0, 0.95
 """Nats by which a text must be likelier in one field than in the other, and the least share of samples that are told apart so."""
 SHARE, ALIKE, ROUNDS = 0.5, 0.4, 6
-"""The largest share of samples that can be exchanged, and that look so at first where the fields differ at all; and how often the
+"""The largest share of samples that can be swapped, and that look so at first where the fields differ at all; and how often the
 words are counted anew."""
 
 
@@ -70,7 +70,7 @@ class SwappedTexts(Check):
             both = (rows[a] >= 0).any(1) & (rows[b] >= 0).any(1)
             if both.sum() >= LEAST:
                 odd = both.copy()
-                odd[both] = exchanged(rows[a][both], rows[b][both])
+                odd[both] = swapped(rows[a][both], rows[b][both])
                 if odd.any():
                     value = {"count": int(odd.sum()), "of": int(both.sum()), "where": places(rows, odd, a)}
                     yield Fact(SWAPPED, value, self.evidence("sampled", int(both.sum())), {"fields": [a, b]})
@@ -84,7 +84,7 @@ class SwappedTexts(Check):
             yield finding("fields-swapped", "warning", text, fact, fix, v["where"], v["count"])
 
 
-def exchanged(one: Any, two: Any) -> Any:
+def swapped(one: Any, two: Any) -> Any:
     """Which samples have the words of the one field in the other, bool [n]; ``one`` and ``two``: cells of words, [n, WORDS]."""
     import numpy as np
 
@@ -106,7 +106,7 @@ def exchanged(one: Any, two: Any) -> Any:
 
 
 def _margins(one: Any, two: Any, flipped: Any) -> Any:
-    """By how many nats each text is likelier in its own field, once the flipped samples are exchanged, [2, n]."""
+    """By how many nats each text is likelier in its own field, once the flipped samples are swapped, [2, n]."""
     import numpy as np
 
     both = np.where(flipped[:, None], two, one), np.where(flipped[:, None], one, two)

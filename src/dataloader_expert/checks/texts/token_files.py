@@ -37,7 +37,7 @@ EXPECTED, MISSING, CROWDED = 25, 0.05, 0.05
 SHORTEST, PART = 2, 0.005
 """The fewest windows of a tail, and the least share of a file."""
 UNLIKE, LIKE = 0.8, 0.6
-"""The least total variation of a file's tokens from those of the others as they are, and the largest with their bytes exchanged."""
+"""The least total variation of a file's tokens from those of the others as they are, and the largest with their bytes swapped."""
 AGAIN, SHARE, BITS = 20, 0.03, 4
 """How often a run comes that is repeated, the least share of training that such runs are, and the zero bits of the hashes that are kept."""
 LONG, COPIED_PART = 4_096, 0.01
@@ -136,7 +136,7 @@ class TokenFiles(Check):
             own = self.counts[file]
             if rest is None or own.sum() < FEWEST:
                 continue
-            if self.width == 2 and _is_exchanged(own, rest):
+            if self.width == 2 and _is_swapped(own, rest):
                 swapped.append(file)
                 yield Fact(SWAPPED, {"split": self.of[file]}, evidence, {"file": file})
                 continue
@@ -272,17 +272,17 @@ def _apart(one: Any, other: Any) -> float:
     return float(np.abs(a - b).sum() / 2)
 
 
-def _is_exchanged(own: Any, rest: Any) -> bool:
-    """Whether tokens are those of others with their bytes exchanged, and it is these that are: frequent tokens have small ids."""
+def _is_swapped(own: Any, rest: Any) -> bool:
+    """Whether tokens are those of others with their bytes swapped, and it is these that are: frequent tokens have small ids."""
     import numpy as np
 
-    back = _exchanged(own)
+    back = _swapped(own)
     means = [float(counts @ np.arange(len(counts)) / counts.sum()) for counts in (own, back)]
     return means[1] < means[0] and _apart(own, rest) >= UNLIKE and _apart(back, rest) <= LIKE
 
 
-def _exchanged(counts: Any) -> Any:
-    """The counts of 16-bit tokens with their bytes exchanged."""
+def _swapped(counts: Any) -> Any:
+    """The counts of 16-bit tokens with their bytes swapped."""
     import numpy as np
 
     whole = np.zeros(1 << 16, np.int64)

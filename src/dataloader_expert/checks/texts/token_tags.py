@@ -1,4 +1,4 @@
-"""Tags of tokens that words contradict in one split, file, source or stretch: types of entities that are exchanged or not tagged at all, and tags
+"""Tags of tokens that words contradict in one split, file, source or stretch: types of entities that are swapped or not tagged at all, and tags
 that belong to the token beside.
 
 Method: a word that nearly always has one tag elsewhere tells it (``lexicon``). Names of persons and places come again, and so do the words
@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.exchanged_classes import divergence
-from dataloader_expert.checks.common.exchanged_classes import permutation as permuted
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, numbered, places
 from dataloader_expert.checks.common.stretches import highest
+from dataloader_expert.checks.common.swapped_classes import divergence
+from dataloader_expert.checks.common.swapped_classes import permutation as permuted
 from dataloader_expert.checks.texts.lexicon import UNKNOWN, Words
 from dataloader_expert.checks.texts.tagging import tags_of
 from dataloader_expert.checks.texts.token_fields import words_of
@@ -31,7 +31,7 @@ from dataloader_expert.sources.base import Block
 TAGS = Quantity(
     "token_tags", "tokens", "tokens with each tag of a field that tags tokens, of a sample of the sentences"
 )
-EXCHANGED = Quantity("token_tags_exchanged", "tokens", "tokens of a part whose tag types are swapped, and which")
+SWAPPED = Quantity("token_tags_swapped", "tokens", "tokens of a part whose tag types are swapped, and which")
 UNTAGGED = Quantity("token_tags_missing", "tokens", "tokens of a part without the tag that these words have elsewhere")
 SHIFTED = Quantity("token_tags_shifted", "samples", "sentences whose tags fit the next or previous tokens, with places")
 KEPT, WIDTH, MOST_TOKENS = 5_000, 96, 150_000
@@ -44,8 +44,8 @@ LEAST, CHANCE = 10, 1e-6
 """The fewest tokens that tell what a part lacks, and how unlikely it must be by what is usual elsewhere."""
 LACKS, USUAL = 0.9, 0.2
 """The least share of such tokens without their tag in a part, and the most elsewhere."""
-EXCHANGE, RIGHT = 0.8, 0.8
-"""The least share of tokens with the exchanged type in a part, and with their own elsewhere."""
+SWAP, RIGHT = 0.8, 0.8
+"""The least share of tokens with the swapped type in a part, and with their own elsewhere."""
 SHOWING, BESIDE, OWN = 3, 0.9, 0.5
 """The fewest words of a sentence that tell where its tags belong; the least share that fits the tokens beside, and the most that fits their own."""
 DOUBTFUL = 10
@@ -160,8 +160,8 @@ class TokenTags(Check):
             own = part.own & ~done
             if 2 * own.sum() <= part.own.sum():
                 continue
-            value = _exchanged(words, own, types, none, part.tries) if 2 * part.own.sum() <= len(order) else None
-            quantity = EXCHANGED
+            value = _swapped(words, own, types, none, part.tries) if 2 * part.own.sum() <= len(order) else None
+            quantity = SWAPPED
             if value is None and none >= 0:
                 value, quantity = _untagged(words, own, ~own & ~shifted, types, none, part.tries), UNTAGGED
             if value is not None:
@@ -212,7 +212,7 @@ class TokenTags(Check):
             text += f"the tokens {'before' if v['by'] > 0 else 'after'} them"
             fix = "check how tokens and tags were aligned: a token was probably added or dropped at the beginning"
             yield finding("shifted-labels", "warning", text, fact, fix, v["where"], v["count"])
-        for fact in facts.all(EXCHANGED):
+        for fact in facts.all(SWAPPED):
             v, name = fact.value, escaped(str(fact.at["field"]))
             pairs = ", ".join(f"{escaped(elsewhere)} tagged {escaped(there)}" for elsewhere, there in v["pairs"])
             text = f"types of {name} seem to be swapped in {self._where(fact)}: {pairs}, in {v['count']:,} of {number(v['seen'], 'token')} whose "
@@ -277,7 +277,7 @@ def beside(words: Words, told: Any, none: int, by: int, n: int) -> Any:
     return (sums[0] >= SHOWING) & (sums[1] >= BESIDE * sums[0]) & (sums[2] >= SHOWING) & (sums[3] <= OWN * sums[2])
 
 
-def _exchanged(words: Words, own: Any, types: list[str], none: int, tries: float) -> dict[str, Json] | None:
+def _swapped(words: Words, own: Any, types: list[str], none: int, tries: float) -> dict[str, Json] | None:
     """Which types these sentences have for which; None unless they are permuted."""
     import numpy as np
 
@@ -298,7 +298,7 @@ def _exchanged(words: Words, own: Any, types: list[str], none: int, tries: float
     usual = float((there[theirs] == known).mean()) if len(known) else 0.0
     mistaken = float(((to[there[theirs]] == known).sum() + 1) / (len(known) + 2))
     share = float(fits.mean())
-    if share < EXCHANGE or usual < RIGHT or len(fits) * divergence(share, mistaken) < math.log(tries / CHANCE):
+    if share < SWAP or usual < RIGHT or len(fits) * divergence(share, mistaken) < math.log(tries / CHANCE):
         return None
     pairs: Json = sorted([types[c], types[k]] for c, k in of.items())
     return {"pairs": pairs, "count": int(fits.sum()), "seen": len(fits), "usual": usual}

@@ -29,9 +29,9 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
 
-EXCHANGED = "swap the two bytes of each token: read in the other byte order, all ids are within the vocabulary"
+SWAPPED = "swap the two bytes of each token: read in the other byte order, all ids are within the vocabulary"
 MOSTLY = 0.9
-"""The least share of sequences beyond the vocabulary that are within it with their bytes exchanged."""
+"""The least share of sequences beyond the vocabulary that are within it with their bytes swapped."""
 
 
 def of_ids(field: Field) -> bool:
@@ -58,7 +58,7 @@ class Tokens(Check):
         self.narrow: dict[str, int] = {}
         """The largest id that the dtype of a field holds, if the vocabulary has larger ones."""
         self.swapped: Counter[str] = Counter()
-        """Sequences of a field that are within the vocabulary once the bytes of each token are exchanged."""
+        """Sequences of a field that are within the vocabulary once the bytes of each token are swapped."""
         self.counts: Counter[tuple[str, str]] = Counter()
         self.where = Places()
 
@@ -145,7 +145,7 @@ class Tokens(Check):
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]
-            fix = EXCHANGED if v.get("swapped") else fix
+            fix = SWAPPED if v.get("swapped") else fix
             single = any(f.name == name and not f.shape for f in self.context.fields)
             what = "contain negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
             what = (

@@ -1,4 +1,4 @@
-"""Ways to call a model that refuses a batch: with fields mended, exchanged, reordered, sorted, or under the keys that it looks up."""
+"""Ways to call a model that refuses a batch: with fields mended, swapped, reordered, sorted, or under the keys that it looks up."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def refused_ids(attempt: Attempt, way: Way, expression: str) -> Lookup | None:
     return None if table is None or column is None else Lookup(table.num_embeddings, column)
 
 
-def exchanged(attempt: Attempt) -> Iterator[Way]:
-    """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
+def swapped(attempt: Attempt) -> Iterator[Way]:
+    """Where ids lie beyond a table: two arguments of ids, swapped, if the model takes them so."""
     known = [p for names in parameters(attempt.model)[:2] for p in names]
     for way in attempt.ways:
         if 1 < len(way.arguments) <= MOST_ORDERED and all(p is None for p, _ in way.arguments):

@@ -14,9 +14,9 @@ from dataloader_expert.probes.model.calling import called, cut, evaluated, ran
 from dataloader_expert.probes.model.mended_ways import (
     OF_ORDER,
     by_length,
-    exchanged,
     mended_alike,
     of_range,
+    swapped,
     with_keys,
     with_mends,
 )
@@ -133,7 +133,7 @@ def searched(attempt: Attempt) -> Verdict:
     if (found := of_one_size(attempt, first)) is not None:
         return found
     apart = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
-    for other in itertools.chain(exchanged(attempt), by_length(attempt), apart):
+    for other in itertools.chain(swapped(attempt), by_length(attempt), apart):
         return replace(further(attempt, other), error=in_short(first))
     found = by_mending(attempt, first)
     if found is not None:

@@ -40,7 +40,7 @@ def test_labels_that_another_list_of_classes_wrote_are_told() -> None:
     assert abs(found.where[0]["sample"] - FIRST) + abs(found.where[1]["sample"] - LAST) < 12
 
 
-def test_some_classes_that_are_exchanged_in_a_stretch_are_told() -> None:
+def test_some_classes_that_are_swapped_in_a_stretch_are_told() -> None:
     """Our promise: the others are right there."""
     rng, of = drawn()
     swapped = {"world": "sport", "sport": "world"}

@@ -1,4 +1,4 @@
-"""Dates in which day and month are exchanged, as 03/04 for 04/03, in the rows of one file or station: its days beyond 12 are written with
+"""Dates in which day and month are swapped, as 03/04 for 04/03, in the rows of one file or station: its days beyond 12 are written with
 the day first, and the others with the month first, as a program does that guesses the format of each text by itself.
 
 What a single date means cannot be told, but rows in the order of time can: read as they are written, such dates run back again and again,
@@ -29,8 +29,8 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.times import is_time, read_time
 
-EXCHANGED = Quantity(
-    "days_exchanged", "samples", "dates that are only in order with their neighbours after swapping day and month"
+SWAPPED = Quantity(
+    "days_swapped", "samples", "dates that are only in order with their neighbours after swapping day and month"
 )
 KEPT, CELLS, MOST, GROUPS = 20_000, 2_000_000, 4, 200
 """The most rows, and values, that are kept; the most fields of dates, and groups of rows."""
@@ -43,7 +43,7 @@ SURE, BACK, RARELY, FARTHER = 10, 3, 0.1, 3.0
 back that is left the other way, as a share: matches of one weekend are in no order; and how many times as far all steps lead as they do then."""
 
 
-class ExchangedDays(Check):
+class SwappedDays(Check):
     ids = ("dtype-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -81,7 +81,7 @@ class ExchangedDays(Check):
             kept[f"day {name}"], kept[f"month {name}"] = first[codes], other[codes]
         for name in self.read:
             moments = moments_of(block.columns.get(name), rows)
-            other = swapped(moments)
+            other = with_days_swapped(moments)
             if bool(np.isfinite(other).any()):
                 self.ambiguous.add(name)
             kept[f"day {name}"], kept[f"month {name}"] = other, moments
@@ -91,7 +91,7 @@ class ExchangedDays(Check):
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
-        assert isinstance(other, ExchangedDays)
+        assert isinstance(other, SwappedDays)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
         self.ambiguous |= other.ambiguous
@@ -114,7 +114,7 @@ class ExchangedDays(Check):
                 if named.many:
                     continue
                 values, whose = np.unique(rows[f"group {group}"], return_inverse=True)
-                odd = [k for k in range(len(values)) if exchanged(written[whose == k], other[whose == k])]
+                odd = [k for k in range(len(values)) if swapped(written[whose == k], other[whose == k])]
                 mask = np.isin(whose, odd) & np.isfinite(written) & np.isfinite(other) & (written != other)
                 if mask.any():
                     called = [named.texts.get(int(values[k]), "") for k in odd]
@@ -126,11 +126,11 @@ class ExchangedDays(Check):
                         "parsed": name in self.read,
                     }
                     value["where"] = places(rows, mask, name)
-                    yield Fact(EXCHANGED, value, self.evidence("sampled", len(day)), {"field": name, "group": group})
+                    yield Fact(SWAPPED, value, self.evidence("sampled", len(day)), {"field": name, "group": group})
                     break
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(EXCHANGED):
+        for fact in facts.all(SWAPPED):
             v, name, group = fact.value, escaped(str(fact.at["field"])), str(fact.at["group"])
             some = ", ".join(map(escaped, v["of"][:3])) + (", …" if len(v["of"]) > 3 else "")
             where = f"in {some}" if group == FILE else f"of the rows in which {escaped(group)} is {some}"
@@ -161,8 +161,8 @@ def readings(texts: list[str]) -> tuple[Any, Any]:
     return made[:, 0], made[:, 1]
 
 
-def swapped(moments: Any) -> Any:
-    """Seconds since 1970 with day and month exchanged, float64 [n]; NaN where that is no date, or the same one."""
+def with_days_swapped(moments: Any) -> Any:
+    """Seconds since 1970 with day and month swapped, float64 [n]; NaN where that is no date, or the same one."""
     import numpy as np
 
     known = np.abs(moments) < FAR  # NaN is not
@@ -174,7 +174,7 @@ def swapped(moments: Any) -> Any:
     return np.where(known & (day < 12) & (day != month), moments + (other - days) * DAY, np.nan)
 
 
-def exchanged(written: Any, other: Any) -> bool:
+def swapped(written: Any, other: Any) -> bool:
     """Whether times, in the order of rows, run back as they are written and not once those that may be read another way are; of both
     kinds there are enough."""
     import numpy as np
@@ -191,4 +191,4 @@ def exchanged(written: Any, other: Any) -> bool:
     return back >= BACK and still <= RARELY * led and bool(np.abs(as_is).sum() >= FARTHER * np.abs(moved).sum())
 
 
-CHECK = ExchangedDays
+CHECK = SwappedDays

@@ -9,10 +9,10 @@ from tests.checks.looking import Data, judged_alone
 @pytest.mark.parametrize(
     ("roles", "odd"),
     [
-        (["assistant", "user"], ["exchanged"]),
-        (["system", "assistant", "user", "user", "assistant"], ["exchanged"]),
-        (["user", "assistant", "assistant", "user"], ["exchanged"]),
-        (["assistant", "user", "system"], ["exchanged", "late"]),
+        (["assistant", "user"], ["swapped"]),
+        (["system", "assistant", "user", "user", "assistant"], ["swapped"]),
+        (["user", "assistant", "assistant", "user"], ["swapped"]),
+        (["assistant", "user", "system"], ["swapped", "late"]),
         (["user", "assistant"], []),
         (["assistant", "user", "assistant"], []),  # a greeting
         (["user", "user"], ["unanswered", "repeated"]),
@@ -21,7 +21,7 @@ from tests.checks.looking import Data, judged_alone
     ],
 )
 def test_turns(roles: list[str], odd: list[str]) -> None:
-    """Our promise: what is exchanged is told once, with a fix that keeps both turns."""
+    """Our promise: what is swapped is told once, with a fix that keeps both turns."""
     assert list(oddities(roles)) == odd
 
 
@@ -33,7 +33,7 @@ def talks(roles: list[list[str]], splits: str | list[str] = "") -> Data:
 PLAIN, TURNED, TWICE = ["user", "assistant"], ["assistant", "user"], ["user", "assistant", "assistant"]
 
 
-def test_turns_exchanged_in_more_than_a_few_are_told() -> None:
+def test_turns_swapped_in_more_than_a_few_are_told() -> None:
     """Seen: six in a hundred conversations that end with their question were taken for the way of the set."""
     found = judged_alone("conversations", talks([TURNED if i % 9 == 0 else PLAIN for i in range(180)]))["turn-order"]
     assert found.count == 20 and "an answer before its question" in found.message

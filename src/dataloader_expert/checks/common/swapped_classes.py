@@ -9,16 +9,16 @@ from typing import Any
 from dataloader_expert.checks.common.class_tellers import Teller
 from dataloader_expert.facts import Quantity
 
-EXCHANGED_IN = Quantity(
-    "classes_exchanged_in",
+SWAPPED_IN = Quantity(
+    "classes_swapped_in",
     "samples",
     "samples of a group or split in which classes carry each other's labels, and which, with places",
 )
 LEAST, FEWEST = 20, 5
-"""The fewest rows of a group that are told to be of exchanged classes, and of each such class."""
+"""The fewest rows of a group that are told to be of swapped classes, and of each such class."""
 TELLING, AS_OFTEN, SELDOM = 0.5, 0.8, 0.5
 """On the way from guessing to always right: the least share of rows elsewhere that have the label which is told, and of these the part that
-has the exchanged one here; and the most that have their own, in parts of what chance makes."""
+has the swapped one here; and the most that have their own, in parts of what chance makes."""
 CHANCE = 1e-9
 """How unlikely it must be that as many rows have the other label by the errors that are usual elsewhere."""
 MOST = 8
@@ -38,10 +38,10 @@ class Exchange:
     """The share of rows elsewhere that have the label which is told, of these classes."""
 
 
-def exchanges(teller: Teller, label: Any, group: Any, groups: int, kept: list[int]) -> dict[int, Exchange]:
-    """The groups, of at most half of the rows each, whose classes are exchanged against all others that are not.
+def swaps(teller: Teller, label: Any, group: Any, groups: int, kept: list[int]) -> dict[int, Exchange]:
+    """The groups, of at most half of the rows each, whose classes are swapped against all others that are not.
 
-    ``kept``: groups that are never, such as the split that others are compared with. A group that is exchanged spoils what is learnt for the others: the clearest one is set aside until none is left.
+    ``kept``: groups that are never, such as the split that others are compared with. A group that is swapped spoils what is learnt for the others: the clearest one is set aside until none is left.
     """
     import numpy as np
 
@@ -63,9 +63,9 @@ def exchanges(teller: Teller, label: Any, group: Any, groups: int, kept: list[in
         aside.append(best[2])
     rest = ~np.isin(group, aside)
     for g in aside:
-        exchange = _judged(teller, label, group == g, rest, len(aside) * groups)
-        if exchange is not None:
-            found[g] = exchange
+        swap = _judged(teller, label, group == g, rest, len(aside) * groups)
+        if swap is not None:
+            found[g] = swap
     return found
 
 

@@ -100,7 +100,7 @@ SILENT: dict[str, Data] = {
 
 
 @pytest.mark.parametrize("name", SPEAKS)
-def test_classes_that_are_exchanged_in_a_group_are_told(name: str) -> None:
+def test_classes_that_are_swapped_in_a_group_are_told(name: str) -> None:
     data, told = SPEAKS[name]
     found = judged("noisy_groups", data)["label-odd-one-out"]
     assert found.severity == "warning"
@@ -112,7 +112,7 @@ def test_groups_that_only_differ_are_not(name: str) -> None:
     assert judged("noisy_groups", SILENT[name]) == {}
 
 
-def test_labels_at_random_are_not_exchanged() -> None:
+def test_labels_at_random_are_not_swapped() -> None:
     """Our promise: nor is one group of many in which content tells nothing."""
     rng = np.random.default_rng(8)
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Day and month exchanged in the dates of one group: told by the order of rows, and only by it."""
+"""Day and month swapped in the dates of one group: told by the order of rows, and only by it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.columns.exchanged_days import exchanged, readings
+from dataloader_expert.checks.columns.swapped_days import readings, swapped
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(8)
@@ -52,9 +52,9 @@ SILENT = {
 
 
 @pytest.mark.parametrize("data", [pytest.param(row, id=name) for name, row in SPEAKS.items()])
-def test_exchanged_days_are_told(data: Data) -> None:
+def test_swapped_days_are_told(data: Data) -> None:
     """Our promise: of the groups in which they are, however samples were dealt out."""
-    found = judged("exchanged_days", data)["dtype-drift"]
+    found = judged("swapped_days", data)["dtype-drift"]
     swapped = [t for t in data.columns["date"] if t[:2] != t[3:5] and int(t[:2]) <= 12 and int(t[3:5]) <= 12]
     assert found.severity == "warning"
     assert 0 < (found.count or 0) <= len(swapped)
@@ -62,11 +62,11 @@ def test_exchanged_days_are_told(data: Data) -> None:
 
 @pytest.mark.parametrize("data", [pytest.param(row, id=name) for name, row in SILENT.items()])
 def test_others_are_not(data: Data) -> None:
-    assert judged("exchanged_days", data) == {}
+    assert judged("swapped_days", data) == {}
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_days_in_any_order_tell_nothing(seed: int) -> None:
     """Our promise: chance puts no rows in order."""
     days = np.random.default_rng(seed).choice(DAYS, 60)
-    assert not exchanged(*readings([text(day, seed % 2 == 0) for day in days]))
+    assert not swapped(*readings([text(day, seed % 2 == 0) for day in days]))

@@ -1,7 +1,7 @@
-"""Two numbers that are exchanged in a stretch of rows, such as height and weight, though their ranges overlap; or of which one holds the
+"""Two numbers that are swapped in a stretch of rows, such as height and weight, though their ranges overlap; or of which one holds the
 other one's values there.
 
-Method: how often pairs of values come in the data tells of each row by how much likelier it is with both numbers exchanged. A stretch is the
+Method: how often pairs of values come in the data tells of each row by how much likelier it is with both numbers swapped. A stretch is the
 run of rows with the largest sum of the logarithms (the maximum subarray), which chance makes with a probability of at most n exp(-S). Rows
 that resemble those around them, such as those of a series or sorted ones, tell nothing: two prices may cross.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_numbers import DrawnNumbers
-from dataloader_expert.checks.common.ranges import exchanged, many_values, turned
+from dataloader_expert.checks.common.ranges import many_values, swapped, turned
 from dataloader_expert.checks.common.rows_kept import Named, in_order
 from dataloader_expert.checks.common.stretches import decay, highest
 from dataloader_expert.checks.common.units import tells
@@ -25,14 +25,14 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 
-EXCHANGED = Quantity("numbers_exchanged", "samples", "stretches of rows in which two numbers are probably swapped")
+SWAPPED = Quantity("numbers_swapped", "samples", "stretches of rows in which two numbers are probably swapped")
 COPIED = Quantity("numbers_copied", "samples", "stretches of rows in which a number holds the values of another one")
 KEPT, CELLS, FIELDS, GROUPS = 20_000, 2_000_000, 12, 50
 """The most rows, and values, that are kept; the most fields, and values of one that tells kinds of rows."""
 BINS, FEWEST, LEAST, VALUES = 16, 300, 20, 10
 """Parts into which values are divided; the fewest rows, those of a stretch, and the fewest distinct values of a number."""
 AS_MUCH, CHANCE = 0.6, 1e-9
-"""By how much rows of a stretch are likelier exchanged, on average, as a share of how much others are as they are; and how unlikely so large
+"""By how much rows of a stretch are likelier swapped, on average, as a share of how much others are as they are; and how unlikely so large
 a sum must be by chance, in all pairs together."""
 STEADY = 0.5
 """By how much the rows of each part of the others are likelier as they are, at least, as a share of how much all of these are."""
@@ -50,7 +50,7 @@ class Stretch:
     luck: float
 
 
-class ExchangedNumbers(DrawnNumbers):
+class SwappedNumbers(DrawnNumbers):
     ids = ("fields-swapped", "equal-fields")
 
     def __init__(self, context: Context) -> None:
@@ -81,7 +81,7 @@ class ExchangedNumbers(DrawnNumbers):
             if len(at) < FEWEST or not all(many_values(v[at], VALUES) for v in (x, y)):
                 continue
             copied = copied_stretch(x[at], y[at], len(self.pairs))
-            found = copied[0] if copied is not None else exchanged_stretch(x[at], y[at], len(self.pairs))
+            found = copied[0] if copied is not None else swapped_stretch(x[at], y[at], len(self.pairs))
             if found is None or (copied is None and ranges_tell(x[at], y[at])):
                 continue
             kinds = [rows[f"kind {name}"][at] for name, named in self.kinds.items() if not named.many]
@@ -99,10 +99,10 @@ class ExchangedNumbers(DrawnNumbers):
             if copied is not None:
                 yield Fact(COPIED, value, seen, {"fields": names[:: copied[1]]})
             else:
-                yield Fact(EXCHANGED, value, seen, {"fields": names})
+                yield Fact(SWAPPED, value, seen, {"fields": names})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(EXCHANGED):
+        for fact in facts.all(SWAPPED):
             v, (a, b) = fact.value, map(escaped, fact.at["fields"])
             text = f"{a} and {b} seem to be swapped in samples {v['first']:,} to about {v['last']:,}: there each looks like the other does "
             text += "elsewhere"
@@ -119,14 +119,14 @@ class ExchangedNumbers(DrawnNumbers):
 
 
 def ranges_tell(x: Any, y: Any) -> bool:
-    """Whether the two have ranges of their own, and rows in which they are exchanged are told by these."""
+    """Whether the two have ranges of their own, and rows in which they are swapped are told by these."""
     less = x < y
     odd = ~less if 2 * less.sum() >= len(x) else less
-    return exchanged(x, y, odd, ~odd)
+    return swapped(x, y, odd, ~odd)
 
 
-def exchanged_stretch(x: Any, y: Any, pairs: int) -> Stretch | None:
-    """The stretch of rows in which two numbers, float64 [n] each, are likelier exchanged; None if chance, or a row's neighbours, may make it."""
+def swapped_stretch(x: Any, y: Any, pairs: int) -> Stretch | None:
+    """The stretch of rows in which two numbers, float64 [n] each, are likelier swapped; None if chance, or a row's neighbours, may make it."""
     import numpy as np
 
     edges = np.unique(np.quantile(np.concatenate([x, y]), np.arange(1, BINS) / BINS))
@@ -152,7 +152,7 @@ def exchanged_stretch(x: Any, y: Any, pairs: int) -> Stretch | None:
 
 
 def _gain(a: Any, b: Any, rows: Any, k: int) -> Any:
-    """By how much each row is likelier with its two codes, of ``k``, exchanged: logarithms, as these rows tell."""
+    """By how much each row is likelier with its two codes, of ``k``, swapped: logarithms, as these rows tell."""
     import numpy as np
 
     logs = np.log(np.bincount(a[rows] * k + b[rows], minlength=k * k) + 0.5)
@@ -200,4 +200,4 @@ def _correlated(values: Any, lag: int) -> bool:
     return size == 0 or abs(float(one @ other)) / size > DEVIATIONS / math.sqrt(len(one))
 
 
-CHECK = ExchangedNumbers
+CHECK = SwappedNumbers

@@ -1,4 +1,4 @@
-"""Numbers exchanged, or copied, in a stretch of rows whose ranges overlap; and those that are so by nature."""
+"""Numbers swapped, or copied, in a stretch of rows whose ranges overlap; and those that are so by nature."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.columns.exchanged_numbers import copied_stretch, exchanged_stretch
+from dataloader_expert.checks.columns.swapped_numbers import copied_stretch, swapped_stretch
 from dataloader_expert.checks.common.ranges import turned
 from tests.checks.looking import Data, judged
 
@@ -25,7 +25,7 @@ STRETCH = (np.arange(N) >= 700) & (np.arange(N) < 800)
 def people(
     rows: Any = STRETCH, one: Any = HEIGHT, other: Any = WEIGHT, names: Any = ("height", "weight"), **more: Any
 ) -> Data:
-    """Two numbers, exchanged in these rows."""
+    """Two numbers, swapped in these rows."""
     columns = {
         names[0]: np.where(rows, other, one),
         names[1]: np.where(rows, one, other),
@@ -75,9 +75,9 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("data", "code"), [pytest.param(*row, id=name) for name, row in SPEAKS.items()])
-def test_exchanged_numbers_are_told(data: Data, code: str) -> None:
+def test_swapped_numbers_are_told(data: Data, code: str) -> None:
     """Our promise: in the rows in which they are, to within a few, however samples were dealt out."""
-    found = judged("exchanged_numbers", data)
+    found = judged("swapped_numbers", data)
     assert {*found} == {code}
     assert found[code].severity == "warning"
     assert 18 <= (found[code].count or 0) <= 106
@@ -85,13 +85,13 @@ def test_exchanged_numbers_are_told(data: Data, code: str) -> None:
 
 @pytest.mark.parametrize("data", [pytest.param(row, id=name) for name, row in SILENT.items()])
 def test_others_are_not(data: Data) -> None:
-    assert judged("exchanged_numbers", data) == {}
+    assert judged("swapped_numbers", data) == {}
 
 
 @given(st.integers(0, 1 << 32), st.floats(-2, 2), st.floats(-0.9, 0.9), st.sampled_from(["normal", "skewed", "few"]))
 @settings(max_examples=60)
-def test_chance_exchanges_nothing(seed: int, apart: float, r: float, kind: str) -> None:
-    """Our promise: two numbers that go together in whatever way are not exchanged, and no copies."""
+def test_chance_swaps_nothing(seed: int, apart: float, r: float, kind: str) -> None:
+    """Our promise: two numbers that go together in whatever way are not swapped, and no copies."""
     drawn = np.random.default_rng(seed)
     x = drawn.normal(0, 1, 800)
     y = apart + r * x + (1 - r * r) ** 0.5 * drawn.normal(0, 1, 800)
@@ -99,7 +99,7 @@ def test_chance_exchanges_nothing(seed: int, apart: float, r: float, kind: str) 
         x, y = np.exp(x), np.exp(y)
     elif kind == "few":
         x, y = np.round(2 * x), np.round(2 * y)
-    assert exchanged_stretch(x, y, 1) is None
+    assert swapped_stretch(x, y, 1) is None
     assert copied_stretch(x, y, 1) is None
 
 
