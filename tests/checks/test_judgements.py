@@ -25,6 +25,7 @@ from tests.checks import (
     test_dates_of_part,
     test_default_values,
     test_derived,
+    test_edges,
     test_extents,
     test_fixed_parts,
     test_group_clocks,
@@ -873,7 +874,9 @@ SILENT = {
     "lengths": {
         "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
+        "edges and their attributes": test_edges.graphs(),
     },
+    "edges": test_edges.SOUND,
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
     "repeated_annotations": test_repeated_annotations.SOUND,
     "set_phrases": test_set_phrases.SOUND,
@@ -1796,6 +1799,19 @@ SPEAKS = {
             "label-leaked-by-field",
             "warning",
         ),
+        "the country of each of four classes": (
+            Data(
+                {"cls": np.arange(400) % 4, "country": [["Peru", "Mali", "Fiji", "Oman"][i % 4] for i in range(400)]},
+                "cls",
+            ),
+            "label-leaked-by-field",
+            "info",
+        ),
+        "a measurement of each of four classes": (
+            Data({"cls": np.arange(400) % 4, "x": np.array([0.3, 0.9, 2.2, 7.1])[np.arange(400) % 4]}, "cls"),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "an amount that only one class has": (
             Data(
                 {"recovered": np.where((CLASS == 1) & (np.arange(400) % 3 > 0), np.abs(NOISE), 0.0), "label": CLASS},
@@ -1875,7 +1891,13 @@ SPEAKS = {
             "length-mismatch",
             "error",
         ),
+        "attributes of half the edges of some graphs": (
+            test_edges.without_halves(test_edges.graphs(), 6),
+            "length-mismatch",
+            "error",
+        ),
     },
+    "edges": test_edges.SPEAKS,
     "moved_boxes": {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),
@@ -2378,6 +2400,12 @@ SPEAKS = {
             "error",
         ),
         "lengths that vary": (ragged((3, 4), (5, 4), (6, 4), (7, 4)), "ragged", "info"),
+        "lengths along the last axis, as of the edges of graphs": (
+            ragged(*[(2, n) for n in range(4, 9)], kind="array", dtype="int64"),
+            "ragged",
+            "info",
+        ),
+        "tables of two lengths": (ragged(*[(n, 2 * n) for n in range(4, 9)], kind="array"), "ragged", "warning"),
         "images of many sizes": (Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}), "ragged", "warning"),
         "doubles among singles": (
             Data({"x": [np.zeros(4, np.float32), np.zeros(4), np.zeros(4, np.float32)]}, kinds={"x": "array"}),

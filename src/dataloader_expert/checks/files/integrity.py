@@ -40,6 +40,8 @@ SEPARATE = 3
 """The most fields that drift in the same files and are still reported one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
 """Kinds whose samples naturally differ in length."""
+COMMON = 0.8
+"""The share of samples of one shape from which that others differ is no variety."""
 LISTS, EMPTIES = ("sequence", "array"), 0.05
 """Kinds of lists that may hold nothing, such as the boxes of an image without objects: if more than this share does, or several
 fields at a time."""
@@ -530,11 +532,10 @@ class Integrity(Check):
             )
         else:
             fix = "resize or pad in the dataset or in the collate function: the default collate raises"
+            lengths = field.kind in (*LONG, *LISTS) and _one_axis(shapes)
             yield finding(
                 "ragged",
-                "info"
-                if natural or self.context.collates or (field.kind in LONG and len(tails) == 1 and most < 0.8 * total)
-                else "warning",
+                "info" if natural or self.context.collates or (lengths and most < COMMON * total) else "warning",
                 f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
                 fact,
                 "make sure that your collate function takes them" if self.context.collates else fix,
@@ -633,6 +634,12 @@ def _axes(shape: str) -> str:
 def _size(shape: str) -> str:
     """The axes before the last: ``64, 80`` of ``RGB[64, 80, 3]``."""
     return _axes(shape).rpartition(", ")[0]
+
+
+def _one_axis(shapes: Iterable[str]) -> bool:
+    """Whether the shapes differ along one axis only, whichever it is: that one has as many elements as a sample has."""
+    axes = [_axes(shape).rstrip("]").split(", ") for shape in shapes]
+    return len({*map(len, axes)}) == 1 and sum(len({*along}) > 1 for along in zip(*axes, strict=True)) == 1
 
 
 def _empty(shape: str) -> bool:

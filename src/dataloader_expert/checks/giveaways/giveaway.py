@@ -281,6 +281,7 @@ class Giveaway(Check):
                 yield from self._apart(what, name, values, distinct, target, learns[there])
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
+                value["renames"] = what == "field" and len(distinct) <= CLASSES and _renames(values, classes)
                 at = {"field": name} if what == "field" else {"field": name, "measure": what}
                 yield Fact(GIVEAWAY, value, self.evidence("sampled", len(classes)), at)
 
@@ -308,6 +309,16 @@ class Giveaway(Check):
             measure = str(fact.at.get("measure", ""))
             what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
+            if v["renames"] and not second:
+                yield finding(
+                    "label-leaked-by-field",
+                    "info",
+                    f"{escaped(name)} is another name of {escaped(self.context.label)}: each of its values belongs to one class, and each class to one value",
+                    fact,
+                    f"leave {escaped(name)} out of the inputs",
+                    [{"field": name}],
+                )
+                continue
             known = (
                 second or measure == LETTERS
             )  # a model hardly sees a text that identifies; a number it does, unless dropped
@@ -562,6 +573,20 @@ def _classes(values: Any, target: Any, learns: Any) -> tuple[float, float, float
     rule = np.where(table.any(1), table.argmax(1), usual)
     right = float((rule[at[tests]] == target[tests]).mean())
     return (right - guess) / (1 - guess), right, guess
+
+
+def _renames(values: Any, target: Any) -> bool:
+    """Whether texts, or numbers counted without a gap, stand for the classes one to one. Of two classes that says little: a column of
+    yes and no that goes with them may be a consequence of the label as well as its name."""
+    import numpy as np
+
+    known, at = np.unique(_clean(values), return_inverse=True)
+    if not 2 < len(known) == int(target.max()) + 1:
+        return False
+    counted = known.dtype.kind == "u" or bool((np.diff(known) == 1).all())
+    table = np.zeros((len(known), len(known)), np.int64)
+    np.add.at(table, (at, target), 1)
+    return counted and len({*table.argmax(1).tolist()}) == len(known)
 
 
 def _continuous(values: Any, target: Any, learns: Any) -> tuple[float, float, float] | None:

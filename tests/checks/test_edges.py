@@ -1,0 +1,53 @@
+"""Graphs whose edges point beyond their nodes, or go both ways in one split only, are told; others are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.checks.looking import Data
+
+
+def graphs(both: Any = lambda i: True, first: Any = lambda i: 0, faces: bool = False) -> Data:
+    """Trees of 5 to 24 nodes, the last forty in another split; ``first``: the number of the first node of the ``i``-th."""
+    rng = np.random.default_rng(0)
+    nodes, edges = [], []
+    for i in range(120):
+        n = 5 + i * 7 % 20
+        child = np.arange(1, n)
+        one = np.stack([child, rng.integers(0, child)])
+        nodes.append(rng.normal(size=(n, 3)).astype(np.float32))
+        made = np.concatenate([one, one[::-1]], 1) if both(i) else one
+        edges.append((np.concatenate([made, made[:1]]).T if faces else made) + first(i))
+    name = "faces" if faces else "edge_index"
+    attributes = [rng.normal(size=(max(e.shape), 1)).astype(np.float32) for e in edges]
+    columns = {"x": nodes, name: edges, "edge_attr": attributes}
+    return Data(columns, splits=["train"] * 80 + ["test"] * 40, kinds={name: "array"})
+
+
+def without_halves(data: Data, each: int) -> Data:
+    """The same where every ``each``-th graph has the attributes of half its edges only."""
+    some = [a if i % each else a[: len(a) // 2] for i, a in enumerate(data.columns["edge_attr"])]
+    return Data({**data.columns, "edge_attr": some}, splits=data.splits, kinds=data.kinds)
+
+
+SOUND = {
+    "trees": graphs(),
+    "trees with edges to the root": graphs(both=lambda i: False),
+    "of which some are directed": graphs(both=lambda i: i % 3),
+    "triangles": graphs(faces=True),
+    "intervals of a text, without their ends": Data(
+        {
+            "x": [np.zeros((5 + i % 9, 3), np.float32) for i in range(60)],
+            "spans": [np.array([[0, 2], [2, 5 + i % 9]]) for i in range(60)],
+        },
+        kinds={"spans": "array"},
+    ),
+}
+SPEAKS = {
+    "counted from one in a few": (graphs(first=lambda i: i % 6 == 0), "out-of-range-ids", "error"),
+    "counted from one in all": (graphs(first=lambda i: 1), "out-of-range-ids", "error"),
+    "corners that are not there": (graphs(first=lambda i: 9 * (i == 7), faces=True), "out-of-range-ids", "error"),
+    "in both directions in training only": (graphs(both=lambda i: i < 80), "preprocessing-differs", "warning"),
+}
