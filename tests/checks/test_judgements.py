@@ -35,6 +35,7 @@ from tests.checks import (
     test_misjoined,
     test_moved_boxes,
     test_multiplied,
+    test_noisy_copies,
     test_odd_series,
     test_other_scales,
     test_point_clouds,
@@ -877,6 +878,8 @@ SILENT = {
         "edges and their attributes": test_edges.graphs(),
     },
     "edges": test_edges.SOUND,
+    "noisy_copies": test_noisy_copies.SOUND,
+    "reordered": test_noisy_copies.REORDERED,
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
     "repeated_annotations": test_repeated_annotations.SOUND,
     "set_phrases": test_set_phrases.SOUND,
@@ -1898,6 +1901,8 @@ SPEAKS = {
         ),
     },
     "edges": test_edges.SPEAKS,
+    "noisy_copies": test_noisy_copies.SPEAKS,
+    "reordered": test_noisy_copies.REORDERED_SPEAKS,
     "moved_boxes": {
         "of the image beside": (
             test_moved_boxes.laid(BOXED[0], test_moved_boxes.shifted(BOXED[1], 60, 85, 1)),

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -208,7 +209,20 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
     apart = standing_out(grey, found)
     rest = [c for c in {*found} - {*apart} if c[0] not in little and c[1] not in little]
     others = sorted(rest, key=lambda c: (c[3], c))[:ALIGNED]
-    return confirmed(grey, apart, little) + closest(grey, agreeing(grey, others, little)), left_out
+    agreed = agreeing(grey, apart, little)
+    own = beyond_common(grey, agreed)
+    return [(a, b) for a, b, _, _ in own] + closest(grey, agreeing(grey, others, little)), left_out
+
+
+def beyond_common(grey: Any, found: list[Candidate]) -> list[Candidate]:
+    """The candidates that agree in more than what all images have in common."""
+    import numpy as np
+
+    if not found:
+        return []
+    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
+    same = agree_beyond(grey, spread_over(grey), grey[a], as_seen(grey, b, way))
+    return [candidate for candidate, agrees in zip(found, same.tolist(), strict=True) if agrees]
 
 
 def may_be_copies(candidate: Candidate, images: Images, little: Collection[int]) -> bool:
@@ -316,13 +330,8 @@ def nearest(found: Iterable[Candidate], rest: Any, labels: Any) -> tuple[list[Ca
     return kept, total - len(kept)
 
 
-def confirmed(grey: Any, found: list[Candidate], little: Collection[int] = ()) -> list[tuple[int, int]]:
-    """The pairs of the candidates that correlate after alignment, more where an image says ``little``; ``grey``: [n, 32, 32]."""
-    return [(a, b) for a, b, _, _ in agreeing(grey, found, little)]
-
-
 def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list[Candidate]:
-    """The same as candidates."""
+    """The candidates that correlate after alignment, more where an image says ``little``; ``grey``: [n, 32, 32]."""
     import numpy as np
 
     if not found:

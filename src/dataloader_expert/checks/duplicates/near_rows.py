@@ -9,8 +9,15 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import ROWS, digests
 from dataloader_expert.checks.duplicates.chance import LEAST
-from dataloader_expert.checks.duplicates.pairs import DUPLICATES, Seen, content_digests, judge_near, near_fact
-from dataloader_expert.checks.duplicates.spilling import HELD, Rows
+from dataloader_expert.checks.duplicates.pairs import (
+    DUPLICATES,
+    Seen,
+    content_digests,
+    judge_near,
+    near_fact,
+    near_groups,
+)
+from dataloader_expert.checks.duplicates.spilling import HELD
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
@@ -62,29 +69,12 @@ class NearRows(Check):
         self.kept.merge(other.kept)
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         if not self.kept.held and not self.kept.spills:
             return
-        found, groups, at = [Rows.none()], [], 0
-        for rows in map(Rows.repeated, self.kept.together()):
-            if not len(rows):
-                continue
-            order = np.lexsort((rows.index, rows.digest, rows.key))
-            key, digest = rows.key[order], rows.digest[order]
-            first = np.concatenate([[True], (key[1:] != key[:-1]) | (digest[1:] != digest[:-1])])
-            order, key = order[first], key[first]  # one of each content
-            starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-            sizes = np.diff(np.concatenate([starts, [len(key)]]))
-            several = sizes > 1
-            members = np.repeat(several, sizes)
-            found.append(rows.take(order[members]))
-            for size in sizes[several].tolist():
-                groups.append(range(at, at + size))
-                at += size
+        rows, groups = near_groups(self.kept)
         rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
         missed = "near duplicates of rows that differ by more than rounding"
-        yield near_fact(self.kept, Rows.joined(found), "rows", groups, rule, self.evidence(), missed)
+        yield near_fact(self.kept, rows, "rows", groups, rule, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)

@@ -2,7 +2,8 @@
 
 Method: the logarithms of the energy in bands of frequency over time, without the mean of each band and of each time, as audio
 fingerprints compare neighbouring bands and frames (Haitsma and Kalker, "A highly robust audio fingerprinting system", 2002): loudness and
-the colour of a microphone fall out. Recordings whose patterns correlate are near copies, unless many others are as much like them.
+the colour of a microphone fall out. Recordings whose patterns correlate are candidates, unless many others are as much like them. Strokes of
+a bell or a drum have such patterns too, so the waveforms must agree as well; those that agree well may begin at another point.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.duplicates.pairs import Seen, judge_near, near_fact
+from dataloader_expert.checks.duplicates.waveforms import RATE, Likeness, compared, fine_spectra, length_for, stretch
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.sources.base import Block
@@ -31,8 +33,13 @@ RANK, UNLIKE, FAR_LESS = 10, 0.25, 0.2
 may have if it does not."""
 MOST, AT_ONCE, LEAST = 20_000, 256, 1024
 """The most recordings that are compared, how many at a time, and the fewest frames of one."""
-RULE = f"a correlation of {ALIKE} of the energy in {BANDS} bands over {TIMES} frames"
-MISSED = "near copies of recordings that start at another point, are faster or slower, have half the sample rate, or recur ten times or more"
+SAME, SURELY = (Likeness(0.9, 0.05), Likeness(0.5, 0.6)), (Likeness(0.8, 0.5),)
+"""What the waveforms of candidates must reach, one of the two, and those of recordings that only their fine spectra make candidates."""
+SPECTRA, CUT, LOOKED_AT, FEW = 0.3, 0.1, 500, 2_000
+"""The least correlation of fine spectra of these, the most by which their lengths differ, how many pairs are looked at, and the most
+recordings among which they are searched for."""
+RULE = f"waveforms that agree, of recordings whose fine spectra are alike or whose energy in {BANDS} bands over {TIMES} frames correlates by {ALIKE}"
+MISSED = "near copies of recordings that are faster or slower, have half the sample rate, lack a tenth or more, or recur ten times or more"
 
 
 class NearSounds(Check):
@@ -47,6 +54,11 @@ class NearSounds(Check):
         self.patterns: list[Any] = []
         """Of each recording, float16 [n, TIMES * BANDS]; zeros for one without a pattern."""
         self.lengths: list[Any] = []
+        """Of each, its frames."""
+        self.length = length_for(context.samples)
+        self.waves: list[Any] = []
+        """As of ``stretch``."""
+        self.rates: list[Any] = []
 
     def applies(self) -> bool:
         return self.context.near and self.field is not None
@@ -70,6 +82,11 @@ class NearSounds(Check):
         values = list(block.columns[self.field].values[:n])
         self.patterns.append(np.stack([pattern(v, float(r)) for v, r in zip(values, rates, strict=False)]))
         self.lengths.append(np.array([len(v) if hasattr(v, "shape") else 0 for v in values], np.float64))
+        self.rates.append(np.array([float(r or 0) for r in list(rates)[:n]], np.float64))
+        some = self.patterns[-1].any(1).tolist()
+        nothing = np.zeros(self.length, np.float16)
+        told = zip(values, rates, some, strict=False)
+        self.waves.append(np.stack([stretch(v, float(r), self.length) if has else nothing for v, r, has in told]))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearSounds)
@@ -77,6 +94,8 @@ class NearSounds(Check):
         self.kept.merge(other.kept)
         self.patterns += other.patterns
         self.lengths += other.lengths
+        self.waves += other.waves
+        self.rates += other.rates
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -89,8 +108,23 @@ class NearSounds(Check):
         _, first = np.unique(rows.digest[order], return_index=True)
         first = order[first]
         kept = np.sort(first[patterns[first].any(1)])  # the first of each content
-        pairs = sorted((int(kept[a]), int(kept[b])) for a, b in alike(patterns[kept].astype(np.float32), lengths[kept]))
+        patterns, lengths = patterns[kept].astype(np.float32), lengths[kept]
+        waves, seconds = np.concatenate(self.waves)[kept], lengths / np.maximum(np.concatenate(self.rates)[kept], 1)
+        close = alike(patterns, lengths)
+        found = [pair for pair in close if self._agree(waves, seconds, pair)]
+        for a, b in alike_in_spectra(waves, seconds, {*close}):
+            likeness = compared(waves[a], waves[b])
+            if likeness is not None and likeness.reaches(SURELY):
+                found.append((a, b))
+        pairs = sorted((int(kept[a]), int(kept[b])) for a, b in found)
         yield near_fact(self.kept, rows, "recordings", pairs, RULE, self.evidence(), MISSED)
+
+    def _agree(self, waves: Any, seconds: Any, pair: tuple[int, int]) -> bool:
+        """Whether the waveforms do not speak against a copy: of long recordings whose ends were cut, other stretches may have been kept."""
+        a, b = pair
+        apart = abs(seconds[a] - seconds[b]) > self.length / RATE / 4
+        likeness = None if apart else compared(waves[a], waves[b])
+        return likeness is None or likeness.reaches(SAME)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "recordings", sure=True)
@@ -149,6 +183,25 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
         near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
         found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
     return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]
+
+
+def alike_in_spectra(waves: Any, seconds: Any, known: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pairs whose fine spectra are the most alike, wherever in a recording a sound is, without those that are ``known``."""
+    import numpy as np
+
+    n = len(waves)
+    if n < 2 or n > FEW:
+        return []
+    spectra = np.concatenate([fine_spectra(waves[at : at + AT_ONCE]) for at in range(0, n, AT_ONCE)])
+    likeness = spectra @ spectra.T
+    long = np.log(np.maximum(seconds, 1e-6))
+    likeness[np.abs(long[:, None] - long[None]) > CUT] = -1
+    likeness[np.tril_indices(n)] = -1
+    for a, b in known:
+        likeness[a, b] = -1
+    flat = likeness.reshape(-1)
+    some = np.argpartition(-flat, min(LOOKED_AT, len(flat) - 1))[:LOOKED_AT]
+    return [(int(i) // n, int(i) % n) for i in np.sort(some[flat[some] >= SPECTRA])]
 
 
 def _stands_out(apart: float, nearest: float) -> bool:

@@ -185,6 +185,28 @@ def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = (
     return block.views[key]
 
 
+def near_groups(seen: Seen) -> tuple[Rows, list[range]]:
+    """Of samples with equal keys, one of each content, in groups of several: the samples, and where each group is among them."""
+    import numpy as np
+
+    found, groups, at = [Rows.none()], [], 0
+    for rows in map(Rows.repeated, seen.together()):
+        if not len(rows):
+            continue
+        order = np.lexsort((rows.index, rows.digest, rows.key))
+        key, digest = rows.key[order], rows.digest[order]
+        first = np.concatenate([[True], (key[1:] != key[:-1]) | (digest[1:] != digest[:-1])])
+        order, key = order[first], key[first]  # one of each content
+        starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        sizes = np.diff(np.concatenate([starts, [len(key)]]))
+        several = sizes > 1
+        found.append(rows.take(order[np.repeat(several, sizes)]))
+        for size in sizes[several].tolist():
+            groups.append(range(at, at + size))
+            at += size
+    return Rows.joined(found), groups
+
+
 def near_fact(
     seen: Seen, rows: Rows, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
 ) -> Fact:

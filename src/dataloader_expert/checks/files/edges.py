@@ -76,7 +76,7 @@ class Edges(Check):
         counts = self.counts[pair]
         counts["samples"] += 1
         counts["last"] += most == n - 1
-        counts["within"] += 0 <= least and most < n
+        counts["within"] += least >= 0 and most < n
         counts["from one"] += least == 1 and most == n
         if len(self.lengths[pair]) < LENGTHS:
             self.lengths[pair].add(n)

@@ -1,0 +1,68 @@
+"""Samples of another split that are training samples with noise, or their rows in another order, are told; others are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.checks.looking import Data
+
+SPLITS = ["train"] * 300 + ["test"] * 100
+
+
+def measured(change: Any = None, shape: tuple[int, ...] = (8,), copies: int = 12) -> Data:
+    """Samples of correlated numbers; the first of the test are training samples after ``change``."""
+    rng = np.random.default_rng(0)
+    size = int(np.prod(shape))
+    mixing = rng.normal(size=(5, size))
+    values = rng.normal(size=(400, 5)) @ mixing + 0.3 * rng.normal(size=(400, size))
+    if change is not None:
+        values[300 : 300 + copies] = change(values[:copies], rng)
+    return Data({"x": values.reshape(400, *shape).astype(np.float32)}, splits=SPLITS)
+
+
+def noisy(x: Any, rng: Any) -> Any:
+    return x * rng.normal(1, 0.005, x.shape)
+
+
+def halved(x: Any, rng: Any) -> Any:
+    return x.astype(np.float16)
+
+
+def walk() -> Data:
+    """A series whose samples were dealt to the splits at random."""
+    rng = np.random.default_rng(1)
+    values = np.cumsum(rng.normal(size=(400, 6)), 0).astype(np.float32)
+    order = rng.permutation(400)
+    return Data({"x": values[order]}, splits=SPLITS)
+
+
+def clouds(reordered: int = 0, kinds: int = 0) -> Data:
+    """Point clouds, or molecules of a few kinds of atoms; some of the test are training clouds in another order."""
+    rng = np.random.default_rng(2)
+    made = rng.normal(size=(40, 32, 3)).astype(np.float32)
+    if kinds:
+        made = np.eye(3, dtype=np.float32)[rng.integers(0, kinds, (40, 32))]
+        made[30:] = made[:10, ::-1]
+    for i in range(reordered):
+        made[30 + i] = made[i][rng.permutation(32)]
+    return Data({"points": made}, splits=["train"] * 30 + ["test"] * 10)
+
+
+SOUND = {
+    "samples of their own": measured(),
+    "a walk that was split at random": walk(),
+    "equal ones, which are told as duplicates": measured(lambda x, rng: x),
+    "rounded numbers": Data({"x": np.random.default_rng(3).normal(size=(400, 4)).round(1)}, splits=SPLITS),
+}
+SPEAKS = {
+    "with noise": (measured(noisy), "splits-near-overlap", "warning"),
+    "as half floats": (measured(halved), "splits-near-overlap", "warning"),
+    "windows with noise": (measured(noisy, (20, 6)), "splits-near-overlap", "warning"),
+}
+REORDERED = {"other points": clouds(), "molecules of the same atoms": clouds(kinds=3)}
+REORDERED_SPEAKS = {
+    "in another split": (clouds(4), "splits-near-overlap", "warning"),
+    "the same points": (clouds(4), "near-duplicates", "warning"),
+}
