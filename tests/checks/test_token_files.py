@@ -54,6 +54,11 @@ SILENT = {
     "two files of the same licence": files(np.concatenate([TRAIN[:3_000], TRAIN])[: len(TRAIN)]),
 }
 SPEAKS = {
+    "a file of 32-bit tokens": (
+        files(np.stack([TRAIN, np.zeros_like(TRAIN)], 1).reshape(-1)[: len(TRAIN)]),
+        "header-mismatch",
+        "error",
+    ),
     "a stretch that was written again": (
         files(np.concatenate([TRAIN, TRAIN[10_000:30_000]])[: (len(TRAIN) + 20_000) // WIDTH * WIDTH]),
         "near-duplicates",

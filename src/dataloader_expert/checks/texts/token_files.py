@@ -24,6 +24,9 @@ UNSEPARATED = Quantity(
 )
 TAIL = Quantity("token_tail", "samples", "windows at the end of a file that hold a single token")
 SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others only after swapping the bytes of each")
+WIDE = Quantity(
+    "wide_tokens", "", "files of 16-bit tokens in which every second one is zero, as where they hold 32-bit tokens"
+)
 REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that recur many times")
 COPIED = Quantity("copied_stretch", "tokens", "the longest stretch of training that stands twice, and where")
 ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
@@ -44,6 +47,8 @@ LONG, COPIED_PART = 4_096, 0.01
 """The fewest tokens of a stretch that stands twice, and the least share of training: a licence stands in many documents."""
 FRAMED = 0.5
 """The share of documents from which a run is a part of how each is framed, such as what a chat begins with."""
+ALL, OTHERS = 0.99, 0.5
+"""The share of zeros at every second place of a file of 32-bit tokens that is read as 16-bit ones, and the largest share at the others."""
 FEWEST = 4_096
 """The fewest tokens of a file that are compared."""
 
@@ -70,6 +75,8 @@ class TokenFiles(Check):
         """The token at the end of the last window."""
         self.runs: list[tuple[Any, Any]] = []
         """Hashes of runs of tokens, and at which token of all windows each begins."""
+        self.zeros: dict[str, Any] = {}
+        """By file, the tokens at every first and second place, and how many of these are zero; int64 [2, 2]."""
         self.width = 2
         self.long = 0
         """The tokens of a window."""
@@ -100,6 +107,10 @@ class TokenFiles(Check):
         chosen = values[index % self.stride == 0]
         if not len(chosen):
             return
+        if values.shape[1] % 2 == 0 or len(chosen) == 1:
+            halves = [chosen[:, k::2] for k in (0, 1)]
+            made = np.array([[half.size, int((half == 0).sum())] for half in halves])
+            self.zeros[file] = self.zeros.get(file, 0) + made
         flat = chosen.reshape(-1)
         if int(flat.min()) >= 0 and int(flat.max()) < LARGEST:
             self.counts[file] = _sum(self.counts.get(file), np.bincount(flat.astype(np.int64)))
@@ -120,6 +131,8 @@ class TokenFiles(Check):
         self.width = max(self.width, other.width)
         self.long = max(self.long, other.long)
         self.runs += other.runs
+        for file, made in other.zeros.items():
+            self.zeros[file] = self.zeros.get(file, 0) + made
         for file, counts in other.counts.items():
             self.counts[file] = _sum(self.counts.get(file), counts)
         for file, n in other.varied.items():
@@ -129,8 +142,15 @@ class TokenFiles(Check):
                 self.last[file], self.tails[file] = n, other.tails[file]
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         evidence = self.evidence("sampled" if self.stride > 1 else None)
         swapped = []
+        for file, halves in sorted(self.zeros.items()):
+            sizes, zeros = halves.T
+            shares = sorted((zeros / np.maximum(sizes, 1)).tolist())
+            if self.width == 2 and sizes.sum() >= FEWEST and shares[1] >= ALL and shares[0] <= OTHERS:
+                yield Fact(WIDE, {"split": self.of[file]}, evidence, {"file": file})
         for file in sorted(self.counts):
             rest = self._others(file)
             own = self.counts[file]
@@ -218,6 +238,11 @@ class TokenFiles(Check):
             text = f"{escaped(file)} seems to be written in the other byte order: its tokens match the other files only after swapping the two bytes "
             text += "of each"
             fix = "rewrite it as little-endian: np.fromfile(path, '>u2').astype('<u2').tofile(path)"
+            yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
+        for fact in facts.all(WIDE):
+            file = str(fact.at["file"])
+            text = f"{escaped(file)} seems to hold 32-bit tokens: read as 16-bit ones, every second token of it is 0"
+            fix = "rewrite it with 16 bits a token, as it is read: np.fromfile(path, '<u4').astype('<u2').tofile(path)"
             yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
         for fact in facts.all(UNSEPARATED):
             v, file = fact.value, str(fact.at["file"])

@@ -1,0 +1,117 @@
+"""One answer in the same words to many different prompts, where nearly all other answers stand once: a refusal, or an error that was saved as an
+answer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.fingerprint import digest64
+from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.wording import last_said, said
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+CANNED = Quantity(
+    "canned_answers", "samples", "samples with one answer in the same words to different prompts, with places"
+)
+ASKED = {"prompt", "prompts", "question", "query", "instruction"}
+ANSWERS = {"answer", "response", "completion", "output", "reply", "chosen"}
+"""Words in the names of fields of prompts and of answers."""
+FAILED = re.compile(
+    r"\b(?:error|exception|traceback|timed? ?out|unavailable|try again|rate limit|quota|overloaded|bad gateway|failed|connection|http)\b",
+    re.I,
+)
+"""What a service says that could not answer."""
+LONG, MOST = 20, 500_000
+"""The fewest characters of an answer, since short ones recur by nature; and the most different answers that are counted."""
+LEAST, SHARE, OTHERS, ONCE = 8, 0.005, 100, 0.8
+"""The fewest prompts with one answer, and their least share; the fewest answers, and the least share of different ones that stand once."""
+SHOWN = 80
+
+
+class CannedAnswers(Check):
+    ids = ("suspicious-text",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        texts = [f.name for f in context.fields if f.dtype == "str" and not f.shape]
+        asked, answers = ([name for name in texts if {*words(name)} & of] for of in (ASKED, ANSWERS))
+        self.pairs = [(a, b) for a, b in product(asked[:1], answers[:2]) if a != b and b not in asked]
+        self.talks = sorted(context.conversations)[:1] if not self.pairs else []
+        self.counts: dict[str, Counter[int]] = {}
+        """Of each field of answers, by digest: how many different prompts have it, as far as they follow one another."""
+        self.prompts: dict[str, set[int]] = {}
+        """Of each field, digests of prompts and answers together."""
+        self.texts: dict[int, str] = {}
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.pairs or self.talks)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for asked, name in self.pairs:
+            if {asked, name} <= block.columns.keys():
+                both = zip(block.columns[asked].values, block.columns[name].values, strict=False)
+                for i, (prompt, answer) in enumerate(both):
+                    self._note(block, i, name, str(prompt), answer)
+        for name, i, turns in block.values(self.talks):
+            if isinstance(turns, list) and len(turns) > 1:
+                self._note(block, i, name, "\n".join(said(turns[:-1])), last_said(turns))
+
+    def _note(self, block: Block, i: int, name: str, prompt: str, answer: Any) -> None:
+        if not isinstance(answer, str) or len(answer.strip()) < LONG:
+            return
+        text = " ".join(answer.split())
+        key = digest64(text.encode("utf-8", "surrogatepass"))
+        both = digest64(f"{key} {prompt}".encode("utf-8", "surrogatepass"))
+        known, counts = self.prompts.setdefault(name, set()), self.counts.setdefault(name, Counter())
+        if both in known or len(known) >= MOST:
+            return
+        known.add(both)
+        counts[key] += 1
+        if counts[key] > 1:
+            self.texts.setdefault(key, text[:SHOWN])
+            self.where.add((name, key), block, i, name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, CannedAnswers)
+        self.seen += other.seen
+        self.where.merge(other.where)
+        self.texts.update(other.texts)
+        for name, counts in other.counts.items():
+            self.counts.setdefault(name, Counter()).update(counts)
+            self.prompts.setdefault(name, set()).update(other.prompts[name])
+
+    def facts(self) -> Iterable[Fact]:
+        for name, counts in sorted(self.counts.items()):
+            total = counts.total()
+            once = sum(n == 1 for n in counts.values())
+            if total < OTHERS or once < ONCE * len(counts):
+                continue
+            for key, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]:
+                if n >= LEAST and n >= SHARE * total and key in self.texts:
+                    text = self.texts[key]
+                    value = {"count": n, "of": total, "text": text, "failed": FAILED.search(text) is not None}
+                    yield Fact(CANNED, value | {"where": self.where.of((name, key))}, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(CANNED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            severity: Severity = "warning" if v["failed"] else "info"
+            what = ", and looks like the message of a service that failed" if v["failed"] else ""
+            text = f"{name}: one answer is given in the same words to {v['count']:,} different prompts, of {number(v['of'], 'sample')}{what}: "
+            text += f"{escaped(v['text'])!r}; nearly all others occur once"
+            fix = "drop these samples, or fetch the answers again: a model learns to give this one whatever it is asked"
+            yield finding("suspicious-text", severity, text, fact, fix, v["where"], v["count"])
+
+
+CHECK = CannedAnswers

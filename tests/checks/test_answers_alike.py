@@ -1,0 +1,86 @@
+"""Answers in the same words to many prompts, pairs in both orders, and marks that tell the better answer are told; others are not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.checks.looking import Data
+
+N = 160
+PROMPTS = [f"What is the best way to reach village number {i}?" for i in range(N)]
+WAYS = ["bus", "tram", "train", "ferry", "cab", "boat", "bike"]
+GOOD = [f"{WAYS[i % 7].title()} {i} goes there, then take the {WAYS[i // 7 % 7]}{'.!'[i % 2]}" for i in range(N)]
+BAD = [f"Nobody knows, perhaps {i} taxis would do?" if i % 2 else f"There are {i} ways." for i in range(N)]
+BUSY = "I'm sorry, the service is unavailable. Please try again later."
+
+
+def pairs(better: list[str], worse: list[str], prompts: list[str] = PROMPTS) -> Data:
+    columns = {"prompt": prompts, "chosen": better, "rejected": worse}
+    return Data(columns, kinds=dict.fromkeys(columns, "text"))
+
+
+def answered(answer: str, each: int) -> Data:
+    columns = {"prompt": PROMPTS, "response": [answer if i % each == 0 else a for i, a in enumerate(GOOD)]}
+    return Data(columns, kinds=dict.fromkeys(columns, "text"))
+
+
+def talks(answer: str, each: int) -> Data:
+    made = [
+        [{"role": "user", "content": p}, {"role": "assistant", "content": answer if i % each == 0 else a}]
+        for i, (p, a) in enumerate(zip(PROMPTS, GOOD, strict=True))
+    ]
+    return Data({"messages": made}, context={"conversations": frozenset({"messages"})})
+
+
+def turned(n: int, prompts: list[str] = PROMPTS) -> Data:
+    """The first pairs once more with the opposite preference."""
+    return pairs(GOOD + BAD[:n], BAD + GOOD[:n], prompts + prompts[:n])
+
+
+CANNED_SOUND = {
+    "answers of their own": answered("", N + 1),
+    "few answers by design": Data(
+        {"prompt": PROMPTS, "answer": [f"The answer to this question is {i % 5}." for i in range(N)]},
+        kinds={"prompt": "text"},
+    ),
+    "a refusal, which is only an info": answered("The passage does not answer this question.", 12),
+    "one prompt that was asked again and again": Data(
+        {"prompt": [PROMPTS[0]] * 20 + PROMPTS[20:], "response": [BUSY] * 20 + GOOD[20:]},
+        kinds={"prompt": "text", "response": "text"},
+    ),
+}
+CANNED_SPEAKS = {
+    "an error that was saved": (answered(BUSY, 12), "suspicious-text", "warning"),
+    "in conversations": (talks(BUSY, 12), "suspicious-text", "warning"),
+    "a refusal": (answered("The passage does not answer this question.", 12), "suspicious-text", "info"),
+}
+OPPOSITE_SOUND = {
+    "pairs of their own": pairs(GOOD, BAD),
+    "the same pairs again": pairs(GOOD + GOOD[:9], BAD + BAD[:9], PROMPTS + PROMPTS[:9]),
+    "the opposite for another prompt": pairs(
+        GOOD + BAD[:9], BAD + GOOD[:9], PROMPTS + [p + " On foot?" for p in PROMPTS[:9]]
+    ),
+    "equal answers": pairs(GOOD[:9] * 2, GOOD[:9] * 2, PROMPTS[:9] * 2),
+}
+OPPOSITE_SPEAKS = {"a few of them": (turned(9), "label-conflict", "warning")}
+MARKS_SOUND = {
+    "answers of their own": pairs(GOOD, BAD),
+    "a mark in both": pairs([f"{a} </s>" for a in GOOD], [f"{a} </s>" for a in BAD]),
+    "a mark in half of them": pairs(GOOD, [f"{a} </s>" if i % 2 else a for i, a in enumerate(BAD)]),
+}
+MARKS_SPEAKS = {
+    "what ends the worse": (pairs(GOOD, [f"{a}</s>" for a in BAD]), "label-leaked-by-field", "warning"),
+    "what begins the better": (pairs([f"Sure! {a}" for a in GOOD], BAD), "label-leaked-by-field", "warning"),
+}
+
+
+def sentences(longest: int = 0) -> Data:
+    """Sentences of 5 to 19 words, one of which may be far longer."""
+    rng = np.random.default_rng(0)
+    made = [[f"w{k}" for k in rng.integers(0, 900, 5 + i % 15)] for i in range(150)]
+    made[70] += ["w"] * longest
+    return Data({"tokens": made, "tags": [["O"] * len(one) for one in made]})
+
+
+LONG_SOUND = {"sentences of several lengths": sentences(), "a long one": sentences(40)}
+LONG_SPEAKS = {"forty in one": (sentences(400), "suspicious-text", "warning")}
