@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.checks.looking import Data
+from tests.checks.looking import Data, judged, judged_alone
 
 N = 160
 PROMPTS = [f"What is the best way to reach village number {i}?" for i in range(N)]
@@ -84,3 +84,29 @@ def sentences(longest: int = 0) -> Data:
 
 LONG_SOUND = {"sentences of several lengths": sentences(), "a long one": sentences(40)}
 LONG_SPEAKS = {"forty in one": (sentences(400), "suspicious-text", "warning")}
+
+
+def test_windows_without_tokens_are_no_near_copies_of_each_other() -> None:
+    """Seen: all-zero windows at the end of a file were near duplicates besides being unwritten space."""
+    rng = np.random.default_rng(0)
+    made = rng.integers(1, 5_000, (40, 64)).astype(np.uint16)
+    made[30:] = 0
+    assert judged_alone("near_texts", Data({"tokens": made}, kinds={"tokens": "tokens"})) == {}
+
+
+def test_components_that_stay_in_the_same_rows_are_told_once() -> None:
+    """Seen: a row that stood in 32 rows of an array made a finding for each of its 64 components."""
+    rng = np.random.default_rng(0)
+    made = rng.normal(size=(400, 16)).astype(np.float32)
+    made[200:240] = made[200]
+    found = judged("stuck", Data({"emb": made}))["stuck-values"]
+    assert found.message.startswith("16 components of emb each keep one value in 40 consecutive rows")
+
+
+def test_peaks_of_spectra_are_no_outliers() -> None:
+    """Seen: a sixth of the values of spectra, which are their peaks, were called outliers; a few broken values still are."""
+    rng = np.random.default_rng(0)
+    spectra = rng.normal(0, 0.01, (100, 200))
+    assert "outliers" in judged("statistics", Data({"x": np.where(rng.random((100, 200)) < 0.001, 9.0, spectra)}))
+    spectra[:, 40:60] += 5
+    assert "outliers" not in judged("statistics", Data({"x": spectra}))

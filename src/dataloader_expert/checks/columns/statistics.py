@@ -63,6 +63,8 @@ FAMILY = 16
 """So many fields that differ in a number alone are parts of one thing, such as an image."""
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
+PEAKS = 0.03
+"""The share of the values of arrays from which on far ones are their shape, and no outliers."""
 
 
 class Statistics(Check):
@@ -595,7 +597,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             n,
         )
     zero = facts.find(ZERO_APART, field=name)
-    if outliers and outliers["count"] and (zero is None or outliers["count"] != zero.value["count"]):
+    # peaks of spectra and beats of the heart are a part of every sample
+    usual = field is not None and field.shape and outliers and outliers["count"] > PEAKS * s["n"]
+    if outliers and outliers["count"] and not usual and (zero is None or outliers["count"] != zero.value["count"]):
         n, timed = outliers["count"], kind == "time"
         low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
         yield finding(

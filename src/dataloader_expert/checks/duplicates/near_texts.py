@@ -134,6 +134,8 @@ class NearTexts(Check):
                 continue  # it recurs by nature
             for value in row:
                 if hasattr(value, "dtype") and value.dtype.kind in "iu":
+                    if value.size and (value == value.flat[0]).all():
+                        continue  # unwritten space is no copy of other unwritten space
                     parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
                     words = []
                     lengths[i] += value.size

@@ -29,6 +29,8 @@ LEAST = 20
 """The fewest equal rows in a run."""
 LONG = 100
 """The fewest equal rows, of a value within the field's range, that are a warning."""
+FEW = 3
+"""The most components of one array with the same run that are told one by one."""
 VARIES = 0.9
 """The least share of consecutive rows that differ: a measurement. Counts, rounded and mostly absent values stay the same anyway."""
 
@@ -187,18 +189,28 @@ class Stuck(Check):
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        runs: dict[tuple[str, str], list[Fact]] = {}
         for fact in facts.all(RUNS):
-            v, name = fact.value, escaped(str(fact.at["field"]))
-            rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
-            yield finding(
-                "stuck-values",
-                "warning" if (v["rows"] >= LONG or v["whole"]) and not v["at_an_end"] else "info",
-                f"{name} is {v['value']:g} in {v['rows']:,} consecutive {rows}, while it changes from row to row elsewhere",
-                fact,
-                "find out whether it was measured there; if not, mark these rows as missing",
-                [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}],
-                v["rows"],
-            )
+            name = str(fact.at["field"])
+            feature = self.context.features.get(name)
+            one = f"{fact.value['sample']} {fact.value['rows']}" if feature is not None else ""
+            runs.setdefault((feature.of if feature is not None else name, one), []).append(fact)
+        for (of, _), same in runs.items():
+            told = [(f"{len(same)} components of {escaped(of)} each keep one value", same[:1])]
+            if len(same) <= FEW:
+                told = [(f"{escaped(str(fact.at['field']))} is {fact.value['value']:g}", [fact]) for fact in same]
+            for text, [fact] in told:
+                v = fact.value
+                rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
+                yield finding(
+                    "stuck-values",
+                    "warning" if (v["rows"] >= LONG or v["whole"]) and not v["at_an_end"] else "info",
+                    f"{text} in {v['rows']:,} consecutive {rows}, while {'they change' if len(same) > FEW else 'it changes'} from row to row elsewhere",
+                    fact,
+                    "find out whether it was measured there; if not, mark these rows as missing",
+                    [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}],
+                    v["rows"],
+                )
 
 
 def by_series(whose: Any) -> tuple[Any, Any]:
