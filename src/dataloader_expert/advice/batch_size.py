@@ -67,17 +67,13 @@ def device_most(facts: Facts) -> int | None:
 
 def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
     """The largest batch by the memory of usual devices, from the fit; 0 where not even one sample fits."""
-    found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
+    fit = facts.find(MEMORY_FIT)
     if fit is None:
         return {}
     made = Fit.from_json(fit.value)
-    rooms = {gb: (gb << 30) * (1 - margin) - context for gb in CARDS_GB}
-    if found is not None and found.value["failed"] is not None and made.largest(found.value["room"]):
-        share = found.value["value"] / made.largest(
-            found.value["room"]
-        )  # what fragmentation left of the line, as it was found
-        return {f"{gb} GB": int(share * made.largest(room)) for gb, room in rooms.items()}
-    return {f"{gb} GB": made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
+    # what fragmentation leaves of one device tells little of another, and of a limit that was asked for nothing
+    rooms = {gb: ((gb << 30) * (1 - margin) - context) * (1 - FRAGMENTED) for gb in CARDS_GB}
+    return {f"{gb} GB": made.largest(room) for gb, room in rooms.items()}
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:

@@ -156,6 +156,23 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
     return Path(roots[0]) / path
 
 
+def placed(reference: str, roots: tuple[str, ...], argument: str) -> str:
+    """A reference whose file has an absolute path: the source's code is imported in another folder.
+
+    Raises:
+        RequestError: if there is no such file.
+    """
+    name, _, attribute = reference.rpartition(":")
+    if not name.endswith(".py"):
+        return reference
+    path = _find(name, roots)
+    if stat_of(path) is None:
+        raise RequestError(
+            "invalid-argument", f"{argument}: {escaped(name)} does not exist; give file.py:name below a root"
+        )
+    return f"{path}:{attribute}"
+
+
 def folder_of(root: str) -> str:
     """The root, or the folder of a root that is a file."""
     return root if Path(root).is_dir() else str(Path(root).parent)
@@ -182,6 +199,7 @@ async def execute(
     user = ref.code or bool(named)
     if named and settings.no_code:
         raise RequestError("code-refused", f"{named[0]}= is a Python reference, and --no-code forbids running code")
+    request = request.model_copy(update={n: placed(getattr(request, n), settings.roots, n) for n in named})
     probes = tool.recipe(request)
     left_out = tuple(tool.unprinted[p.name] for p in probes if p.name in tool.unprinted) if printed else ()
     if left_out:

@@ -68,10 +68,11 @@ STAGES_S = 2.5
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    model: list[Probe] = []
+    fed: list[Probe] = []
+    memory: list[Probe] = []
     if request.model is not None:
-        model = [
-            ModelCheck(request.model, request.model_args, request.batch_size, request.input),
+        fed = [ModelCheck(request.model, request.model_args, request.batch_size, request.input)]
+        memory = [
             ModelMemory(
                 request.model,
                 request.model_args,
@@ -84,14 +85,17 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             ),
         ]
     if request.input is not None:
-        return (Environment(), DescribedBatch(request.input), *model)
+        return (Environment(), DescribedBatch(request.input), *fed, *memory)
+    scan = Scan(share=0.2 if fed else 0.35, near=False)
+    batch = BatchLook(request.batch_size, pictures=True, ends=True)
+    # whether the model takes a batch was asked, and comes first; of files, a scan tells classes and sizes that a batch needs
+    first = (batch, *fed, scan) if fed and is_reference(request.source) else (scan, batch, *fed)
     return (
         Environment(),
         Layout(),
-        Scan(share=0.2 if model else 0.35, near=False),
-        BatchLook(request.batch_size, pictures=True, ends=True),
-        *([BatchSizes(share=0.15 if model else 0.25)] if request.batch_size is None else []),
-        *model,
+        *first,
+        *([BatchSizes(share=0.15 if fed else 0.25)] if request.batch_size is None else []),
+        *memory,
         StandaloneCode(request.batch_size),
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
