@@ -21,6 +21,8 @@ from dataloader_expert.probes.model.sizes import BATCH_SIZES, chosen_size, host_
 
 CARDS_GB = (8, 12, 16, 24, 40, 80)
 """Memory of usual devices."""
+NEAR = 1.1
+"""How many times the memory of which the limit was found another device may have to lose the same share."""
 FRAGMENTED = 0.05
 """The share of a device that is left to fragmentation where no allocator was replayed at the limit."""
 
@@ -67,13 +69,18 @@ def device_most(facts: Facts) -> int | None:
 
 def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
     """The largest batch by the memory of usual devices, from the fit; 0 where not even one sample fits."""
-    fit = facts.find(MEMORY_FIT)
+    found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
     if fit is None:
         return {}
     made = Fit.from_json(fit.value)
-    # what fragmentation leaves of one device tells little of another, and of a limit that was asked for nothing
-    rooms = {gb: ((gb << 30) * (1 - margin) - context) * (1 - FRAGMENTED) for gb in CARDS_GB}
-    return {f"{gb} GB": made.largest(room) for gb, room in rooms.items()}
+    rooms = {gb: (gb << 30) * (1 - margin) - context for gb in CARDS_GB}
+    sizes = {gb: made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
+    if found is not None and found.value["failed"] is not None and (whole := made.largest(found.value["room"])):
+        share = (
+            found.value["value"] / whole
+        )  # what fragmentation left of the line; less is lost where there is more room
+        sizes |= {gb: int(share * made.largest(r)) for gb, r in rooms.items() if r <= NEAR * found.value["room"]}
+    return {f"{gb} GB": size for gb, size in sizes.items()}
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:

@@ -16,10 +16,11 @@ from dataloader_expert.advice.batch_size import (
 )
 from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.causes import in_a_sentence
-from dataloader_expert.advice.models import WARNED, refusing, too_large
+from dataloader_expert.advice.models import REJECTS, WARNED, refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
+from dataloader_expert.conclusions import number
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import STREAM, Layout
@@ -57,6 +58,7 @@ from dataloader_expert.tools.batch_parts import (
     ModelCheckLine,
     Settings,
 )
+from dataloader_expert.tools.execution import is_reference
 from dataloader_expert.tools.recipes.batch_findings import drops_last, findings, last_batch
 from dataloader_expert.tools.recipes.batch_preprocessing import preprocessing
 from dataloader_expert.tools.recipes.code import loader_code
@@ -306,14 +308,14 @@ def unanswered(request: Request, measured: Measured) -> str:
     """What was asked and has no answer, and why: silence would read as consent."""
     said = []
     if request.input is None and measured.facts.find(BATCH) is None:
-        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'it was not reached')}.")
+        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'no time was left: raise budget_s')}.")
     if request.model is not None and measured.facts.find(MODEL) is None:
         said.append(f"The model was not checked: {not_tried(measured)}; {OWN_CALL}.")
     return " ".join(said)
 
 
 def not_tried(measured: Measured) -> str:
-    return why_not(measured, ModelCheck.name, "it was not reached; see the other unknowns, or raise budget_s")
+    return why_not(measured, ModelCheck.name, "no time was left for it: raise budget_s")
 
 
 def why_not(measured: Measured, probe: str, otherwise: str) -> str:
@@ -332,7 +334,11 @@ def refusal(facts: Facts) -> str:
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
-    return f"{who}: {errors[0].message.removeprefix('the target: ')}.{cure}"
+    said = errors[0].message
+    for known in ("the target: ", "the batch: ", REJECTS):  # which the sentence says already
+        said = said.removeprefix(known)
+    more = f" {number(len(errors) - 1, 'further difference')} in findings." if len(errors) > 1 else ""
+    return f"{who}: {said.rstrip('.')}.{more}{cure}"
 
 
 def _words(f: dict[str, Any]) -> str:
