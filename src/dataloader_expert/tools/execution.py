@@ -26,7 +26,7 @@ from dataloader_expert.probes.system.outside import cache_growth, failed, machin
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
 from dataloader_expert.sources.opened import OpenFile, below
-from dataloader_expert.tools.base import Measured, Request, Tool
+from dataloader_expert.tools.base import Measured, Request, Tool, is_reference
 
 T = TypeVar("T")
 
@@ -49,14 +49,6 @@ def default_roots() -> tuple[str, ...]:
     """CLAUDE_PROJECT_DIR, else the current directory; never ``/`` or the home folder unless named."""
     folder = os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     return () if folder in ("/", os.path.realpath(Path.home())) else (folder,)
-
-
-_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
-
-
-def is_reference(source: str) -> bool:
-    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
-    return bool(_REFERENCE.match(source)) and "://" not in source
 
 
 def resolve(request: Request, settings: Settings) -> SourceRef:

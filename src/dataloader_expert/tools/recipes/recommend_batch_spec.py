@@ -47,7 +47,7 @@ from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Next
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured
+from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, is_reference
 from dataloader_expert.tools.batch_parts import (
     AtSize,
     BatchField,
@@ -58,7 +58,6 @@ from dataloader_expert.tools.batch_parts import (
     ModelCheckLine,
     Settings,
 )
-from dataloader_expert.tools.execution import is_reference
 from dataloader_expert.tools.recipes.batch_findings import drops_last, findings, last_batch
 from dataloader_expert.tools.recipes.batch_preprocessing import preprocessing
 from dataloader_expert.tools.recipes.code import loader_code
