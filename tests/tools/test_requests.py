@@ -10,12 +10,16 @@ import pytest
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.probes.data.layout import LABEL, SAMPLES
+from dataloader_expert.lab.surroundings import surroundings
+from dataloader_expert.probes.data.layout import LABEL, PRESENT, SAMPLES, STREAM
 from dataloader_expert.probes.data.scan import SCANNED
+from dataloader_expert.tools.base import Measured
 from dataloader_expert.tools.execution import placed
 from dataloader_expert.tools.recipes.code import loader_code
 from dataloader_expert.tools.recipes.recommend_batch_spec import recipe
+from dataloader_expert.tools.recipes.suggest_sampler import conclude as suggested
 from dataloader_expert.tools.recommend_batch_spec import Request
+from dataloader_expert.tools.suggest_sampler import Request as SamplerRequest
 
 SEEN = Evidence("counted", "test")
 
@@ -52,3 +56,12 @@ def test_code_names_classes_only_where_all_samples_were_read(read: int, written:
         Fact(SCANNED, {"read": read, "failed": 0, "total": 9}, SEEN),
     ]
     assert written in loader_code(Request(source="data"), Facts(tuple(given)), {"batch_size": 4})
+
+
+@pytest.mark.parametrize(("stream", "told"), [(False, True), (True, False)])
+def test_a_present_sampler_that_was_not_drawn_is_unknown(stream: bool, told: bool) -> None:
+    """Seen: nothing was said of the loader's own sampler where the time had ended before it."""
+    present = {"batch_size": 4, "num_workers": 0, "own_batches": False, "drop_last": False}
+    given = Facts((Fact(PRESENT, present, SEEN), Fact(STREAM, stream, SEEN)))
+    said = suggested(SamplerRequest(source="data.py:make"), Measured(given, (), (), surroundings(), 1.0))
+    assert ("alternatives: present" in [u.what for u in said.unknowns]) is told

@@ -423,8 +423,11 @@ def of_masks(x: Any) -> Iterator[Mend]:
     if x.ndim != 4 or x.shape[1] != 1 or not x.numel() or is_fake(x) or not _is_whole(x):
         return
     white = black_and_white(x)
-    says = f"masks of shape [B, 1, H, W] and dtype {str(x.dtype).removeprefix('torch.')}{', of 0 and 255,' if white else ''}"
-    scaled = "({x}.squeeze(1) // 255).long()" if white else "{x}.squeeze(1).long()"
+    given = str(x.dtype).removeprefix("torch.")
+    of_dtype_too = "" if given == "int64" else f" and dtype {given}"
+    says = f"masks of shape [B, 1, H, W]{of_dtype_too}{', of 0 and 255,' if white else ''}"
+    scaled = "({x}.squeeze(1) // 255)" if white else "{x}.squeeze(1)"
+    scaled += ".long()" if of_dtype_too else ""
     yield Mend("shape-mismatch", "label", f"{says} where the loss takes int64 class numbers [B, H, W]", scaled)
 
 

@@ -144,7 +144,7 @@ def finite(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
         other = way.mended(name, "~{x}")
         if str(getattr(x, "dtype", "")) == "torch.bool" and makes_finite(attempt, other):
-            says = "True where the model takes False: with this mask its output is NaN"
+            says = "True for what is real, where the model leaves out what is True: with this mask its output is NaN"
             return other, [Misfit(SCALE, name, says)], None
     says = "the model's output has NaN or infinite values, and the batch has none"
     return way, [Misfit(SCALE, way.names[0], says, cured=False)], None
