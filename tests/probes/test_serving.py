@@ -106,6 +106,6 @@ def test_masks_that_one_split_lacks_are_no_gap_in_batches_of_the_other(tmp_path:
 )
 def test_a_loader_without_a_batch_size_delivers_samples_or_batches(delivered: Any, samples: int) -> None:
     """Seen: 22 channels of one sample were counted as samples."""
-    loader = DataLoader([delivered], batch_size=None)  # type: ignore[arg-type]  # any sequence will do
+    loader: Any = DataLoader([delivered], batch_size=None)  # type: ignore[arg-type]  # any sequence will do
     serving = Serving(loader.dataset, None, "own", LoaderPlan(batch_size=1), False, "", loader)
     assert serving.count(delivered) == samples

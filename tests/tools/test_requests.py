@@ -41,7 +41,7 @@ def test_a_models_file_is_found_from_where_the_request_was_made(
 @pytest.mark.parametrize(("source", "first"), [("data.py:make", "model"), ("data", "scan")])
 def test_a_model_is_fed_before_anything_is_timed(source: str, first: str) -> None:
     """Our promise: what was asked for comes first. A scan of files tells the classes that a batch needs."""
-    names = [p.name for p in recipe(Request(source=source, model="net.py:Net"))]
+    names = [p.name for p in recipe(Request.model_validate({"source": source, "model": "net.py:Net"}))]
     assert min(("model", "scan"), key=names.index) == first
     assert names.index("batch") < names.index("model") < names.index("batch-sizes") < names.index("memory")
 
@@ -55,7 +55,7 @@ def test_code_names_classes_only_where_all_samples_were_read(read: int, written:
         Fact(SAMPLES, 9, SEEN),
         Fact(SCANNED, {"read": read, "failed": 0, "total": 9}, SEEN),
     ]
-    assert written in loader_code(Request(source="data"), Facts(tuple(given)), {"batch_size": 4})
+    assert written in loader_code(Request.model_validate({"source": "data"}), Facts(tuple(given)), {"batch_size": 4})
 
 
 @pytest.mark.parametrize(("stream", "told"), [(False, True), (True, False)])
@@ -63,5 +63,7 @@ def test_a_present_sampler_that_was_not_drawn_is_unknown(stream: bool, told: boo
     """Seen: nothing was said of the loader's own sampler where the time had ended before it."""
     present = {"batch_size": 4, "num_workers": 0, "own_batches": False, "drop_last": False}
     given = Facts((Fact(PRESENT, present, SEEN), Fact(STREAM, stream, SEEN)))
-    said = suggested(SamplerRequest(source="data.py:make"), Measured(given, (), (), surroundings(), 1.0))
+    said = suggested(
+        SamplerRequest.model_validate({"source": "data.py:make"}), Measured(given, (), (), surroundings(), 1.0)
+    )
     assert ("alternatives: present" in [u.what for u in said.unknowns]) is told

@@ -94,7 +94,7 @@ class ModelCheck(Probe):
         guessed = bench.source.label_how.startswith("guessed")
         own = bench.source.format in ("reference", "input")
         stored = {} if own else {f.name: f.kind for f in bench.source.fields if f.kind in ("image", "audio")}
-        seconds = min(4.0, 0.15 * bench.left())
+        seconds = min(4.0, 0.3 * bench.left())  # it is what was asked
         return judged(model, batch, bench.source.label, said, seconds, stored, n, chosen, guessed)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
