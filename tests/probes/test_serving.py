@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader
 
 from dataloader_expert.checks.base import MISSING, Context
 from dataloader_expert.checks.columns.statistics import Statistics
-from dataloader_expert.plan import SourceRef
+from dataloader_expert.plan import LoaderPlan, SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.sources.registry import open_source
@@ -91,3 +93,19 @@ def test_masks_that_one_split_lacks_are_no_gap_in_batches_of_the_other(tmp_path:
         statistics.see(source.decode(unit, source.read(unit)))
     missing = {f.at["field"]: f.value for f in statistics.facts() if f.quantity == MISSING}
     assert missing == {"image": 0, "mask": 0}
+
+
+@pytest.mark.parametrize(
+    ("delivered", "samples"),
+    [
+        ({"eeg": torch.zeros(22, 250), "stage": 3}, 1),
+        ((torch.zeros(22, 250), 3), 1),
+        ({"x": torch.zeros(22, 250), "y": torch.zeros(22), "epoch": 3}, 22),
+        ({"ids": torch.zeros(22, 250)}, 22),
+    ],
+)
+def test_a_loader_without_a_batch_size_delivers_samples_or_batches(delivered: Any, samples: int) -> None:
+    """Seen: 22 channels of one sample were counted as samples."""
+    loader: Any = DataLoader([delivered], batch_size=None)  # type: ignore[arg-type]  # any sequence will do
+    serving = Serving(loader.dataset, None, "own", LoaderPlan(batch_size=1), False, "", loader)
+    assert serving.count(delivered) == samples

@@ -11,10 +11,12 @@ from xml.etree import ElementTree as xml
 
 import pytest
 
+from dataloader_expert.facts import Unknown
 from dataloader_expert.report import Figure, FindingLine
 from dataloader_expert.server import junit
 from dataloader_expert.server.command import main, parser_of
 from dataloader_expert.server.gating import Gate
+from dataloader_expert.tools.base import NO_MODEL
 from dataloader_expert.tools.check_quality import CheckLine, Checklist
 
 
@@ -35,6 +37,7 @@ class Result:
     passed_checks: list[str] = field(default_factory=list)
     elapsed_s: float = 1.0
     complete: bool = True
+    unknowns: list[Unknown] = field(default_factory=list)
 
     @property
     def coverage(self) -> Result:
@@ -47,6 +50,13 @@ class Result:
 
 def status(result: Any, *ignored: str, fail_on: Any = "error") -> int:
     return Gate(fail_on, ignored).status(result)
+
+
+@pytest.mark.parametrize(("why", "code"), [("no time was left for it", 2), (NO_MODEL, 0)])
+def test_a_model_that_was_not_checked_does_not_pass(why: str, code: int) -> None:
+    """Seen: exit status 0 where the budget had ended before the model was fed."""
+    assert status(Result([], True, unknowns=[Unknown("model_check", why)])) == code
+    assert status(Result([], True, unknowns=[Unknown("model_check", why)]), fail_on="never") == 0
 
 
 def test_what_is_ignored_does_not_count() -> None:

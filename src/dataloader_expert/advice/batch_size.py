@@ -21,6 +21,8 @@ from dataloader_expert.probes.model.sizes import BATCH_SIZES, chosen_size, host_
 
 CARDS_GB = (8, 12, 16, 24, 40, 80)
 """Memory of usual devices."""
+NEAR = 1.1
+"""How many times the memory of which the limit was found another device may have to lose the same share."""
 FRAGMENTED = 0.05
 """The share of a device that is left to fragmentation where no allocator was replayed at the limit."""
 
@@ -72,12 +74,13 @@ def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
         return {}
     made = Fit.from_json(fit.value)
     rooms = {gb: (gb << 30) * (1 - margin) - context for gb in CARDS_GB}
-    if found is not None and found.value["failed"] is not None and made.largest(found.value["room"]):
-        share = found.value["value"] / made.largest(
-            found.value["room"]
-        )  # what fragmentation left of the line, as it was found
-        return {f"{gb} GB": int(share * made.largest(room)) for gb, room in rooms.items()}
-    return {f"{gb} GB": made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
+    sizes = {gb: made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
+    if found is not None and found.value["failed"] is not None and (whole := made.largest(found.value["room"])):
+        share = (
+            found.value["value"] / whole
+        )  # what fragmentation left of the line; less is lost where there is more room
+        sizes |= {gb: int(share * made.largest(r)) for gb, r in rooms.items() if r <= NEAR * found.value["room"]}
+    return {f"{gb} GB": size for gb, size in sizes.items()}
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:

@@ -58,8 +58,9 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         yield finding(misfit["code"], severity, text, fact, fix, [{"field": misfit["field"]}])
     if not value["accepted"] and not named:
         error = str(value["error"])
-        made, said = value["ran"] != "not made", error.splitlines()[0][:300]
-        code = _code(error) if made else RAISES
+        made, said = value["ran"] != "not made", whole_words(error.splitlines()[0])
+        # the lines of code that the error quotes are no words of its own
+        code = _code(error.partition(" (/")[0]) if made else RAISES
         if not made:
             text, fix = said, "make it alone in Python first, then pass the same model and model_args"
         elif code == RAISES:
@@ -71,10 +72,19 @@ def refusing(facts: Facts) -> Iterator[Finding]:
             text = f"the model takes more memory than there is when it is called with a batch: {said}"
             fix = "use a smaller batch or model, or a machine with more memory"
         else:
-            text = f"the model rejects a batch: {said}"
+            text = f"{REJECTS}{said}"
             got = listed([f"{escaped(name)} {words}" for name, words in value["got"].items()])
             fix = f"match the batch to the model: it expects {value['expected']}, and the batch has {got}"
         yield finding(code, "error", text, fact, fix)
+
+
+REJECTS = "the model rejects a batch: "
+LONGEST = 300
+
+
+def whole_words(said: str) -> str:
+    """An error's first line, cut between words."""
+    return said if len(said) <= LONGEST else f"{said[:LONGEST].rpartition(' ')[0]} …"
 
 
 OF_MEASURES = ("outliers", "collinear-fields")

@@ -204,6 +204,8 @@ class Serving:
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list; if that is more than the batch
         size, as of a graph's nodes, the largest first dimension that is not."""
+        if not self.batched and one_sample(batch):
+            return 1
         size = self.current.batch_size
         listed = listed_in(batch)
         self.listed = self.listed or (listed == size and not stacked(batch, size))
@@ -228,6 +230,15 @@ def of_samples(batch: Any) -> bool:
         return True
     shapes = {tuple(v.shape) for v in batch if hasattr(v, "shape")}
     return len(batch) > MOST_PARTS and len(shapes) > 1 and len({len(shape) for shape in shapes}) == 1
+
+
+def one_sample(delivered: Any) -> bool:
+    """Whether what a loader without a batch size delivers is a sample, and no batch that the dataset made: numbers stand beside tensors, of
+    which no two have a first dimension in common."""
+    leaves = [value for _, value in flat(delivered)]
+    firsts = [int(v.shape[0]) for v in leaves if getattr(v, "ndim", 0)]
+    numbers = [v for v in leaves if isinstance(v, int | float) or getattr(v, "ndim", 1) == 0]
+    return bool(numbers) and bool(firsts) and len(set(firsts)) == len(firsts)
 
 
 def samples_in(batch: Any) -> int:

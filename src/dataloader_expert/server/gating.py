@@ -25,6 +25,8 @@ class Gate:
         """0 fine, 1 found something, 2 undecided."""
         if self.failing(report):
             return FOUND
+        if self.fail_on != "never" and unchecked(report):
+            return FAILED
         if self.least is not None:
             rate = _throughput(report)
             return FAILED if rate is None else FOUND if rate < self.least else FINE
@@ -55,6 +57,13 @@ class Gate:
             if code == finding.code and (not glob or (listed and all(fnmatch(file, glob) for file in files))):
                 return True
         return False
+
+
+def unchecked(report: Any) -> bool:
+    """Whether a model was named, and no batch was fed to it."""
+    from dataloader_expert.tools.base import NO_MODEL
+
+    return any(u.what == "model_check" and u.why != NO_MODEL for u in getattr(report, "unknowns", ()))
 
 
 def _throughput(report: Any) -> float | None:

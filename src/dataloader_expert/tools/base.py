@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -70,6 +71,14 @@ def _numbers(value: Any) -> Iterator[int | float]:
     elif isinstance(value, Mapping | list):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _numbers(inner)
+
+
+_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
+
+
+def is_reference(source: str) -> bool:
+    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
+    return bool(_REFERENCE.match(source)) and "://" not in source
 
 
 NO_DEVICE = "no CUDA device is visible to the measuring process"

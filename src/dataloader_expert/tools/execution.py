@@ -26,7 +26,7 @@ from dataloader_expert.probes.system.outside import cache_growth, failed, machin
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
 from dataloader_expert.sources.opened import OpenFile, below
-from dataloader_expert.tools.base import Measured, Request, Tool
+from dataloader_expert.tools.base import Measured, Request, Tool, is_reference
 
 T = TypeVar("T")
 
@@ -49,14 +49,6 @@ def default_roots() -> tuple[str, ...]:
     """CLAUDE_PROJECT_DIR, else the current directory; never ``/`` or the home folder unless named."""
     folder = os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     return () if folder in ("/", os.path.realpath(Path.home())) else (folder,)
-
-
-_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
-
-
-def is_reference(source: str) -> bool:
-    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
-    return bool(_REFERENCE.match(source)) and "://" not in source
 
 
 def resolve(request: Request, settings: Settings) -> SourceRef:
@@ -156,6 +148,23 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
     return Path(roots[0]) / path
 
 
+def placed(reference: str, roots: tuple[str, ...], argument: str) -> str:
+    """A reference whose file has an absolute path: the source's code is imported in another folder.
+
+    Raises:
+        RequestError: if there is no such file.
+    """
+    name, _, attribute = reference.rpartition(":")
+    if not name.endswith(".py"):
+        return reference
+    path = _find(name, roots)
+    if stat_of(path) is None:
+        raise RequestError(
+            "invalid-argument", f"{argument}: {escaped(name)} does not exist; give file.py:name below a root"
+        )
+    return f"{path}:{attribute}"
+
+
 def folder_of(root: str) -> str:
     """The root, or the folder of a root that is a file."""
     return root if Path(root).is_dir() else str(Path(root).parent)
@@ -182,6 +191,7 @@ async def execute(
     user = ref.code or bool(named)
     if named and settings.no_code:
         raise RequestError("code-refused", f"{named[0]}= is a Python reference, and --no-code forbids running code")
+    request = request.model_copy(update={n: placed(getattr(request, n), settings.roots, n) for n in named})
     probes = tool.recipe(request)
     left_out = tuple(tool.unprinted[p.name] for p in probes if p.name in tool.unprinted) if printed else ()
     if left_out:

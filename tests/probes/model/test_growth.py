@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.model.batch import field_of, with_batch_dimension
 from dataloader_expert.probes.model.calling import cut
 from dataloader_expert.probes.model.growth import Growth, grown
 from dataloader_expert.probes.model.spec import Leaf, batch_of, from_json, leaves, listed, of_batch, to_json
@@ -175,3 +176,12 @@ def test_a_record_keeps_its_attributes(kind: Any) -> None:
 
 def test_a_number_of_rows_for_each_sample_is_rounded_up() -> None:
     assert Leaf("float32", (1.5, 2)).tensor(3).shape == (5, 2)
+
+
+def test_the_batch_is_found_in_another_dimension_than_the_first() -> None:
+    """Seen: of batches with time first, the number of samples was told as a fixed size."""
+    field = field_of("x", [torch.rand(50, SIZE, 4)], [SIZE])
+    assert with_batch_dimension(field, Growth((50, "B", 4)))["shape"] == [50, "B", 4]
+    assert with_batch_dimension(field, Growth((50, SIZE, 4)))["shape"] == [50, SIZE, 4]
+    stacked = field_of("x", [torch.rand(SIZE, 50)], [SIZE])
+    assert with_batch_dimension(stacked, Growth(("B", 50))) == stacked

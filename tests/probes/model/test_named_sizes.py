@@ -164,7 +164,7 @@ def test_a_model_of_one_batch_size_names_it() -> None:
     """Seen: the size was compared with that of an excerpt of the batch, which nobody had fed."""
     verdict = judged(Stateful(), (torch.randn(12, 5, 4), torch.arange(12) % 6), None)
     assert verdict.only == 16 and [m.fix for m in verdict.misfits] == ["batch_size=16, drop_last=True"]
-    assert "batches of 16 samples, and this one has 12" in verdict.misfits[0].says
+    assert verdict.misfits[0].says == "12 samples, where the model only takes 16 at once"
 
 
 class Generates(nn.Module):

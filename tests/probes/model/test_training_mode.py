@@ -152,13 +152,13 @@ def test_stored_pictures_are_made_floats_as_the_result_says() -> None:
     """What else differs is told, and not their dtype; without the word that they are pictures it is one."""
     stored = torch.randint(0, 256, (N, 3, 16, 16)).byte()
     batch = {"x": stored, "label": torch.arange(N) % 2}
-    known = frozenset({"x"})
-    fine = judged(Sees(), batch, "label", pictures=known)
+    known = {"x": "image"}
+    fine = judged(Sees(), batch, "label", stored=known)
     assert (fine.accepted, fine.misfits) == (True, ())
     assert fine.way is not None
     [x] = functions(fine.way.code())[0](batch)[0] or functions(fine.way.code())[0](batch)[1].values()
     assert float(x.max()) <= 1.0
-    grey = judged(Sees(), {**batch, "x": stored[:, :1]}, "label", pictures=known)
+    grey = judged(Sees(), {**batch, "x": stored[:, :1]}, "label", stored=known)
     assert [m.code for m in grey.misfits] == ["channels-mismatch"]
     assert "1 channel where" in grey.misfits[0].says
     assert "byte" not in str(grey.error).lower()

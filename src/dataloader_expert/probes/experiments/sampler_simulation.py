@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
 from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
@@ -17,6 +17,7 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.health.static_checks import length, order
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import SHARDING, copied
+from dataloader_expert.sources.base import FILE_NAME, FOLDER
 
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
@@ -250,7 +251,9 @@ class Draws(Probe):
             return "stream", f"a stream takes no sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
-            return "random", f"objective {objective} needs class labels and none were found"
+            named = next((r["field"] for r in bench.facts.value(ROLES, []) if r["role"] == "group"), None)
+            hint = "" if named in (None, FILE_NAME, FOLDER) else f": pass label={escaped(named)!r} if that is the class"
+            return "random", f"objective {objective} needs class labels and none were found{hint}"
         if objective == "balanced" and ratio is not None and not several and _alike(bench, ratio):
             return (
                 "stratified",

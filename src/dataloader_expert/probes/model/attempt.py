@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from dataloader_expert.probes.model.calling import Ran, cut, few_of, keeps, ran, rows_of
+from dataloader_expert.probes.model.calling import Ran, cut, few_of, keeps, ran, reach, rows_of
 from dataloader_expert.probes.model.mends import wants
 from dataloader_expert.probes.model.ways import Way, ways
 from dataloader_expert.probes.serving import flat, samples_in
@@ -38,12 +38,18 @@ class Attempt:
         """By code of a way, what the model said to it."""
         self.asserted: set[str] = set()
         """Codes of the ways that the model's own code refused, and not torch."""
+        self.raised: list[tuple[Way, Exception]] = []
+        """The ways, as they were given, that the model does not take, and what it raised of each."""
         self.odd: Way | None = None
         """The first way that runs as it is, with an output of one size for any number of samples."""
         self.grown: dict[str, bool] = {}
         """By code of a way, whether its output grows with the samples."""
-        self.alone = len(flat(batch)) == 1
-        """Whether one tensor is all of the batch, which may be one sample; what stands beside others of its length has samples."""
+        self.samples = n or samples_in(batch)
+        self.alone = len(flat(batch)) == 1 or (
+            n == 1 and any(len(v) != 1 for _, v in flat(batch) if getattr(v, "ndim", 0))
+        )
+        """Whether the batch may be one sample: one tensor is all of it, or it was delivered as one. What stands beside others of its length
+        has samples."""
         self.limited = False
         self.whole_refused = False
         self.done: dict[bool, tuple[str, Ran]] = {}
@@ -64,20 +70,33 @@ class Attempt:
     def fails(self, way: Way, whole: bool = False) -> Exception | None:
         """What the call raises; None if it runs and its output keeps the samples apart."""
         done = self.run(way, whole)
+        error = done.error or (None if whole else self.odd_output(way, done.out))
+        if error is not None and way in self.ways:
+            self.raised.append((way, error))
         if done.error is not None:
             self.said_to[way.code()] = str(done.error)
             if asserts(done.error):
                 self.asserted.add(way.code())
-            return done.error
+        return error
+
+    def odd_output(self, way: Way, out: Any) -> Exception | None:
+        """What is wrong with an output that does not keep the samples apart; None if it does."""
         alone = self.alone and any(".unsqueeze(0)" in mend for of in way.mends.values() for mend in of)
-        if not whole and self.n and not alone and not keeps(done.out, self.n, bool(way.mends)) and not self.grows(way):
-            shapes = [list(v.shape) for _, v in flat(done.out) if hasattr(v, "shape")]
-            if not way.mends:
-                self.odd = self.odd or way
-            return ValueError(
-                f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's"
-            )
-        return None
+        if not self.n or alone or keeps(out, self.n, bool(way.mends)) or self.grows(way):
+            return None
+        shapes = [list(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+        if not way.mends:
+            self.odd = self.odd or way
+        return ValueError(f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's")
+
+    def furthest(self) -> tuple[Way, Exception] | None:
+        """Of the ways that the model does not take, the one with which it came furthest, and what it raised: the reason to tell."""
+
+        def far(one: tuple[Way, Exception]) -> tuple[tuple[float, ...], bool]:
+            way, error = one
+            return reach(error), way.names == ("batch",) and isinstance(error, KeyError)  # what it looks up says most
+
+        return max(self.raised, key=far, default=None)
 
     def grows(self, way: Way) -> bool:
         """Whether the output of a call without mends has other sizes for other numbers of samples, such as those of pairs or of views."""

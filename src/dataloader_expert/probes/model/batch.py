@@ -16,7 +16,7 @@ from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import of_batch
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
-from dataloader_expert.probes.model.growth import FEW, GROWTH, grown
+from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
 from dataloader_expert.probes.serving import Serving, flat, serving
 from dataloader_expert.sources.users import is_users
 
@@ -64,13 +64,18 @@ class BatchLook(Probe):
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
         leaves = [dict(flat(b, n=n)) for b, n in zip(batches, sizes, strict=True)]
         further = [dict(flat(b, n=n)) for b, n in zip(ends, more, strict=True)]
+        of = {}
+        if self.ends:
+            tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
+            of = grown(served, tried, [*leaves, *further], [*sizes, *more])
         padded = {*served.varying, *(f"{name}.0" for name in served.varying)}  # of a tuple, next to its lengths
         fields = []
         for name in leaves[0]:
             if not all(name in b for b in leaves):
                 continue
             extra = [(b[name], n) for b, n in zip(further, more, strict=True) if name in b]
-            fields.append(field_of(name, [b[name] for b in leaves], sizes, name in padded, extra))
+            field = field_of(name, [b[name] for b in leaves], sizes, name in padded, extra)
+            fields.append(with_batch_dimension(field, of.get(name)))
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
@@ -96,9 +101,7 @@ class BatchLook(Probe):
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
             spread["far"] = [*dict.fromkeys((*found.largest[:1], *(i for i, _ in found.odd[:2]), *found.highest))]
         yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
-        if self.ends:  # last, as it reads samples again
-            tried = [*(found.largest[:1] if found else ()), *(found.smallest[: FEW - 1] if found else range(FEW))]
-            of = grown(served, tried, [*leaves, *further], [*sizes, *more])
+        if self.ends:
             growth = {name: how.to_json() for name, how in of.items()}
             yield Fact(GROWTH, growth, evidence("sampled", "batch", seen=len(batches) + len(ends)))
 
@@ -202,6 +205,16 @@ def field_of(
         kind = "str" if texts and isinstance(texts[0], str) else type(texts[0]).__name__ if texts else "list"
         return _field(name, kind, ["B"], per, kind == "str", [None], True)
     return _field(name, type(first).__name__, [], 8.0, False, [], True)
+
+
+def with_batch_dimension(field: dict[str, Json], how: Growth | None) -> dict[str, Json]:
+    """The field, whose batch is in another dimension than the first, as where time comes first."""
+    at = [] if how is None else [i for i, d in enumerate(how.shape) if d == BATCH_DIMENSION]
+    if len(at) != 1 or BATCH_DIMENSION in field["shape"] or len(field["shape"]) <= at[0]:
+        return field
+    shape, ranges = list(field["shape"]), list(field["range"])
+    shape[at[0]], ranges[at[0]] = BATCH_DIMENSION, None
+    return {**field, "shape": shape, "range": ranges, "variable": None in shape}
 
 
 def _field(

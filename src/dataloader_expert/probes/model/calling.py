@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,21 @@ def ran(model: Any, way: Way, batch: Any, training: bool = False) -> Ran:
         except Exception as e:  # the user's model may raise anything
             error = e
     return Ran(out, error, tuple(str(one.message) for one in told), time.monotonic() - begun)
+
+
+def reach(error: Exception) -> tuple[float, ...]:
+    """How far a call of a model came before it raised: the lines of the model's own code, outermost first. One that ran to its end, and
+    whose output is refused, came furthest."""
+    raised, lines, within = error.__traceback__, list[float](), False
+    if raised is None:
+        return (math.inf,)
+    while raised is not None:
+        frame = raised.tb_frame
+        within = within or frame.f_code.co_name == "forward"
+        if within and not str(frame.f_globals.get("__name__")).startswith("torch."):
+            lines.append(raised.tb_lineno)
+        raised = raised.tb_next
+    return tuple(lines)
 
 
 def given_to(model: Any, way: Way, batch: Any, *kinds: type) -> tuple[list[tuple[Any, list[Any]]], Exception | None]:

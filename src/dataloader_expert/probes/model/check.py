@@ -6,22 +6,25 @@ import itertools
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import SPREAD
-from dataloader_expert.probes.model.calling import evaluated, few_of, given_to
+from dataloader_expert.probes.model.calling import called, evaluated, few_of, given_to
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
+from dataloader_expert.probes.model.expected import expects
 from dataloader_expert.probes.model.feeding import given_batch, known
 from dataloader_expert.probes.model.growth import GROWTH, Growth
+from dataloader_expert.probes.model.lazy import is_lazy, settled
 from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.misfits import breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
 from dataloader_expert.probes.model.verdict import Verdict
-from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
+from dataloader_expert.probes.model.ways import TARGET, Way, accessors, ways, wrapped
 from dataloader_expert.probes.serving import flat, serving
 
 MODEL = Quantity(
@@ -53,8 +56,8 @@ class ModelCheck(Probe):
         known(self.model, bench)
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
-        make = maker(self.model, self.model_args, bench.ref.roots)
         batch, n = given_batch(bench, self.batch_size, self.input)
+        make = with_sizes(maker(self.model, self.model_args, bench.ref.roots), batch, n, bench.source.label)
         growth = {name: Growth.from_json(how) for name, how in bench.facts.value(GROWTH, {}).items()}
         yield Fact(SPEC, to_json(of_batch(batch, n, growth)), evidence("sampled", "model", seen=n))
         try:
@@ -90,9 +93,9 @@ class ModelCheck(Probe):
         chosen = bench.ref.columns is not None
         guessed = bench.source.label_how.startswith("guessed")
         own = bench.source.format in ("reference", "input")
-        pictures = frozenset(() if own else (f.name for f in bench.source.fields if f.kind == "image"))
-        seconds = min(4.0, 0.15 * bench.left())
-        return judged(model, batch, bench.source.label, said, seconds, pictures, n, chosen, guessed)
+        stored = {} if own else {f.name: f.kind for f in bench.source.fields if f.kind in ("image", "audio")}
+        seconds = min(4.0, 0.3 * bench.left())  # it is what was asked
+        return judged(model, batch, bench.source.label, said, seconds, stored, n, chosen, guessed)
 
     def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any, n: int) -> Verdict:
         """The verdict, with what the model refuses of the longest and the odd samples and of those with the largest and least
@@ -167,6 +170,21 @@ def maker(model: str, args: Any, roots: tuple[str, ...]) -> Callable[[], Any]:
     return make
 
 
+def with_sizes(make: Callable[[], Any], batch: Any, n: int, label: str | None) -> Callable[[], Any]:
+    """Makes the model, whose lazy layers take their sizes from the batch."""
+
+    def call(model: Any, way: Way) -> Any:
+        return called(model, way, few_of(batch, n)[0])
+
+    def made() -> Any:
+        model = make()
+        if not is_lazy(model):
+            return model
+        return settled(model, [partial(call, way=way) for way in ways(model, few_of(batch, n)[0], label)])
+
+    return made
+
+
 def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
     """The verdict as a fact's value."""
     got = {name: _words(v) for name, v in flat(batch, n=n)}
@@ -176,7 +194,7 @@ def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
     code = None if verdict.way is None else verdict.way.code().splitlines()  # a fact's strings are of one line
     return {
         "accepted": verdict.accepted,
-        "expected": expects(model),
+        "expected": expects(model, verdict.way or verdict.tried, batch, n),
         "got": got,
         "fed": fed,
         "error": None if verdict.accepted else verdict.error,
@@ -192,7 +210,9 @@ def told(verdict: Verdict, model: Any, batch: Any, n: int) -> dict[str, Json]:
             for m in verdict.misfits
         ],
         "call": code,
-        "cure": code if any(m.cured for m in verdict.misfits) else None,
+        "cure": code
+        if any(m.cured for m in verdict.misfits) or (verdict.way is not None and verdict.way.mends)
+        else None,
     }
 
 
@@ -267,25 +287,6 @@ def inputs_of(way: Way, batch: Any) -> list[Json] | None:
         return None
     names = [name for name, e in fed if name in fields and e != way.target and name not in way.labels]
     return [*names, *way.columns]
-
-
-def expects(model: Any) -> str:
-    """What the model's first layers expect as input, as text."""
-    import torch
-
-    transposed = torch.nn.ConvTranspose1d | torch.nn.ConvTranspose2d | torch.nn.ConvTranspose3d
-    for module in model.modules() if hasattr(model, "modules") else ():
-        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d | transposed):
-            dims = ", ".join(["*"] * len(module.kernel_size))
-            return f"float [B, {module.in_channels}, {dims}] ({type(module).__name__})"
-        if isinstance(module, torch.nn.Linear):
-            return f"float [B, …, {module.in_features}] (Linear)"
-        if isinstance(module, torch.nn.Embedding):
-            return f"int64 [B, …] below {module.num_embeddings} (Embedding)"
-        if isinstance(module, torch.nn.LSTM | torch.nn.GRU | torch.nn.RNN):
-            order = "B, T" if module.batch_first else "T, B"
-            return f"float [{order}, {module.input_size}] ({type(module).__name__})"
-    return "unknown: no layer shows it"
 
 
 PROBES = (ModelCheck,)

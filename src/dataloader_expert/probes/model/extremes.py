@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.probes.model.unsigned import countable
+
 MOST = 4096
 COLUMNS = 8
 """The most columns of ids of several kinds."""
 ODD_SHARE = 0.1
 """Samples of a kind rarer than this are odd."""
+WHOLE_KINDS = ("int", "uint16", "uint32", "uint64")
+"""Beginnings of the dtypes of whole numbers that may be ids."""
 WHOLE = -1
 """The column that stands for all of a leaf."""
 
@@ -85,8 +89,9 @@ def whole_numbers(sample: Any) -> Iterator[tuple[str, tuple[int, ...], list[tupl
     for name, value in flat(sample):
         if isinstance(value, int):
             yield name, (), [(WHOLE, int(value), int(value))]
-        elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")):
+        elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(WHOLE_KINDS):
             if 0 not in value.shape:
+                value = countable(value)
                 few = value.ndim == 1 and len(value) <= COLUMNS
                 columns = [(j, int(x), int(x)) for j, x in enumerate(value.tolist())] if few else []
                 yield name, tuple(value.shape), [(WHOLE, int(value.min()), int(value.max())), *columns]

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dataloader_expert.facts import Json, Quantity
+from dataloader_expert.probes.model.unsigned import countable
 from dataloader_expert.probes.serving import Serving, flat
 
 GROWTH = Quantity("batch_growth", "", "by field of a batch, what each dimension is in batches of other sizes")
@@ -61,7 +62,7 @@ def grown(
                 shape.append(max(float(v.shape[i] / n) for v, n in of_full))
             else:
                 shape.append(_by_size(i, kind, [(int(v.shape[i]), n) for v, n in seen]))
-        places = max(float((int(v.max()) + 1) / n) for v, n in of_full if v.numel()) if placed else None
+        places = max(float((int(countable(v).max()) + 1) / n) for v, n in of_full if v.numel()) if placed else None
         found[name] = Growth(tuple(shape), places)
     return found
 
@@ -102,7 +103,7 @@ def _tried(served: Serving, indices: Iterable[int]) -> dict[str, tuple[tuple[str
     for n in names:
         every = [b[n] for b in (together, *alone)]
         whole = not every[0].is_floating_point() and not every[0].is_complex() and all(v.numel() for v in every)
-        most = [int(v.max()) for v in every] if whole else []
+        most = [int(countable(v).max()) for v in every] if whole else []
         # of a batch alone they begin anew
         placed = whole and most[0] > max(most[1:]) and all(m < r for m, r in zip(most, rows, strict=True))
         found[n] = kinds[n], placed

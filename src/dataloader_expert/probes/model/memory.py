@@ -438,6 +438,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
 
     from dataloader_expert.probes.model import trials, values_read
     from dataloader_expert.probes.model.empty_model import made_empty
+    from dataloader_expert.probes.model.lazy import settled
     from dataloader_expert.probes.model.spec import batch_of
     from dataloader_expert.probes.model.training_step import with_own_loss
     from dataloader_expert.probes.model.ways import functions
@@ -454,7 +455,7 @@ def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple
         return (lambda: with_own_loss(made(*given, **named), named)), target(batch)
 
     def make() -> Any:
-        made = load(model, args, roots)
+        made = settled(load(model, args, roots), [lambda m: call(m, batch_of(tree, FEW_SIZES[0]))[0]()])
         return trials.checkpointed(made) if setup.checkpointing else made
 
     def batch() -> Any:

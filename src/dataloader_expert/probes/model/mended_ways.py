@@ -11,7 +11,8 @@ from typing import Any
 
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
-from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, mends
+from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, is_fake, mends
+from dataloader_expert.probes.model.unsigned import is_unsigned
 from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, Way, keeps_names, parameters, wrapped
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
@@ -36,7 +37,11 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             fields.sort(key=lambda field: field[1] not in (*way.labels, *DENSE))
         if OF_TARGET.search(said) and way.labels:
             fields = [field for field in fields if field[1] in way.labels]
+        refused = refused_ids(attempt, inner) if "out of range" in said else None
+        blamed = {} if refused is None else places_of(attempt, inner, refused[1])
         for expression, name in fields:
+            if blamed and name not in blamed:
+                continue  # its ids are not those that a table refused
             # which classes and ids there are, few samples do not tell
             batch = (
                 attempt.batch if "target" in said.lower() or OF_TARGET.search(said) or of_range(said) else attempt.few
@@ -51,7 +56,7 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             taken = {m.step for n, m in used if n == name}
             if inner.columns or (x.ndim == 1 and any(way.columns for way in attempt.ways)):
                 taken.add("shape")  # no column of a table is the input alone
-            table = refused_ids(attempt, inner, mended) if "out of range" in said else None
+            table = None if refused is None else Lookup(refused[0], blamed.get(name))
             pictures, asserted = evaluated(expression, batch).ndim == 4, inner.code() in attempt.asserted
             for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
@@ -72,14 +77,28 @@ def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[
             yield made, tuple(alike.items())
 
 
-def refused_ids(attempt: Attempt, way: Way, expression: str) -> Lookup | None:
-    """The table that refuses a column of this field, if that is what the call fails of."""
+def refused_ids(attempt: Attempt, way: Way) -> tuple[int, Any] | None:
+    """The rows of the table at which the call fails, and the ids that it was given; None where it fails of something else."""
     from torch import nn
 
     got, error = given_to(attempt.model, way, attempt.few, nn.Embedding, nn.EmbeddingBag)
     table, given = got[-1] if got and error is not None else (None, [])
-    column = column_of(evaluated(expression, attempt.few), given[0]) if given else None
-    return None if table is None or column is None else Lookup(table.num_embeddings, column)
+    return (table.num_embeddings, given[0]) if table is not None and given else None
+
+
+def places_of(attempt: Attempt, way: Way, ids: Any) -> dict[str, int | None]:
+    """The fields that these ids are, each with the column that they are (None: all of it); empty if the model made them of something
+    else."""
+    found: dict[str, int | None] = {}
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
+        x: Any = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.few)
+        if not hasattr(x, "is_floating_point") or is_fake(x) or is_unsigned(x):
+            continue
+        if x.shape == ids.shape and bool((x == ids).all()):
+            found[name] = None
+        elif (column := column_of(x, ids)) is not None:
+            found[name] = column
+    return found
 
 
 def swapped(attempt: Attempt) -> Iterator[Way]:

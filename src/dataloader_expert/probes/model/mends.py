@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.probes.model.resizing import resized
+from dataloader_expert.probes.model.unsigned import countable, is_unsigned
 from dataloader_expert.probes.model.ways import takes_ids
 
 SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
@@ -69,10 +71,10 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The table of so many rows that refused the ids of a column."""
+    """The table of so many rows that refused ids: of a column, or of all of a field (None)."""
 
     rows: int
-    column: int
+    column: int | None
 
 
 def column_of(x: Any, ids: Any) -> int | None:
@@ -170,6 +172,9 @@ def mends(
     """
     import torch
 
+    if is_unsigned(x):  # nothing else can be done to it before
+        yield from of_dtype(x, want)
+        return
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
@@ -180,6 +185,7 @@ def mends(
     if "target" in error.lower():
         yield from of_masks(x)
         yield from of_one_hot(x, error)
+        yield from of_class_rows(x, error)
         if x.dtype != torch.int64 and _is_whole(x):
             says = f"class numbers of dtype {str(x.dtype).removeprefix('torch.')} where the loss takes int64"
             yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
@@ -194,6 +200,7 @@ def mends(
         says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a mask of bool: a floating one is added to the scores"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.bool()")
     yield from of_dtype(x, want)
+    yield from of_attention(x)
     yield from of_layout(x, want)
     yield from of_channels(x, want)
     yield from of_shape(x, want, pictures, sizes_in(error, x) if asserted else ())
@@ -233,14 +240,22 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
 
 
 def as_floats(x: Any, want: Wants) -> str:
-    """Stored pictures as the model's floats: bytes on a scale to one."""
-    scaled = str(x.dtype) == "torch.uint8"
-    return f"({{x}}.to(torch.{want.dtype}) / 255)" if scaled else f"{{x}}.to(torch.{want.dtype})"
+    """Stored pictures and sounds as the model's floats: bytes, and sound of 16 bits, on a scale to one."""
+    scale = {"torch.uint8": 255, "torch.int16": 32768}.get(str(x.dtype))
+    return f"({{x}}.to(torch.{want.dtype}) / {scale})" if scale else f"{{x}}.to(torch.{want.dtype})"
 
 
 def _is_whole(x: Any) -> bool:
     """Whether values are whole numbers, which ids are; those of a fake tensor may be."""
     return is_fake(x) or not x.is_floating_point() or bool((x == x.round()).all())
+
+
+def of_attention(x: Any) -> Iterator[Mend]:
+    """Masks of tokens, or of pairs of tokens, for scores of several heads."""
+    if str(x.dtype) == "torch.bool" and x.ndim in (2, 3):
+        given, takes, ones = ("[B, T]", "[B, 1, 1, T]", 2) if x.ndim == 2 else ("[B, T, T]", "[B, 1, T, T]", 1)
+        says = f"a mask of shape {given}, where the model's attention takes {takes}: one for all heads"
+        yield Mend("shape-mismatch", "shape", says, f"{{x}}[:{', None' * ones}]")
 
 
 def of_layout(x: Any, want: Wants) -> Iterator[Mend]:
@@ -322,7 +337,12 @@ def of_shape(x: Any, want: Wants, pictures: bool = True, named: tuple[int, ...] 
                 yield Mend("shape-mismatch", "shape", says, f"{{x}}.unflatten(1, ({n}, {side}, {side}))")
         yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, 1, {each}]", "{x}.unsqueeze(1)")
     if x.ndim in (1, 2, 3):
-        yield Mend("shape-mismatch", "shape", f"shape {list(x.shape)} without a batch dimension", "{x}.unsqueeze(0)")
+        yield Mend(
+            "shape-mismatch",
+            "shape",
+            f"shape {list(x.shape)} without a batch dimension: let the DataLoader make batches",
+            "{x}.unsqueeze(0)",
+        )
         yield Mend(
             "shape-mismatch",
             "shape",
@@ -349,10 +369,6 @@ def of_shape(x: Any, want: Wants, pictures: bool = True, named: tuple[int, ...] 
     yield from of_length(x, want, named)
 
 
-def resized(height: int, width: int, how: str) -> str:
-    return f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}){how})"
-
-
 def of_length(x: Any, want: Wants, named: tuple[int, ...] = ()) -> Iterator[Mend]:
     named = named if x.ndim == 2 and not x.is_floating_point() else ()  # else it may be features
     for n in (*named, *want.lengths) if x.ndim in (2, 3) else ():
@@ -362,12 +378,12 @@ def of_length(x: Any, want: Wants, named: tuple[int, ...] = ()) -> Iterator[Mend
 
 
 def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Mend]:
-    """``looked_up``: the table that refused one of its columns of ids, if that is known."""
+    """``looked_up``: the table that refused the ids, if that is known."""
     if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
         return
     least, most = int(x.min()), int(x.max())
     ids = f"ids from {least} to {most}"
-    if looked_up is not None:
+    if looked_up is not None and looked_up.column is not None:
         n, column = looked_up.rows, looked_up.column
         given = x[..., column]
         if int(given.min()) < 0:
@@ -392,7 +408,7 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
     if least < 0:
         says = f"ids of {IGNORE}{IGNORED_IDS}" if x[x < 0].unique().tolist() == [IGNORE] else f"{ids}{NEGATIVE}"
         yield Mend("out-of-range-ids", "below", says, "torch.where({x} < 0, 0, {x})")
-    for n in want.tables:
+    for n in want.tables if looked_up is None else (looked_up.rows,):
         if least >= 1 and most == n:
             yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")
         elif most >= n:
@@ -407,8 +423,11 @@ def of_masks(x: Any) -> Iterator[Mend]:
     if x.ndim != 4 or x.shape[1] != 1 or not x.numel() or is_fake(x) or not _is_whole(x):
         return
     white = black_and_white(x)
-    says = f"masks of shape [B, 1, H, W] and dtype {str(x.dtype).removeprefix('torch.')}{', of 0 and 255,' if white else ''}"
-    scaled = "({x}.squeeze(1) // 255).long()" if white else "{x}.squeeze(1).long()"
+    given = str(x.dtype).removeprefix("torch.")
+    of_dtype_too = "" if given == "int64" else f" and dtype {given}"
+    says = f"masks of shape [B, 1, H, W]{of_dtype_too}{', of 0 and 255,' if white else ''}"
+    scaled = "({x}.squeeze(1) // 255)" if white else "{x}.squeeze(1)"
+    scaled += ".long()" if of_dtype_too else ""
     yield Mend("shape-mismatch", "label", f"{says} where the loss takes int64 class numbers [B, H, W]", scaled)
 
 
@@ -420,6 +439,18 @@ def of_one_hot(x: Any, error: str) -> Iterator[Mend]:
     if whole and 0 <= int(x.min()) <= int(x.max()) < classes and classes > 1:
         says = f"class numbers [B] where the loss takes {classes} numbers a sample: 1 for its class, 0 for the others"
         yield Mend("shape-mismatch", "label", says, f"torch.nn.functional.one_hot({{x}}.long(), {classes}).float()")
+
+
+def of_class_rows(x: Any, error: str) -> Iterator[Mend]:
+    """Rows of 0 and 1 as the class numbers [B] that a loss of one class a sample takes."""
+    if "multi-target not supported" in error and x.ndim == 2 and not is_fake(x) and one_hot(x):
+        says = f"one-hot labels [B, {x.shape[1]}] where the loss takes class numbers [B]"
+        yield Mend("shape-mismatch", "label", says, "{x}.argmax(1)")
+
+
+def one_hot(x: Any) -> bool:
+    """Whether each row is one 1 among zeros."""
+    return bool(((x == 0) | (x == 1)).all()) and bool((x.sum(-1) == 1).all())
 
 
 def black_and_white(x: Any) -> bool:
@@ -458,7 +489,7 @@ def of_class_column(x: Any) -> Iterator[Mend]:
 
 def of_target(x: Any, classes: int) -> Iterator[Mend]:
     """What might make a target fit a loss over so many classes (1: a number per sample)."""
-    given = str(x.dtype).removeprefix("torch.")
+    given, x = str(x.dtype).removeprefix("torch."), countable(x)
     if classes > 1:
         if x.ndim > 1 and x.shape[-1] == classes and (is_fake(x) or bool((x.sum(-1) == 1).all())):
             yield Mend("shape-mismatch", "label", "one-hot labels where the loss takes class numbers", "{x}.argmax(-1)")

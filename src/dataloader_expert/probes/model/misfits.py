@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from dataloader_expert.probes.model.targets import suits
 from dataloader_expert.probes.model.unstacked import unstacked
 from dataloader_expert.probes.model.verdict import Verdict, in_short
 from dataloader_expert.probes.model.ways import Way, target_first
-from dataloader_expert.probes.serving import samples_in
+from dataloader_expert.probes.serving import flat, samples_in
 
 DEPTH = 3
 SEARCH_S = 4.0
@@ -41,7 +41,7 @@ def judged(
     label: str | None,
     said: Mapping[str, Any] | None = None,
     seconds: float = SEARCH_S,
-    pictures: frozenset[str] = frozenset(),
+    stored: Mapping[str, str] | None = None,
     n: int = 0,
     chosen: bool = False,
     guessed: bool = False,
@@ -49,26 +49,41 @@ def judged(
     """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs; then with a few in
     training mode.
 
-    ``said``: what the model declares of its input; ``pictures``: fields of stored pictures, which are made floats where the model takes
-    no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
+    ``said``: what the model declares of its input; ``stored``: fields of pictures ("image") and of sound ("audio") that are read from
+    files, which are made floats where the model takes no other, as the result tells the user to; ``n``: the samples, where they are known; ``chosen``:
     whether the user named the fields to use; ``guessed``: whether only its place says that ``label`` is the label.
     """
     attempt = Attempt(model, batch, label, said or {}, time.monotonic() + seconds, n, chosen, guessed)
-    prepare(attempt, pictures)
+    prepare(attempt, stored or {})
     return in_training(attempt, searched(attempt))
 
 
-def prepare(attempt: Attempt, pictures: frozenset[str]) -> None:
-    """Where no way runs as it is, those with pictures as floats take their place."""
-    made = []
-    for way in attempt.ways:
-        for (_, expression), name in zip(way.arguments, way.names, strict=True):
-            x: Any = evaluated(expression, attempt.few) if name in pictures else None
-            if hasattr(x, "is_floating_point") and not x.is_floating_point():
-                way = way.mended(name, as_floats(x, attempt.want))
-        made.append(way)
-    if any(way.mends for way in made) and all(attempt.fails(way) for way in attempt.ways):
-        attempt.ways = made
+def prepare(attempt: Attempt, stored: Mapping[str, str]) -> None:
+    """Where no way runs as it is, those take their place in which what is read from files is what models take: how files store it is no
+    choice of the user's. The first of a few layouts of sound with which one of them runs."""
+    if not stored or any(attempt.fails(way) is None for way in attempt.ways):
+        return
+    every = [[as_stored(attempt, way, stored, turned) for way in attempt.ways] for turned in LAYOUTS]
+    runs = (made for made in every if any(way.mends and attempt.fails(way) is None for way in made))
+    made = next(runs, every[0])
+    attempt.ways = made if any(way.mends for way in made) else attempt.ways
+
+
+LAYOUTS = ("{x}", "{x}.transpose(1, 2)", "{x}[..., 0]")
+"""Of sound, which is read as [B, T, channels]."""
+
+
+def as_stored(attempt: Attempt, way: Way, stored: Mapping[str, str], turned: str) -> Way:
+    """The way with pictures and sounds as floats; ``turned``: the layout of sounds."""
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
+        x: Any = evaluated(expression, attempt.few) if name in stored else None
+        if not hasattr(x, "is_floating_point"):
+            continue
+        if not x.is_floating_point():
+            way = way.mended(name, as_floats(x, attempt.want))
+        if stored[name] == "audio" and x.ndim == 3 and turned != "{x}" and (x.shape[2] == 1 or "[" not in turned):
+            way = way.mended(name, turned)
+    return way
 
 
 def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
@@ -125,17 +140,16 @@ def searched(attempt: Attempt) -> Verdict:
         for other in with_keys(attempt, way, error):
             if attempt.fails(other) is None:
                 return replace(further(attempt, other), error=in_short(error))
-    for way in attempt.ways[:2] if attempt.n and attempt.n != attempt.all else ():
-        of_size = re.search(rf"\b{attempt.all}\b", attempt.said_to.get(way.code(), "")) is not None
-        if of_size and attempt.fails(way, whole=True) is None:  # it takes batches of one size
-            attempt.widen()
-            return replace(further(attempt, way), only=attempt.all)
-    if (found := of_one_size(attempt, first)) is not None:
+    ambiguous = attempt.all in other_dimensions(attempt.batch)
+    if not ambiguous and (found := of_this_size(attempt)) is not None:
         return found
     apart = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
     for other in itertools.chain(swapped(attempt), by_length(attempt), apart):
         return replace(further(attempt, other), error=in_short(first))
-    found = by_mending(attempt, first)
+    # one change of the batch is likelier than a model of one size; several at once are not
+    found = by_mending(attempt, first, (1,)) or of_one_size(attempt, first)
+    found = found or by_mending(attempt, first, range(2, DEPTH + 1))
+    found = found or (of_this_size(attempt) if ambiguous else None)
     if found is not None:
         return found
     turned = target_first(attempt.model, attempt.few) if time.monotonic() <= attempt.until else None
@@ -144,25 +158,43 @@ def searched(attempt: Attempt) -> Verdict:
     return not_mended(attempt, without, first)
 
 
+def other_dimensions(batch: Any) -> set[int]:
+    """The sizes of the tensors' dimensions that are not the batch's: an error that names one of them says nothing of how many samples
+    a model takes."""
+    return {int(d) for _, x in flat(batch) if hasattr(x, "shape") for d in x.shape[1:]}
+
+
+def of_this_size(attempt: Attempt) -> Verdict | None:
+    """Where the model takes no few samples, but all: batches of this one size, which its error names."""
+    for way in attempt.ways[:2] if attempt.n and attempt.n != attempt.all else ():
+        named = re.search(rf"\b{attempt.all}\b", attempt.said_to.get(way.code(), "")) is not None
+        if named and attempt.fails(way, whole=True) is None:
+            attempt.widen()
+            return replace(further(attempt, way), only=attempt.all)
+    return None
+
+
 def of_one_size(attempt: Attempt, error: Exception | None) -> Verdict | None:
-    """Where the model's error names the number of samples that it was given, and it takes another number that it names."""
+    """Where the model's error names the number of samples that it was given, and it takes another number that it names, which is not
+    that of anything else in the batch."""
     said = attempt.said_to.get(attempt.ways[0].code(), "") if attempt.n else ""
     named = [int(n) for n in re.findall(r"\b\d+\b", said.partition("\n")[0])]
-    others = [n for n in dict.fromkeys(named) if 1 < n <= MOST_NAMED and n not in (attempt.n, attempt.all)]
+    known = {attempt.n, attempt.all, *other_dimensions(attempt.batch)}
+    others = [n for n in dict.fromkeys(named) if 1 < n <= MOST_NAMED and n not in known]
     for n in others if attempt.n in named else ():
         other = attempt.of_size(n)
         if other.fails(attempt.ways[0]) is None:
-            says = f"the model only takes batches of {n} samples, and this one has {attempt.all}"
+            says = f"{attempt.all} samples, where the model only takes {n} at once"
             misfit = Misfit("shape-mismatch", "the batch", says, cured=False, fix=f"batch_size={n}, drop_last=True")
             found = further(other, attempt.ways[0])
             return replace(found, misfits=(misfit, *found.misfits), error=in_short(error), only=n)
     return None
 
 
-def by_mending(attempt: Attempt, first: Exception | None) -> Verdict | None:
-    """The way with the fewest mends that runs, best with an output that suits the target; None if none does in the time."""
+def by_mending(attempt: Attempt, first: Exception | None, depths: Iterable[int]) -> Verdict | None:
+    """The way with the fewest mends, of so many, that runs, best with an output that suits the target; None if none does in the time."""
     unsuited: Verdict | None = None
-    for depth in range(1, DEPTH + 1):
+    for depth in depths:
         for way in attempt.ways:
             alike = mended_alike(attempt, way) if depth == 1 else ()
             for mended, used in itertools.chain(with_mends(attempt, way, depth), alike):
@@ -195,7 +227,8 @@ def not_mended(attempt: Attempt, without: Way | None, error: Exception | None) -
         return replace(further(attempt, without), error=in_short(error))
     if attempt.odd is not None:
         return further(attempt, attempt.odd)
-    return Verdict(None, unsaid(attempt, error), in_short(error))
+    way, error = attempt.furthest() or (attempt.ways[0], error)
+    return Verdict(None, unsaid(attempt, way, error), in_short(error), tried=way)
 
 
 def breaks_on_one(model: Any, way: Way, batch: Any, n: int = 0) -> bool:

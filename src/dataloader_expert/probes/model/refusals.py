@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.errors import listed
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
+from dataloader_expert.probes.model.mended_ways import places_of, refused_ids
 from dataloader_expert.probes.model.mends import OF_TARGET, Misfit, is_fake
 from dataloader_expert.probes.model.texts import untokenised
+from dataloader_expert.probes.model.unsigned import countable
+from dataloader_expert.probes.model.unstacked import CLASSES
 from dataloader_expert.probes.model.verdict import Verdict
-from dataloader_expert.probes.model.ways import BY_KEYWORD, COLUMNS, TARGETS, Way, accessors, parameters, wrapped
+from dataloader_expert.probes.model.ways import (
+    BY_KEYWORD,
+    COLUMNS,
+    TARGETS,
+    Way,
+    accessors,
+    of_texts,
+    parameters,
+    wrapped,
+)
+from dataloader_expert.probes.serving import flat
 
 FEATURES = ("in_features", "input_size", "normalized_shape", "num_features")
 """Attributes by which layers say how many features they take."""
 
 
-def unsaid(attempt: Attempt, error: Exception | None) -> tuple[Misfit, ...]:
-    """Inputs that the model cannot do without, though its ``forward`` gives them a default."""
+def unsaid(attempt: Attempt, way: Way, error: Exception | None) -> tuple[Misfit, ...]:
+    """What an error leaves unsaid: which field the model refuses, or lacks. ``way``: the one with which it came furthest."""
     text = str(error)
     if OF_TARGET.search(text):
         return beyond_classes(attempt, text)
-    if away := elsewhere(attempt):
-        return (away,)
-    if texts := untokenised(attempt.model, attempt.few):
-        return (texts,)
-    if columns := other_columns(attempt):
-        return (columns,)
-    if layer := refusing_layer(attempt):
-        return (layer,)
+    for found in (
+        elsewhere(attempt),
+        untokenised(attempt.model, attempt.few),
+        named_classes(attempt),
+        other_columns(attempt),
+        missing_key(attempt, way, error),
+        fractions(attempt, way, text),
+        refusing_layer(attempt, way),
+    ):
+        if found is not None:
+            return (found,)
     if not isinstance(attempt.few, Mapping) or ("NoneType" not in text and "specify" not in text):
         return ()
     lacks = sorted(p for p in parameters(attempt.model)[1] if p in BY_KEYWORD and p not in attempt.few)
@@ -40,14 +57,60 @@ def unsaid(attempt: Attempt, error: Exception | None) -> tuple[Misfit, ...]:
 
 
 def beyond_classes(attempt: Attempt, text: str) -> tuple[Misfit, ...]:
-    """Labels that a loss within the model refuses, of which no other numbering is known."""
-    for way in attempt.ways:
-        for (_, expression), name in zip(way.arguments, way.names, strict=True):
-            y: Any = evaluated(expression, attempt.batch) if name in way.labels else None
-            if hasattr(y, "is_floating_point") and not is_fake(y) and y.numel():
-                says = f"labels from {int(y.min())} to {int(y.max())}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
-                return (Misfit("label-out-of-range", name, says, cured=False),)
+    """Labels that a loss within the model refuses, of which no other numbering is known: a field of them, or a list with those of each
+    sample."""
+    for name, value in flat(attempt.batch, n=attempt.samples):
+        if name.rpartition(".")[2] not in (*TARGETS, *CLASSES) and all(name not in way.labels for way in attempt.ways):
+            continue
+        parts = [v for v in (value if isinstance(value, list | tuple) else [value]) if hasattr(v, "is_floating_point")]
+        ends = [(int(v.min()), int(v.max())) for v in map(countable, parts) if v.numel() and not is_fake(v)]
+        if ends:
+            least, most = min(low for low, _ in ends), max(high for _, high in ends)
+            says = f"labels from {least} to {most}, some of which the loss inside the model rejects: {text[:200].rstrip('.')}"
+            return (Misfit("label-out-of-range", name, says, cured=False),)
     return ()
+
+
+def named_classes(attempt: Attempt) -> Misfit | None:
+    """Labels that are names, for a model that takes numbers: it runs once they are numbered."""
+    texts = {name: where for name, where in accessors(attempt.few).items() if of_texts(evaluated(where, attempt.few))}
+    needed = parameters(attempt.model)[0]
+    for name, where in texts.items():
+        numbered = f"torch.tensor([sorted(set({where})).index(v) for v in {where}])"
+        for way in attempt.ways:
+            given = tuple((p, numbered if e == where else e) for p, e in way.arguments)
+            names = way.names
+            if given == way.arguments and len(given) < len(needed):
+                given, names = (*given, (name if name in needed else None, numbered)), (*names, name)
+            if given != way.arguments and attempt.fails(replace(way, arguments=given, names=names)) is None:
+                says = "names of classes, as text, where the model takes class numbers"
+                fix = "number them in the dataset: classes = sorted(all its names), and return classes.index(name)"
+                return Misfit("dtype-mismatch", name, says, cured=False, fix=fix)
+    return None
+
+
+def missing_key(attempt: Attempt, way: Way, error: Exception | None) -> Misfit | None:
+    """A key that the model looks up in the batch, which has no field to stand for it."""
+    if not isinstance(error, KeyError) or way.names != ("batch",) or not isinstance(attempt.few, Mapping):
+        return None
+    key = str(error.args[0]) if error.args else ""
+    if not key or key in attempt.few:
+        return None
+    says = f"the model looks it up; the batch has {listed([escaped(name) for name in attempt.few])}"
+    fix = f"return {escaped(key)} from the dataset, or leave out of the model what needs it"
+    return Misfit("key-missing", escaped(key), says, cured=False, fix=fix)
+
+
+def fractions(attempt: Attempt, way: Way, text: str) -> Misfit | None:
+    """Floats that a table is to look up, and that are no whole numbers, or of which only the dtype is known."""
+    refused = refused_ids(attempt, way) if "'indices'" in text and "scalar types" in text else None
+    name = next(iter(places_of(attempt, way, refused[1])), None) if refused is not None else None
+    if refused is None or name is None:
+        return None
+    given = str(refused[1].dtype).removeprefix("torch.")
+    says = f"dtype {given} where the model looks up int64 ids below {refused[0]}"
+    fix = "give ids as int64: with .long() if they are whole numbers stored as floats"
+    return Misfit("dtype-mismatch", name, says, cured=False, fix=fix)
 
 
 def elsewhere(attempt: Attempt) -> Misfit | None:
@@ -90,11 +153,10 @@ def other_columns(attempt: Attempt) -> Misfit | None:
     return Misfit("shape-mismatch", COLUMNS, text, cured=False)
 
 
-def refusing_layer(attempt: Attempt) -> Misfit | None:
+def refusing_layer(attempt: Attempt, way: Way) -> Misfit | None:
     """The layer that gets another number of features than it was made for."""
     from torch import nn
 
-    way = attempt.ways[0]
     got, _ = given_to(attempt.model, way, attempt.few, nn.Linear, nn.RNNBase, nn.LayerNorm)
     layer, given = got[-1] if got else (None, [])
     if layer is None or not given or not given[0].ndim:

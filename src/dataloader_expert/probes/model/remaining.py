@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import replace
+from typing import Any
 
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to, is_finite
 from dataloader_expert.probes.model.mends import Mend, Misfit, is_fake
 from dataloader_expert.probes.model.padding import unmasked
+from dataloader_expert.probes.model.pairing import over_all_pairs
+from dataloader_expert.probes.model.partners import partners
+from dataloader_expert.probes.model.resizing import CUT, OF_SIZE
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import fitting_target, of_loss
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
 
-CUT = re.compile(r"\{x\}\[:, :\d+\]")
-"""A mend that leaves out what is beyond a length."""
-OF_SIZE = re.compile(r"size=\((\d+), (\d+)\)")
 TIMES = 4
 """A whole batch takes longer than the calls with which padding is looked at, by this factor at most."""
 
@@ -38,6 +38,7 @@ def further(attempt: Attempt, way: Way, used: tuple[tuple[str, Mend], ...] = ())
         target,
         padding,
         silent,
+        partners,
     ):
         try:
             way, more, said = look(attempt, way)
@@ -143,7 +144,7 @@ def finite(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
         other = way.mended(name, "~{x}")
         if str(getattr(x, "dtype", "")) == "torch.bool" and makes_finite(attempt, other):
-            says = "True where the model takes False: with this mask its output is NaN"
+            says = "True for what is real, where the model leaves out what is True: with this mask its output is NaN"
             return other, [Misfit(SCALE, name, says)], None
     says = "the model's output has NaN or infinite values, and the batch has none"
     return way, [Misfit(SCALE, way.names[0], says, cured=False)], None
@@ -160,19 +161,22 @@ def broadcast(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None
     if not broadcasts(attempt, way):
         return way, [], None
     says = "its shape is not that of the output: the loss broadcasts the two, over all pairs of samples"
+    of_pairs = over_all_pairs(attempt, way) or way.names
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
-        x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.few)
-        for mend in ("{x}.unsqueeze(1)", "{x}.squeeze(1)"):
+        x: Any = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.few) if name in of_pairs else None
+        for mend in ("{x}.unsqueeze(1)", "{x}.squeeze(1)") if getattr(x, "ndim", 0) else ():
             other = way.mended(name, mend)
-            of_one = getattr(x, "ndim", 0) == 1 if "un" in mend else getattr(x, "ndim", 0) == 2 and x.shape[1] == 1
-            if of_one and attempt.fails(other) is None and not broadcasts(attempt, other):
+            fits = x.ndim == 1 or "un" in mend or x.shape[1] == 1
+            if fits and attempt.fails(other) is None and not broadcasts(attempt, other):
                 return other, [Misfit("shape-mismatch", name, says)], None
     return way, [Misfit("shape-mismatch", way.names[-1], says, cured=False)], None
 
 
 def broadcasts(attempt: Attempt, way: Way) -> bool:
-    """Whether one of torch's losses warns of it."""
-    return any("different to the input size" in text for text in attempt.run(way).warned)
+    """Whether one of torch's losses warns of it, or the model takes such a difference itself."""
+    if any("different to the input size" in text for text in attempt.run(way).warned):
+        return True
+    return bool(over_all_pairs(attempt, way))
 
 
 def target(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:

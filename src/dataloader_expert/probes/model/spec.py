@@ -10,6 +10,7 @@ from typing import Any
 
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, Dimension, Growth
+from dataloader_expert.probes.model.unsigned import countable
 from dataloader_expert.probes.serving import by_sample
 
 
@@ -105,7 +106,7 @@ def of_batch(batch: Any, size: int, growth: Mapping[str, Growth] | None = None, 
         known = Growth(shape)
     ends: tuple[float | None, float | None] = (None, None)
     if batch.numel() and not batch.is_complex():
-        finite = batch[torch.isfinite(batch)] if batch.is_floating_point() else batch
+        finite = batch[torch.isfinite(batch)] if batch.is_floating_point() else countable(batch)
         ends = (float(finite.min()), float(finite.max())) if finite.numel() else ends
     return Leaf(str(batch.dtype).removeprefix("torch."), known.shape, *ends, known.places)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dataloader_expert.probes.model.calling import evaluated
 from dataloader_expert.probes.model.mends import Misfit, is_fake, of_classes, of_masks, of_target
+from dataloader_expert.probes.model.resizing import of_pixels
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, wrapped
 from dataloader_expert.probes.serving import flat
 
@@ -19,6 +20,8 @@ def fitting_target(way: Way, out: Any, batch: Any) -> Way:
     if not way.guessed:
         return way
     fed = {expression for _, expression in way.arguments}
+    if way.target in fed and all(not v.ndim for _, v in flat(out) if hasattr(v, "ndim")):
+        return replace(way, target=None, guessed=False)  # it is an input of a model that gives its loss
     fits = {}
     for expression in dict.fromkeys([str(way.target), *accessors(batch).values()]):
         y = main = None
@@ -72,7 +75,8 @@ def _of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | N
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 4 and y.shape[1] == 1 and y.shape[2:] == main.shape[2:]:
         for mend in of_masks(y):
             return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, mend.says)], None
-    if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
+    of_one = y.ndim == 3 or (y.ndim == 4 and (main.shape[1] == y.shape[1] or y.shape[1] == 1))
+    if main.ndim == 4 and of_one and y.shape[-2:] != main.shape[2:]:
         return _dense_target(way, main, y, batch)
     if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
         return _dense_classes(way, main, y, batch)
@@ -130,11 +134,10 @@ def _dense_classes(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[M
 def _dense_target(way: Way, main: Any, y: Any, batch: Any) -> tuple[Way, list[Misfit], str | None]:
     """A mask of another height and width than the output, such as that of an image that was resized."""
     height, width = main.shape[2:]
-    says = f"masks of {y.shape[1]} x {y.shape[2]} where the output has {height} x {width}"
-    resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
-    resize += "" if y.is_floating_point() else f".to({y.dtype})"
+    says = f"masks of {y.shape[-2]} x {y.shape[-1]} where the output has {height} x {width}"
+    resize = of_pixels(height, width, y)
     mended = way.mended(TARGET, resize)
-    fits = evaluated(wrapped(str(way.aim), (resize,)), batch).shape[1:] == main.shape[2:]
+    fits = evaluated(wrapped(str(way.aim), (resize,)), batch).shape[-2:] == main.shape[2:]
     return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
 
 

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dataloader_expert.probes.model.mends import is_fake
-from dataloader_expert.probes.model.ways import TARGETS, Way, parameters
+from dataloader_expert.probes.model.ways import TARGETS, Way, accessors, parameters
+from dataloader_expert.probes.serving import flat
 
 CLASSES = ("labels", "label", "categories", "category", "classes", "class_ids", "category_id", "category_ids")
 """Names of the classes of boxes."""
 
 
 def unstacked(model: Any, batch: Any) -> Iterator[Way]:
-    """The ways to call a model with a padded batch of graphs or of images with boxes, if it looks like one."""
+    """The ways to call a model with a padded batch of graphs or of images with boxes, or with inputs in one tensor, if it looks like
+    one."""
+    yield from of_inputs(model, batch)
     if isinstance(batch, Mapping):
         yield from of_graphs(model, batch)
         yield from of_boxes(model, batch)
@@ -56,6 +59,20 @@ def of_graphs(model: Any, batch: Mapping[str, Any]) -> Iterator[Way]:
     )
     told = (("shape-mismatch", edges, says),)
     yield Way(tuple((p, made[p]) for p in taken), tuple(p if p in batch else first for p in taken), target, told=told)
+
+
+def of_inputs(model: Any, batch: Any) -> Iterator[Way]:
+    """The inputs of a model as parts of one tensor, such as the two images of a pair."""
+    needed, where = parameters(model)[0], accessors(batch)
+    tensors = {n: v for n, v in flat(batch) if n in where and hasattr(v, "is_floating_point") and v.ndim}
+    together = [n for n, v in tensors.items() if v.ndim > 2 and v.shape[1] == len(needed)]
+    if len(needed) < 2 or len(together) != 1:
+        return
+    name, others = together[0], [n for n in tensors if n != together[0]]
+    target = next((where[n] for n in others if n in TARGETS), where[others[0]] if len(others) == 1 else None)
+    parts = tuple((p, f"{where[name]}[:, {i}]") for i, p in enumerate(needed))
+    says = f"{len(needed)} inputs in one tensor, where the model takes them one by one: {', '.join(needed)}"
+    yield Way(parts, (name,) * len(parts), target, told=(("shape-mismatch", name, says),))
 
 
 def are_edges(value: Any) -> bool:

@@ -23,6 +23,8 @@ class Verdict:
     """How many were run at once; 0: unknown."""
     only: int | None = None
     """The one size of batches that the model takes."""
+    tried: Way | None = None
+    """Where no way was found, the one with which the model came furthest."""
     unseen: tuple[str, ...] = ()
     """What could not be looked at though the model runs, and why."""
 

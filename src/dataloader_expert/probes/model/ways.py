@@ -38,6 +38,9 @@ class Way:
     """Of a table, the fields that are fed as one tensor."""
     guessed: bool = False
     """Whether only its place says that the target is one."""
+    partners: tuple[tuple[str, str], ...] = ()
+    """Fields that are not fed and that a mend changes too, each with an expression of the batch: ``target`` gives them where no target is
+    known."""
 
     def mended(self, name: str, expression: str) -> Way:
         return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
@@ -70,6 +73,9 @@ class Way:
         lines.append(f"    return ({positional.rstrip() if positional else ''}), {{{keywords}}}")
         lines += ["", "", "def target(batch):"]
         wanted = "None" if self.aim is None else wrapped(self.aim, self.mends.get(TARGET, ()))
+        if self.aim is None and self.partners:
+            entries = ", ".join(f"{name!r}: {made}" for name, made in self.partners)
+            wanted = self.partners[0][1] if len(self.partners) == 1 else f"{{{entries}}}"
         return "\n".join([*lines, f"    return {wanted}", ""])
 
 

@@ -14,6 +14,7 @@ from dataloader_expert.checks.images.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
+from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.probes.handing_over import literals, reader_of, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources import plain_files
@@ -384,6 +385,8 @@ def fields_of(
                 continue  # which padding adds
             raise NotWritten(f"the field {name!a}")
         if name == label and bench.classes:
+            if source.classes is None and not named and not all_read(bench):
+                raise NotWritten("classes of which only some were seen, as not all samples were read: raise budget_s")
             numbered = source.classes is not None and not named and stored.dtype != "str"
             held[name] = (plain.indices if numbered else plain.classes, list(bench.classes))
         elif f["dtype"] == "str":
@@ -399,6 +402,11 @@ def fields_of(
         else:
             held[name] = (plain.times if stored.kind == "time" else plain.numbers, f["dtype"])
     return held
+
+
+def all_read(bench: Bench) -> bool:
+    seen = bench.facts.value(SCANNED, {"read": 0, "failed": 0})
+    return bool(seen["read"] + seen["failed"] >= bench.source.samples)
 
 
 def of_reference(bench: Bench) -> str:

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 BEFORE_S = 20.0
+LEAST_S, SHORT_S = 0.05, 1.0
+"""Seconds below which nothing is begun, and below which a limit is the end of the budget, whatever the work takes."""
+NO_TIME = "no time was left: raise budget_s"
 
 
 class Branches:
@@ -45,6 +48,8 @@ class Branches:
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The work's answer, or ``{"error": …}``: it raised, was killed by a signal, or took longer than ``seconds``."""
+        if seconds < LEAST_S:
+            return {"error": NO_TIME, "late": True}
         until = time.monotonic() + seconds
         try:
             self._wire.sendall(json.dumps(request).encode() + b"\n")
@@ -56,7 +61,7 @@ class Branches:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self._line(time.monotonic() + 5)
-            return {"error": f"it took longer than {max(0.0, seconds):.2g} s", "late": True}
+            return {"error": NO_TIME if seconds < SHORT_S else f"it took longer than {seconds:.2g} s", "late": True}
         return dict(json.loads(line))
 
     def _line(self, until: float) -> bytes | None:

@@ -12,7 +12,7 @@ from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request
-from dataloader_expert.tools.recipes.results import class_counts
+from dataloader_expert.tools.recipes.results import class_counts, coverage
 
 OF_WORKERS = ("prefetch_factor", "persistent_workers", "in_order")
 """Settings that come with the number of workers; a loader without workers has none of its own."""
@@ -114,7 +114,8 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
     label = facts.value(LABEL, {"name": None, "declared": None})
     counts = class_counts(facts)
     if label["name"] is not None and not label["declared"] and counts is not None:
-        arguments += f", classes={list(counts)!r}" if _as_stored(counts) else ", classes='found'"
+        whole = coverage(facts).complete and _as_stored(counts)  # other samples may be of other classes
+        arguments += f", classes={list(counts)!r}" if whole else ", classes='found'"
     absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
     arguments += f", nullable={absent!r}" if absent else ""
     modes = set(facts.value(MODES, {"modes": {}})["modes"])

@@ -16,10 +16,11 @@ from dataloader_expert.advice.batch_size import (
 )
 from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.causes import in_a_sentence
-from dataloader_expert.advice.models import WARNED, refusing, too_large
+from dataloader_expert.advice.models import REJECTS, WARNED, refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
+from dataloader_expert.conclusions import number
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import STREAM, Layout
@@ -46,7 +47,7 @@ from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Next
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured
+from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, is_reference
 from dataloader_expert.tools.batch_parts import (
     AtSize,
     BatchField,
@@ -68,10 +69,11 @@ STAGES_S = 2.5
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    model: list[Probe] = []
+    fed: list[Probe] = []
+    memory: list[Probe] = []
     if request.model is not None:
-        model = [
-            ModelCheck(request.model, request.model_args, request.batch_size, request.input),
+        fed = [ModelCheck(request.model, request.model_args, request.batch_size, request.input)]
+        memory = [
             ModelMemory(
                 request.model,
                 request.model_args,
@@ -84,14 +86,17 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             ),
         ]
     if request.input is not None:
-        return (Environment(), DescribedBatch(request.input), *model)
+        return (Environment(), DescribedBatch(request.input), *fed, *memory)
+    scan = Scan(share=0.2 if fed else 0.35, near=False)
+    batch = BatchLook(request.batch_size, pictures=True, ends=True)
+    # whether the model takes a batch was asked, and comes first; of files, a scan tells classes and sizes that a batch needs
+    first = (batch, *fed, scan) if fed and is_reference(request.source) else (scan, batch, *fed)
     return (
         Environment(),
         Layout(),
-        Scan(share=0.2 if model else 0.35, near=False),
-        BatchLook(request.batch_size, pictures=True, ends=True),
-        *([BatchSizes(share=0.15 if model else 0.25)] if request.batch_size is None else []),
-        *model,
+        *first,
+        *([BatchSizes(share=0.15 if fed else 0.25)] if request.batch_size is None else []),
+        *memory,
         StandaloneCode(request.batch_size),
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
@@ -302,14 +307,14 @@ def unanswered(request: Request, measured: Measured) -> str:
     """What was asked and has no answer, and why: silence would read as consent."""
     said = []
     if request.input is None and measured.facts.find(BATCH) is None:
-        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'it was not reached')}.")
+        said.append(f"No batch was made: {why_not(measured, BatchLook.name, 'no time was left: raise budget_s')}.")
     if request.model is not None and measured.facts.find(MODEL) is None:
         said.append(f"The model was not checked: {not_tried(measured)}; {OWN_CALL}.")
     return " ".join(said)
 
 
 def not_tried(measured: Measured) -> str:
-    return why_not(measured, ModelCheck.name, "it was not reached; see the other unknowns, or raise budget_s")
+    return why_not(measured, ModelCheck.name, "no time was left for it: raise budget_s")
 
 
 def why_not(measured: Measured, probe: str, otherwise: str) -> str:
@@ -328,7 +333,11 @@ def refusal(facts: Facts) -> str:
     who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
     who = "The model could not be made" if value["ran"] == "not made" else who
     cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
-    return f"{who}: {errors[0].message.removeprefix('the target: ')}.{cure}"
+    said = errors[0].message
+    for known in ("the target: ", "the batch: ", REJECTS):  # which the sentence says already
+        said = said.removeprefix(known)
+    more = f" {number(len(errors) - 1, 'further difference')} in findings." if len(errors) > 1 else ""
+    return f"{who}: {said.rstrip('.')}.{more}{cure}"
 
 
 def _words(f: dict[str, Any]) -> str:

@@ -89,6 +89,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(
             Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; pass objective= to draw one")
         )
+    if facts.find(PRESENT) is not None and not facts.value(STREAM) and facts.find(DRAWN, strategy="present") is None:
+        unknowns.append(Unknown("alternatives: present", "the loader's own sampler was not drawn: raise budget_s"))
     if counts is None:
         unknowns.append(Unknown("classes", "there are no class labels"))
     fields = {
