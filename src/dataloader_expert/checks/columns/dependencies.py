@@ -13,16 +13,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CONTRADICTED, Check, Context
 from dataloader_expert.checks.common.places import Places, sample_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
-CONTRADICTED = Quantity(
-    "contradicted_columns", "samples", "rows in which two columns contradict each other, with places"
-)
 MOST_COLUMNS, MOST_VALUES, MOST_CELLS = 16, 1_000, 20_000
 """Columns that are compared, distinct values of one in a block, and pairs of values that are counted."""
 LEAST, EACH = 100, 20
