@@ -52,7 +52,12 @@ CONSTANT_SILENT = {
 }
 CONSTANT_SPEAKS = {
     "the sex of a few patients": (sexes(5), "columns-contradict", "warning"),
-    "a value that comes back": (sexes(5, "handedness"), "columns-contradict", "warning"),
+    "a value that comes back, of people": (sexes(5, "mood"), "columns-contradict", "info"),
+    "a value that comes back, of things": (
+        Data({"part_id": CODES, "visit": VISIT, "metal": sexes(5).columns["sex"]}, kinds={"metal": "category"}),
+        "columns-contradict",
+        "warning",
+    ),
     "what may have changed": (sexes(5, "smoker", at=3), "columns-contradict", "info"),
 }
 ORDER_SILENT = {
@@ -105,3 +110,11 @@ def test_a_swap_of_day_and_month_is_named() -> None:
     message = judged("out_of_order", ORDER_SPEAKS["days and months of one site"][0])["order-reversed"].message
     assert "where site is site 0" in message
     assert "With day and month swapped there, they are in order" in message
+
+
+def test_a_category_that_comes_back_is_a_contradiction() -> None:
+    """Our promise: where many rows of each product tell its category, one that few rows have and later ones do not is no change."""
+    item = DRAW.integers(0, 20, 2000)
+    shelf = np.where(DRAW.random(2000) < 0.002, (item + 1) % 5, item % 5)
+    columns = {"product_id": [f"SKU{i:03}" for i in item], "shelf": [f"shelf {s}" for s in shelf]}
+    assert judged("dependencies", Data(columns))["columns-contradict"].severity == "warning"

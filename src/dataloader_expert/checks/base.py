@@ -503,6 +503,9 @@ ROWS_SHIFTED = Quantity(
 CONTRADICTED = Quantity(
     "contradicted_columns", "samples", "rows in which two columns contradict each other, with places"
 )
+CONSTANT = Quantity(
+    "group_constants_broken", "groups", "groups with several values of what has one value in nearly all others"
+)
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
 

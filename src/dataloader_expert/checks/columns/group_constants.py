@@ -1,8 +1,8 @@
 """Attributes of a person or a thing that its rows contradict: the sex of a patient, the category of a product.
 
 An attribute is the same in all rows of nearly every group, although it differs from group to group; what is the same by chance, as a rare
-flag is, tells nothing. Some attributes may change, as where somebody lives: a warning are only those that never do, and those that change
-and change back.
+flag is, tells nothing. Some attributes may change, as where somebody lives: a warning are only those that never do, and those of things that
+change and change back.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.checks.base import CONTRADICTED, Check, Context
+from dataloader_expert.checks.base import CONSTANT, CONTRADICTED, Check, Context
 from dataloader_expert.checks.common.drawn_groups import DrawnGroups
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.recorded import is_place
 from dataloader_expert.checks.common.rows_kept import Named, digest_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import is_identifier, words
+from dataloader_expert.sources.roles import WHO, is_identifier, words
 
-CONSTANT = Quantity(
-    "group_constants_broken", "groups", "groups with several values of what has one value in nearly all others"
-)
 GROUPS, FIELDS, NAMES, VALUES = 2, 16, 20_000, 1_000
 """The most fields of groups, and attributes; groups and values of one that are told by name."""
 FEWEST = 8
@@ -34,12 +31,19 @@ SELDOM, ROWS, CHANCE = 0.1, 0.05, 0.15
 chance would make."""
 OFTEN = 0.2
 """The least share of groups that would have several values by chance."""
+LARGE, FEW, HALF = 5, 0.01, 0.5
+"""Of groups of so many rows on average, the largest share of rows with another value, however many groups have one, up to half."""
 BACK, TWICE = 0.5, 2
 """The share of groups of three rows and more in which a value comes back, and the fewest, if nothing has changed."""
 LASTING = {
     "sex", "gender", "birth", "born", "dob", "birthdate", "birthday", "birthplace", "race", "ethnicity", "species", "breed", "blood",
 }  # fmt: skip
 """Words in the names of what never changes."""
+ACTIVE = WHO | {
+    "patient", "subject", "person", "participant", "student", "worker", "employee", "driver", "author", "writer", "speaker", "individual",
+    "animal", "household", "family", "player", "visitor", "guest", "device", "account", "session", "vehicle", "host",
+}  # fmt: skip
+"""Words in the names of groups that act: one may be elsewhere for a day, and back on the next."""
 MOST_TOLD = 4
 PLAIN = ("category", "boolean", "number", "time")
 
@@ -109,7 +113,7 @@ class GroupConstants(Check):
                         "groups": found.groups,
                         "varying": found.varying,
                         "count": int(found.odd.sum()),
-                        "back": found.back,
+                        "back": found.back and not ACTIVE & {word.rstrip("s") for word in words(group)},
                         "example": _example(kept["group"], kept["called"], values, found.odd, called, named),
                         "where": self.files.places(samples.tolist(), name),
                     }
@@ -150,21 +154,19 @@ def broken(groups: Any, values: Any, known: Any) -> Broken | None:
     np.maximum.at(most, cells // n_values, counts)
     several = sizes > 1
     varying = several & (distinct > 1)
-    n, v = int(several.sum()), int(varying.sum())
-    if n < FEWEST or not 0 < v <= max(1.0, SELDOM * n):
-        return None
     rising = np.argsort(counts, kind="stable")
     usual = np.zeros(len(sizes), np.int64)
     usual[cells[rising] // n_values] = cells[rising] % n_values
+    odd = varying[who] & (value != usual[who])
+    n, v, rows = int(several.sum()), int(varying.sum()), int(sizes[several].sum())
+    if n < FEWEST or not v:
+        return None
     shares = np.bincount(usual) / len(sizes)
     by_size = {int(size): 1 - float((shares**size).sum()) for size in np.unique(sizes[several])}
     by_chance = sum(by_size[int(size)] for size in sizes[several])
-    odd = varying[who] & (value != usual[who])
-    if (
-        by_chance < max(FEWEST * OFTEN, OFTEN * n)
-        or v > max(1.0, CHANCE * by_chance)
-        or odd.sum() > ROWS * several[who].sum()
-    ):
+    few = v <= max(1.0, min(SELDOM * n, CHANCE * by_chance)) and odd.sum() <= ROWS * rows
+    few |= rows >= LARGE * n and v <= HALF * by_chance and odd.sum() <= FEW * rows
+    if by_chance < OFTEN * max(FEWEST, n) or not few:
         return None
     marked = np.zeros(len(groups), bool)
     marked[at[odd]] = True
