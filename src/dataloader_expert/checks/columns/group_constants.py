@@ -15,7 +15,7 @@ from dataloader_expert.checks.base import CONSTANT, CONTRADICTED, Check, Context
 from dataloader_expert.checks.common.drawn_groups import DrawnGroups
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.recorded import is_place
-from dataloader_expert.checks.common.rows_kept import Named, digest_of
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, numbers_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
@@ -77,6 +77,7 @@ class GroupConstants(Check):
         }
         others = [f.name for f in plain if f.name not in self.groups]
         self.named = {name: Named(VALUES, whole=True) for name in others[:FIELDS]}
+        self.floats = {f.name for f in plain if f.kind == "number" and "float" in f.dtype}
         self.files = Files()
 
     def applies(self) -> bool:
@@ -88,8 +89,18 @@ class GroupConstants(Check):
         for group, (drawn, called) in self.groups.items() if block.samples else ():
             rows, groups = drawn.rows(block)
             if len(rows):
-                kept = {f"value {name}": of.of(block.columns.get(name), rows) for name, of in self.named.items()}
+                kept = {f"value {name}": self._of(name, block, rows) for name in self.named}
                 drawn.keep(block, rows, groups, kept | {"called": called.of(block.columns.get(group), rows)})
+
+    def _of(self, name: str, block: Block, rows: Any) -> Any:
+        """One uint64 for the value of each of these rows, ``digest_of("")`` for none; numbers with fractions are not told as texts."""
+        import numpy as np
+
+        column = block.columns.get(name)
+        if name not in self.floats:
+            return self.named[name].of(column, rows)
+        numbers = numbers_of(column, rows) + 0.0
+        return np.where(np.isnan(numbers), np.uint64(digest_of("")), numbers.view(np.uint64))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, GroupConstants)
@@ -102,10 +113,15 @@ class GroupConstants(Check):
             self.named[name].merge(named)
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         for group, (drawn, called) in self.groups.items():
             kept = drawn.all()
+            by_group = np.argsort(kept["group"], kind="stable") if kept else None
             for name, named in self.named.items() if kept else ():
                 values = kept[f"value {name}"]
+                if changes(kept["group"][by_group], values[by_group]) > OFTEN:
+                    continue
                 found = broken(kept["group"], values, values != digest_of(""))
                 if found is not None:
                     samples = kept["sample"][found.odd]
@@ -136,6 +152,12 @@ class GroupConstants(Check):
             fix = f"find out which value is right, and correct it; or whether rows have a wrong {escaped(group)}"
             fix += "" if lasting else ". If it may have changed, leave it"
             yield finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
+
+
+def changes(groups: Any, values: Any) -> float:
+    """The share of rows with another value than the one before in their group."""
+    same = groups[1:] == groups[:-1]
+    return float((values[1:] != values[:-1])[same].mean()) if same.any() else 1.0
 
 
 def broken(groups: Any, values: Any, known: Any) -> Broken | None:

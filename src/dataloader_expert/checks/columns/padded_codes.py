@@ -4,7 +4,7 @@ separator. Whoever counts, joins or splits by them takes one thing for two."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
@@ -19,7 +19,8 @@ FIELDS, MOST = 8, 100_000
 """The most fields that are looked at, and codes of one."""
 FEWEST, MOSTLY = 3, 0.8
 """The fewest codes that are written in two ways, and the least share of a field's values that are codes."""
-LONGEST = 40
+LONGEST, FIRST = 40, 64
+"""Characters of a code, and values of a block that tell whether it is worth looking at the others."""
 _CODE = re.compile(r"\s*([A-Za-z]{0,12})[-_ ./#]?(\d{1,18})\s*")
 
 
@@ -49,11 +50,15 @@ class PaddedCodes(Check):
             if column is None or name in self.lost:
                 continue
             known = self.codes[name]
+            values = column.values[: block.samples]
+            if not _are_codes([value for value in values[:FIRST] if isinstance(value, str) and value]):
+                self._lose(name)
+                continue
             first: dict[str, int] = {}
-            for i, value in enumerate(column.values[: block.samples]):
+            for i, value in enumerate(values):
                 if isinstance(value, str) and value:
                     first.setdefault(value, i)
-            if sum(len(v) <= LONGEST and _CODE.fullmatch(v) is not None for v in first) < MOSTLY * len(first):
+            if not _are_codes(first):
                 self._lose(name)
                 continue
             for value, i in first.items():
@@ -105,6 +110,10 @@ class PaddedCodes(Check):
                 "write all codes in one way; rows of one thing are otherwise counted, joined and split as those of two"
             )
             yield finding("label-twins", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def _are_codes(values: Collection[str]) -> bool:
+    return sum(len(v) <= LONGEST and _CODE.fullmatch(v) is not None for v in values) >= MOSTLY * len(values)
 
 
 CHECK = PaddedCodes

@@ -63,25 +63,29 @@ class Pasted(SeriesRows):
         return bool(self.numbers and self.times)
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         if not self.parts:
             return
         kept = self.rows()
         names = [name for name in self.numbers if many_values(kept[f"number {name}"], VALUES)]
-        for order in self.orders(kept) if names else ():
-            found = [*self._of(kept, names, order)]
+        content = np.zeros(len(kept["time"]), np.uint64)
+        known = np.zeros(len(content), bool)
+        for name in names:
+            numbers = kept[f"number {name}"]
+            content = mix(content ^ (numbers + 0.0).view(np.uint64))
+            known |= np.isfinite(numbers)
+        if len(content) - len(np.unique(content)) < SHORTEST or not names:
+            return  # hardly a row recurs
+        for order in self.orders(kept):
+            found = [*self._of(kept, names, content[order.rows], known[order.rows], order)]
             if found:
                 yield from found
                 return
 
-    def _of(self, kept: dict[str, Any], names: list[str], order: Order) -> Iterator[Fact]:
+    def _of(self, kept: dict[str, Any], names: list[str], content: Any, known: Any, order: Order) -> Iterator[Fact]:
         import numpy as np
 
-        content = np.zeros(len(order.rows), np.uint64)
-        known = np.zeros(len(order.rows), bool)
-        for name in names:
-            numbers = kept[f"number {name}"][order.rows]
-            content = mix(content ^ (numbers + 0.0).view(np.uint64))
-            known |= np.isfinite(numbers)
         for stretch in pasted(content, known, order.begin, kept["time"][order.rows]):
             rows, source = (order.rows[stretch.first - back : stretch.last + 1 - back] for back in (0, stretch.shift))
             samples, earlier = (kept["sample"][at] for at in (rows, source))
