@@ -81,6 +81,7 @@ CODES_SILENT = {
     "one way": coded(CODES),
     "without zeros throughout": coded([f"P{g}" for g in GROUP]),
     "names": coded([f"{'ab'[i % 2]}lpha {i % 40}" for i in range(N)]),
+    "numbers with a sign": coded([f"{(-1) ** g * (g // 2 + 1)}" for g in GROUP]),
     "two codes": coded(["P0001", "P1", "P0002", "P2", *CODES[30:]]),
 }
 CODES_SPEAKS = {

@@ -21,7 +21,8 @@ FEWEST, MOSTLY = 3, 0.8
 """The fewest codes that are written in two ways, and the least share of a field's values that are codes."""
 LONGEST, FIRST = 40, 64
 """Characters of a code, and values of a block that tell whether it is worth looking at the others."""
-_CODE = re.compile(r"\s*([A-Za-z]{0,12})[-_ ./#]?(\d{1,18})\s*")
+_CODE = re.compile(r"\s*(?:([A-Za-z]{1,12})[-_ ./#]?)?(\d{1,18})\s*")
+"""What stands before the number separates it from letters: alone it is the sign of a number."""
 
 
 class PaddedCodes(Check):
@@ -89,7 +90,7 @@ class PaddedCodes(Check):
             for value in known if name not in self.lost else ():
                 found = _CODE.fullmatch(value)
                 if found is not None:
-                    by_code.setdefault((found[1].casefold(), int(found[2])), []).append(value)
+                    by_code.setdefault(((found[1] or "").casefold(), int(found[2])), []).append(value)
             twice = [sorted(values, key=lambda v: known[v]) for values in by_code.values() if len(values) > 1]
             if len(twice) >= FEWEST:
                 later = sorted(known[value] for values in twice for value in values[1:])
