@@ -39,6 +39,7 @@ from tests.checks import (
     test_noisy_copies,
     test_odd_series,
     test_other_scales,
+    test_pasted,
     test_point_clouds,
     test_prompts_repeated,
     test_recoloured,
@@ -56,6 +57,7 @@ from tests.checks import (
     test_token_tags,
     test_turned,
     test_unfit_labels,
+    test_within_groups,
 )
 from tests.checks.looking import Data, judged
 from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
@@ -283,9 +285,9 @@ def named(values: list[str], files: list[str], sure: bool = True) -> Data:
     return Data({"file": values}, context={"references": References(there, (Naming("file", False, sure),))})
 
 
-def linked(values: Any, keys: Iterable[Any], sure: bool = False) -> Data:
+def linked(values: Any, keys: Iterable[Any], sure: bool = False, same: bool = False) -> Data:
     """Rows that refer to the rows of another table."""
-    link = Link("of", LinkedKeys("others.csv", "id", frozenset(keys)), sure)
+    link = Link("of", LinkedKeys("others.csv", "id", frozenset(keys)), sure, same)
     return Data({"of": values}, context={"links": (link,)})
 
 
@@ -744,6 +746,10 @@ SILENT = {
     "recordings": test_recordings.SOUND_SILENT,
     "formulas": test_recordings.FORMULAS_SILENT,
     "wrapped": test_other_scales.WRAPPED_SILENT,
+    "group_constants": test_within_groups.CONSTANT_SILENT,
+    "out_of_order": test_within_groups.ORDER_SILENT,
+    "padded_codes": test_within_groups.CODES_SILENT,
+    "pasted": test_pasted.SILENT,
     "group_records": test_group_records.SILENT,
     "odd_series": test_odd_series.SILENT,
     "broken_rules": test_broken_rules.SOUND,
@@ -1518,6 +1524,10 @@ SPEAKS = {
     "opposite_pairs": test_answers_alike.OPPOSITE_SPEAKS,
     "pair_marks": test_answers_alike.MARKS_SPEAKS,
     "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
+    "group_constants": test_within_groups.CONSTANT_SPEAKS,
+    "out_of_order": test_within_groups.ORDER_SPEAKS,
+    "padded_codes": test_within_groups.CODES_SPEAKS,
+    "pasted": test_pasted.SPEAKS,
     "broken_rules": test_broken_rules.SPEAKS,
     "codes_of_part": test_codes_of_part.SPEAKS,
     "dates_of_part": test_dates_of_part.SPEAKS,
@@ -2503,6 +2513,15 @@ SPEAKS = {
             linked([[f"p{i % 40}", f"p{i % 31}"] for i in range(400)] + [["p3", "p91"]], [f"p{i}" for i in range(40)]),
             "dangling-reference",
             "warning",
+        ),
+        "many of them, of a key of the same name": (
+            linked(
+                [f"p{i % 40}" for i in range(90)] + [f"q{i}" for i in range(20)],
+                [f"p{i}" for i in range(40)],
+                same=True,
+            ),
+            "dangling-reference",
+            "info",
         ),
         "more of them where all suggests it": (
             linked([f"p{i % 40}" for i in range(97)] + ["p91", "p92", "p93"], [f"p{i}" for i in range(40)], sure=True),

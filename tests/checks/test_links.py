@@ -65,6 +65,24 @@ def test_whole_numbers_without_a_row(tmp_path: Path) -> None:
     assert told(tmp_path, {"trips.csv": rows, "zones.csv": ZONES}) == [(3, {7, 8, 300})]
 
 
+def test_keys_of_a_catalogue_of_another_format(tmp_path: Path) -> None:
+    """Seen: ratings as tab-separated values beside a table of games, of which a part of the test split had other numbers."""
+    (tmp_path / "ratings").mkdir()
+    games: Rows = [{"game_id": 1000 + 37 * i, "title": f"game {i}"} for i in range(60)]
+    rows: Rows = [
+        {"user_id": i % 90, "game_id": games[i * 7 % 60]["game_id"], "stars": i % 5, "at": 10**9 + i}
+        for i in range(900)
+    ]
+    for row in rows[700:860]:
+        row["game_id"] += 50_000
+    written(tmp_path / "ratings" / "train.tsv", rows[:600])
+    written(tmp_path / "ratings" / "test.tsv", rows[600:])
+    written(tmp_path / "games.csv", games)
+    [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dangling-reference"]
+    assert found.count == 160
+    assert "are not in the column game_id of games.csv" in found.message
+
+
 @pytest.mark.parametrize("twice", [False, True])
 def test_ids_in_lists_without_a_row(twice: bool, tmp_path: Path) -> None:
     """Our promise: the same of lists, of JSON lines, and where a row of the table is there twice."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from tests.checks.looking import Data, judged
 
+DRAW = np.random.default_rng(1)
+
 
 def gaps(times: list[float]) -> dict[str, str]:
     told = judged("series", Data({"time": np.array(times), "x": np.arange(float(len(times)))}, kinds={"time": "time"}))
@@ -56,3 +58,31 @@ def test_the_parts_of_a_time_make_one() -> None:
     assert hourly() == {}
     assert "72 steps, between 2023-12-2" in hourly(drop=range(100, 172))["time-gap"]
     assert "the station and year-month-day-hour of an earlier row" in hourly(renamed=range(40, 71))["duplicate-keys"]
+
+
+def stations(wrong: Any) -> tuple[str, str]:
+    """How severe what is told of the steps of five stations is, and in which words, with the times of one of them changed."""
+    hours = [1.6e9 + 3600.0 * np.arange(500) for _ in range(5)]
+    hours[3] = wrong(hours[3])
+    named = [f"s{k}" for k in range(5) for _ in hours[k]]
+    columns = {"time": np.concatenate(hours), "station": named, "x": np.arange(len(named)) * 7919 % 1009 / 7}
+    told = judged("series", Data(columns, kinds={"time": "time", "station": "category"})).get("time-gap")
+    return ("", "") if told is None else (told.severity, told.message)
+
+
+def test_a_step_unlike_all_others_is_told() -> None:
+    """Our promise: a clock that was set is told from a row that is lacking, and a day that one station lacks is a warning."""
+    assert stations(lambda t: t) == ("", "")
+    severity, message = stations(lambda t: t + 3600.0 * (np.arange(500) >= 240))
+    assert severity == "warning"
+    assert "goes on by 2 hours once" in message
+    assert "its clock seems to have been set" in message
+    assert stations(lambda t: np.delete(t, 240))[0] == "info"
+    assert stations(lambda t: np.delete(t, range(240, 264)))[0] == "warning"
+    assert stations(lambda t: t + np.cumsum(DRAW.random(500) < 0.02) * 3600.0)[0] != "warning"
+
+
+def test_months_of_a_partition_are_no_gap() -> None:
+    """Seen: hours in folders of two months, of which the first of February was called a gap of 10^306 times any other."""
+    columns = {"month": np.repeat([1.7040672e9, 1.7067456e9], 800), "x": np.arange(1600) * 7919 % 1009 / 7}
+    assert judged("series", Data(columns, kinds={"month": "time"})) == {}

@@ -106,6 +106,11 @@ TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
         [[skewed(), number(), DRAW.randrange(3)] for _ in range(300)],
         "quality",
     ),
+    "the last column, as a guess, but for what few rows have": (
+        ["area", "quality", "mask"],
+        [[number(), (q := DRAW.randrange(4)), "SML"[i % 3] if q == 0 else ""] for i in range(300)],
+        "quality",
+    ),
     "the first of columns without names, as a guess": (
         [],
         [[DRAW.randrange(3), number(), number()] for _ in range(300)],
@@ -166,6 +171,15 @@ def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
     told = {f.code: f.message for f in guessed.findings}
     assert "score is the label is only a guess" in told["severe-imbalance"]
     assert {"label-conflict", "severe-imbalance"} <= warned(scan(path, tmp_path, label="score"))
+
+
+def test_what_gives_a_likely_label_away_is_told(tmp_path: Path) -> None:
+    """Our promise: behind what may be the label, a number that only rows of one class have is told, as a guess."""
+    rows = [[number(), c := i % 7 == 0, number() * c] for i in range(400)]
+    table(tmp_path / "t.csv", ["area", "crazed", "regrind_eur"], [[a, int(c), x] for a, c, x in rows])
+    [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "label-leaked-by-field"]
+    assert found.severity == "info"
+    assert found.message.endswith("that crazed is the label is only a guess")
 
 
 def checklist(said: Scanned) -> tuple[Checklist, dict[str, str]]:

@@ -48,6 +48,14 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "dates": ({"taken": DAYS}, {"time": "taken"}),
     "dates under another name": ({"x": DAYS}, {"time": "x"}),
     "seconds since 1970": ({"created": 1.6e9 + 1e5 * np.arange(N)}, {"time": "created"}),
+    "hours rather than their months": (
+        {
+            "month": [f"2024-0{1 + i // 40}" for i in range(N)],
+            "ts": [f"2024-0{1 + i // 40}-03 {i % 24:02}:{i // 24:02}" for i in range(N)],
+        },
+        {"time": "ts"},
+    ),
+    "numbers of things": ({"cask_no": np.arange(N) * 977 % 100_003}, {"keys": ["cask_no"]}),
     "a running number": ({"visit": 1000 + np.random.default_rng(0).permutation(N)}, {"keys": ["visit"]}),
     "distinct ids": ({"image_id": np.arange(N) * 977 % 100_003}, {"keys": ["image_id"]}),
     "UUID-like codes": ({"ref": [f"{random.Random(i).getrandbits(64):016x}" for i in range(N)]}, {"keys": ["ref"]}),

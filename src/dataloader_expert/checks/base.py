@@ -86,6 +86,8 @@ class Context:
     """Whether the label was guessed from values; findings that depend on it are then only info."""
     placed: bool = False
     """Whether only its place suggests the label: it is then part of a sample's content like any other field."""
+    candidate: str | None = None
+    """The field that may be the label where none is known: of two values, among the last."""
     handled: str | None = None
     """How the user's own loader already handles imbalance, if it does."""
     near: bool = True
@@ -497,6 +499,12 @@ ROWS_SHIFTED = Quantity(
     "rows_shifted",
     "samples",
     "stretches of rows in which the lengths of two fields agree only if one is shifted by a row",
+)
+CONTRADICTED = Quantity(
+    "contradicted_columns", "samples", "rows in which two columns contradict each other, with places"
+)
+CONSTANT = Quantity(
+    "group_constants_broken", "groups", "groups with several values of what has one value in nearly all others"
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""

@@ -12,6 +12,7 @@ from typing import Any
 from dataloader_expert.errors import Aside, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source
+from dataloader_expert.sources.company import TABLES
 from dataloader_expert.sources.roles import words
 
 MOST_ROWS = 1_000_000
@@ -19,8 +20,8 @@ MOST_ROWS = 1_000_000
 MOST_TABLES = 8
 FEWEST = 20
 """Different values of a field from which on it may be said to refer to a table."""
-MOSTLY = 0.9
-"""The share of the first values that must be keys for a field to be looked at."""
+MOSTLY, SOME = 0.9, 0.5
+"""The share of the first values that must be keys for a field to be looked at; of one that is called as the keys are."""
 UNIQUE = 0.98
 """The share of a table's rows that must have keys of their own: some may be there twice by mistake."""
 ID_WORDS = {"id", "ids", "key", "keys", "code", "codes", "idx", "index", "no", "name", "uid", "uuid"}
@@ -51,26 +52,36 @@ class Link:
     keys: Keys
     sure: bool = False
     """Whether both its name and its values, which are codes, suggest it: either does alone."""
+    same: bool = False
+    """Whether the table's keys have its name: it refers to them, however many of its values they lack."""
 
 
-def find_links(source: Source, blocks: Sequence[Block]) -> tuple[Link, ...]:
-    """The fields that refer to tables that were set aside, judged from the first samples."""
+def find_links(source: Source, blocks: Sequence[Block], readers: Iterable[type[Source]] = ()) -> tuple[Link, ...]:
+    """The fields that refer to tables that were set aside, judged from the first samples; ``readers``: those of tables of other formats."""
     listing = getattr(source, "listing", None)
-    aside = {p.where.get("file") for p in source.problems if isinstance(p, Aside) and p.what == "table"}
+    told = {p.where.get("file"): p.what for p in source.problems if isinstance(p, Aside)}
+    by_kind = {reader.format: reader for reader in readers if reader.format in TABLES}
+    aside = {
+        e.path: type(source) if told[e.path] == "table" else by_kind[str(e.kind)]
+        for e in (listing.entries if listing is not None else ())
+        if e.path in told and (told[e.path] == "table" or e.kind in by_kind)
+    }
     if listing is None or not aside:
         return ()
     own = {role.field for role in source.roles.keys} if source.roles is not None else set()
     found = {f.name: values for f in source.fields if f.name not in own and (values := _first(f, blocks))}
     best: dict[str, tuple[tuple[bool, float], Link]] = {}
     for entry in [e for e in listing.entries if e.path in aside][:MOST_TABLES]:
-        for keys in _keys_of(source, replace(listing, entries=[entry], problems=[], single=True), entry.path):
+        alone = replace(listing, entries=[entry], problems=[], single=True)
+        for keys in _keys_of(aside[entry.path], alone, entry.path):
             for name, values in found.items():
                 there = sum(value in keys.values for value in values) / len(values)
                 fits = names_fit(name, keys.column, entry.path)
                 codes = sum(map(is_code, values)) >= MOSTLY * len(values)
-                if there < MOSTLY or not (fits or codes):
+                same = name == keys.column and bool({*words(name)} & ID_WORDS)
+                if there < (SOME if same else MOSTLY) or not (fits or codes):
                     continue
-                link = Link(name, keys, fits and codes)
+                link = Link(name, keys, fits and codes, same)
                 best[name] = max(best.get(name, ((False, 0.0), link)), ((fits, there), link), key=lambda of: of[0])
     return tuple(link for _, link in best.values())
 
@@ -156,12 +167,12 @@ def _first(field: Field, blocks: Sequence[Block]) -> set[Key]:
     return found if len(found) >= FEWEST else set()
 
 
-def _keys_of(source: Source, listing: Any, path: str) -> list[Keys]:
+def _keys_of(reader: type[Source], listing: Any, path: str) -> list[Keys]:
     """The columns of a table in which nearly all values differ, as texts or whole numbers."""
     found: dict[str, list[Key]] = {}
     rows = 0
     with contextlib.suppress(Unreadable, RequestError):
-        other = type(source).open(listing, SourceRef(str(listing.base), listing.roots))
+        other = reader.open(listing, SourceRef(str(listing.base), listing.roots))
         if other.samples > MOST_ROWS:
             return []
         for unit in other.units:

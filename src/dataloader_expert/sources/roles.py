@@ -15,7 +15,7 @@ from typing import Any
 
 from dataloader_expert.sources.base import FILE_NAME, Block, Field, Role, Roles, runs
 from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.times import is_time
+from dataloader_expert.sources.times import is_time, read_time
 
 LOOKED_AT = 10_000
 """Rows from which roles are inferred."""
@@ -82,6 +82,8 @@ KEY_WORDS = {
 }  # fmt: skip
 ROW_WORDS = {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}
 """Words that make a column of distinct values a key of the row."""
+NUMBER_WORDS = {"no", "nr", "number", "serial", "barcode"}
+"""Last words of numbers that things are called by, if no two rows have one in common."""
 NOT_GROUPS = {
     "sample", "row", "image", "img", "label", "class", "category", "file", "record", "target", "object", "item",
 }  # fmt: skip
@@ -94,6 +96,8 @@ SHORT = {"p", "pt", "pat", "subj", "sub", "s", "spk", "vid", "seq"}
 NOT_TIMES = {
     "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
 }  # fmt: skip
+PERIOD = 3
+"""How many times as many values a time has, at least, as one that is cut to months or days."""
 LASTING = {"in", "to", "since", "until", "till", "between", "spent", "on", "per", "of"}
 """Words after a time that make it a duration, as in ``time_in_hospital``."""
 UNITS = {
@@ -154,7 +158,7 @@ def find_roles(
     found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
-    time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
+    time = _finest(sorted(times.values(), key=lambda r: not r.sure), columns)
     repeats = _repeats(blocks, [f for f in kinds.values() if f.name != label])
     return Roles(split, group, time, keys, names, repeats=repeats)
 
@@ -347,6 +351,25 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
     return None
 
 
+def _finest(times: Sequence[Role], columns: dict[str, list[Any]]) -> Role | None:
+    """The first of these fields, or another one of which it is but the month or the day."""
+    best = next(iter(times), None)
+    for other in times[1:]:
+        if best is not None and _rounds(columns[best.field], columns[other.field]):
+            best = other
+    return best
+
+
+def _rounds(coarse: list[Any], fine: list[Any]) -> bool:
+    """Whether times are those of ``fine``, row by row, cut to longer periods: in the same order, and of far fewer values."""
+    pairs = {*zip(fine, coarse, strict=False)}
+    if len(coarse) != len(fine) or PERIOD * len({*coarse}) > len(pairs) or len(pairs) > len({*fine}):
+        return False
+    read = [(read_time(one)[0], read_time(other)[0]) for one, other in pairs]
+    known = sorted((one, other) for one, other in read if one is not None and other is not None)
+    return len(known) == len(read) and all(early[1] <= late[1] for early, late in itertools.pairwise(known))
+
+
 def is_epoch(value: float) -> bool:
     """Whether a number is a time between 1990 and 2040, in seconds, milliseconds, microseconds or nanoseconds."""
     return any(631e6 * unit <= value <= 2209e6 * unit for unit in (1.0, 1e3, 1e6, 1e9))
@@ -427,6 +450,7 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     named = bool(set(said) & ROW_WORDS) or (bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS))
     if len(distinct) < DISTINCT_KEY * n:
         return None
+    named = named or (said[-1:] != [] and said[-1] in NUMBER_WORDS and len(distinct) == n >= FEWEST_RUNNING)
     if any(isinstance(v, float) and not v.is_integer() for v in distinct):
         return None
     if named and n >= 2:

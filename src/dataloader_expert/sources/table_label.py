@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dataloader_expert.sources.base import PLACED, Block, Field, runs
+from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
 from dataloader_expert.sources.layout import (
     BEFELL,
     GOODS,
@@ -29,6 +29,8 @@ BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?
 """Names that say nothing but the place of a column."""
 BEST_SCORE, MOST_CHOICES = 100, 26
 """The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
+AFTER, RARE = 4, 0.01
+"""Of how many of the last columns one may be a label that is not the last, and the least share of its rarer value."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
 RAREST = 0.005
@@ -98,6 +100,8 @@ def find_label(
     if score is not None:
         return score, f"{PLACED}: the one number with fractions next to two texts; pass label= if it is another"
     lasting = [name for name in names if words(name)[-1:] == [] or words(name)[-1] not in PARTS]
+    while len(lasting) > 1 and _mostly_missing(lasting[-1], blocks):
+        lasting.pop()  # what becomes known of a few later on
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in lasting[-1:]]
     symbols = any(found[name].dtype == "str" for name in names[1:-1])
     if bare and symbols and found[names[0]].dtype == "str" and found[names[-1]].dtype != "str":
@@ -127,6 +131,20 @@ def find_label(
             guess = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, guess
     return strong, how
+
+
+def likely_label(blocks: Sequence[Block], fields: Sequence[Field], roles: Roles) -> str | None:
+    """The last column of two values, if it is among the last and always there: a guess for what is said of a label if it is one."""
+    aside = {role["field"] for role in roles.listed()}
+    last = [f for f in fields if f.name not in aside][-AFTER:]
+    for field in reversed(last):
+        values = values_in([*blocks], field.name) if not field.shape and "float" not in field.dtype else []
+        counts = Counter(v if isinstance(v, str | int | None) else None for v in values)
+        nulls = [b.columns[field.name].nulls for b in blocks if field.name in b.columns]
+        whole = None not in counts and not any(n is not None and n.any() for n in nulls)
+        if whole and len(counts) == 2 and min(counts.values()) >= RARE * len(values):
+            return field.name if not set(words(field.name)) & GROUP_WORDS else None
+    return None
 
 
 def _score(found: Mapping[str, Field], blocks: list[Block], bare: bool) -> str | None:
@@ -185,6 +203,14 @@ def _is_attribute(name: str, names: list[str], blocks: list[Block]) -> bool:
         if several and all(map(_one_each, pairs)):
             return True
     return False
+
+
+def _mostly_missing(name: str, blocks: list[Block]) -> bool:
+    """Whether most rows have no value."""
+    values = values_in(blocks, name)
+    absent = [b.columns[name].nulls for b in blocks if name in b.columns]
+    marked = sum(int(nulls.sum()) for nulls in absent if nulls is not None)
+    return 2 * max(marked, sum(v is None or bool(v != v) for v in values)) > len(values)
 
 
 def _one_each(pairs: Mapping[tuple[Any, Any], int]) -> bool:

@@ -13,16 +13,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import CONSTANT, CONTRADICTED, Check, Context
 from dataloader_expert.checks.common.places import Places, sample_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
-CONTRADICTED = Quantity(
-    "contradicted_columns", "samples", "rows in which two columns contradict each other, with places"
-)
 MOST_COLUMNS, MOST_VALUES, MOST_CELLS = 16, 1_000, 20_000
 """Columns that are compared, distinct values of one in a block, and pairs of values that are counted."""
 LEAST, EACH = 100, 20
@@ -142,7 +139,11 @@ class Dependencies(Check):
             a, b, usual = (escaped(text, 40) for text in v["example"])
             text = f"{one} and {other} contradict each other in {v['count']:,} of {number(v['of'], 'row')}: {one} {a} goes with {other} {b} there, but with {usual} elsewhere"
             fix = "find out which of the two columns is right, and correct the other"
-            severity: Severity = "warning" if v["both_ways"] else "info"
+            comes_back = any(  # as what has changed for good does not
+                known.value["back"] and {known.at["field"], known.at["group"]} == {*fact.at["fields"]}
+                for known in facts.all(CONSTANT)
+            )
+            severity: Severity = "warning" if v["both_ways"] or comes_back else "info"
             yield finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
 
 

@@ -99,9 +99,17 @@ def decided(numbers: dict[str, Any], classes: dict[str, Any]) -> Iterator[Rule]:
             if share >= USUAL and share < 1 and (best is None or share > best[0] + 0.001):
                 broken = np.zeros(len(x), bool)
                 broken[known] = says[np.searchsorted(values, x[known])] != codes[known]
-                best = share, Rule("decided", (name, *of), "", broken, known)
+                if varies(codes[known & ~broken]):  # what is the same in all other rows is decided by nothing
+                    best = share, Rule("decided", (name, *of), "", broken, known)
         if best is not None:
             yield best[1]
+
+
+def varies(codes: Any) -> bool:
+    """Whether rows are not mostly of one class."""
+    import numpy as np
+
+    return len(codes) > 0 and bool(np.bincount(codes).max() <= MOST * len(codes))
 
 
 def limits(x: Any, codes: Any, n: int) -> tuple[float, Any, Any]:
@@ -156,5 +164,6 @@ def mapped(keys: dict[str, Any], classes: dict[str, Any], teach: Any) -> Iterato
                 known.sum() >= LEAST
                 and 0 < broken.sum() <= (1 - USUAL) * known.sum()
                 and len({*usual[sure].tolist()}) > 1
+                and varies(codes[known & ~broken])
             ):
                 yield Rule("mapped", (key, name), "", broken, known)

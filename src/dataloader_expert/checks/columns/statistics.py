@@ -26,6 +26,7 @@ from dataloader_expert.checks.common.class_maps import CLASS_MAP, is_class_map
 from dataloader_expert.checks.common.frequent import as_stored, common_texts
 from dataloader_expert.checks.common.numbers import CAP, Numbers
 from dataloader_expert.checks.common.places import Files, Places
+from dataloader_expert.checks.common.split_said import in_split
 from dataloader_expert.checks.common.treatments import AS_MISSING, SHAPED, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -36,6 +37,7 @@ from dataloader_expert.sources.pictures import as_rgb, is_deep
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite, missing or a placeholder")
+MISSING_IN = Quantity("missing_in_split", "", "the split that has all samples without a value, in words")
 PILED = Quantity(
     "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
 )
@@ -79,6 +81,9 @@ class Statistics(Check):
         stored = [f.name for f in context.fields if f.name not in context.features]
         self.missing: dict[str, int] = dict.fromkeys(stored, 0)
         self.present: dict[str, int] = dict.fromkeys(stored, 0)
+        self.missing_in: dict[str, Counter[str | None]] = {}
+        self.in_split = Counter[str | None]()
+        """Samples without a field by split, and all samples."""
         self.withheld = Counter[str]()
         """Samples of splits that are without a field on purpose: there it is not missing."""
         self.words: dict[str, Counter[str]] = {}
@@ -99,12 +104,17 @@ class Statistics(Check):
 
         self.seen += block.samples
         self.files.note(block)
+        splits, codes = self.context.splits_of(block)
+        self.in_split.update(dict(zip(splits, np.bincount(codes, minlength=len(splits)).tolist(), strict=True)))
         self.withheld.update(dict.fromkeys(self.context.lacking.get(block.unit.split or "", ()), block.samples))
         for name, column in block.columns.items():
             if name not in self.present:
                 continue  # a few rows' own field: the others do not lack it
             missing = 0 if column.nulls is None else int(column.nulls.sum())
             self.missing[name] += missing
+            if missing and column.nulls is not None and self.context.several_splits:
+                counts = np.bincount(codes[column.nulls[: block.samples]], minlength=len(splits)).tolist()
+                self.missing_in.setdefault(name, Counter()).update(dict(zip(splits, counts, strict=True)))
             self.present[name] += len(column) - missing
             absent = np.flatnonzero(column.nulls)[:MAX_PLACES].tolist() if column.nulls is not None and missing else []
             if absent and self.where.room(("missing", name), block.file(absent[0])) > 0:
@@ -271,6 +281,9 @@ class Statistics(Check):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
         self.withheld += other.withheld
+        self.in_split += other.in_split
+        for name, counts in other.missing_in.items():
+            self.missing_in.setdefault(name, Counter()).update(counts)
         self.many |= other.many
         for name, found in other.words.items():
             self._distinct(name, found)
@@ -348,6 +361,8 @@ class Statistics(Check):
             # units that lack the field altogether
             absent = self.seen - self.present.get(name, 0) - count - self.withheld[name]
             yield Fact(MISSING, count + max(absent, 0), evidence, {"field": name})
+            if said := in_split(self.missing_in.get(name, {}), self.in_split) if absent <= 0 else "":
+                yield Fact(MISSING_IN, said, evidence, {"field": name})
         for kind in self.where.found:
             code, field = cast(tuple[str, str], kind)
             yield Fact(NAN_PLACES, self.where.of(kind), evidence, {"field": field, "code": code})
@@ -457,7 +472,7 @@ class Statistics(Check):
                     "missing-values",
                     "info" if said or few else "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
-                    + (", which have no row in its table" if few else ""),
+                    + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
                     fact,
                     "mask missing labels in the loss, or count them as negative"
                     if said

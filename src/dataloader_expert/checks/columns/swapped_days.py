@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.day_month import with_days_swapped
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.recorded import FILE, is_place
 from dataloader_expert.checks.common.rows_kept import (
@@ -34,8 +35,6 @@ SWAPPED = Quantity(
 )
 KEPT, CELLS, MOST, GROUPS = 20_000, 2_000_000, 4, 200
 """The most rows, and values, that are kept; the most fields of dates, and groups of rows."""
-DAY, FAR = 86_400.0, 1e11
-"""Seconds of a day, and those since 1970 beyond which there are no dates."""
 READ = 8
 """Texts of a block that tell whether the others are dates."""
 SURE, BACK, RARELY, FARTHER = 10, 3, 0.1, 3.0
@@ -159,19 +158,6 @@ def readings(texts: list[str]) -> tuple[Any, Any]:
         return np.full(len(texts), np.nan), np.full(len(texts), np.nan)
     made = np.array([read_time(text) if text else (None, None) for text in texts], np.float64)
     return made[:, 0], made[:, 1]
-
-
-def with_days_swapped(moments: Any) -> Any:
-    """Seconds since 1970 with day and month swapped, float64 [n]; NaN where that is no date, or the same one."""
-    import numpy as np
-
-    known = np.abs(moments) < FAR  # NaN is not
-    days = np.floor(np.where(known, moments, 0.0) / DAY).astype(np.int64)
-    months = days.astype("M8[D]").astype("M8[M]")
-    day = days - months.astype("M8[D]").astype(np.int64)
-    month = months.astype(np.int64) % 12
-    other = (months - month + day).astype("M8[D]").astype(np.int64) + month
-    return np.where(known & (day < 12) & (day != month), moments + (other - days) * DAY, np.nan)
 
 
 def swapped(written: Any, other: Any) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.links import FEWEST, Key, counted_keys, keys_in
+from dataloader_expert.sources.links import FEWEST, MOSTLY, SOME, Key, counted_keys, keys_in
 
 LINKS = Quantity("links", "values", "values of a field that are keys of another table, and those that it does not have")
 NEARLY_ALL = 0.98
@@ -92,6 +92,7 @@ class Linked(Check):
                     escaped(v, 60) for v, _ in sorted(others.items(), key=lambda of: (-of[1], str(of[0])))[:3]
                 ],
                 "sure": link.sure,
+                "same": link.same,
                 "table": escaped(link.keys.file),
                 "column": escaped(link.keys.column),
                 "where": self.where.of(name),
@@ -101,18 +102,16 @@ class Linked(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(LINKS):
             v = fact.value
-            had = v["values"] - v["others"] >= (OF_SURE if v["sure"] else NEARLY_ALL) * v["values"]
-            if (
-                not v["others"]
-                or not had
-                or v["different"] < FEWEST
-                or v["different_others"] > MOST_OTHERS * v["different"]
-            ):
+            share = 1 - v["others"] / max(1, v["values"])
+            few = v["different_others"] <= MOST_OTHERS * v["different"]
+            had = share >= SOME if v["same"] else few and share >= (OF_SURE if v["sure"] else NEARLY_ALL)
+            if not v["others"] or not had or v["different"] < FEWEST:
                 continue
+            severity: Severity = "info" if share < MOSTLY else "warning"  # a table of some, perhaps
             n, examples = v["different_others"], ", ".join(v["examples"])
             yield finding(
                 "dangling-reference",
-                "warning",
+                severity,
                 f"{v['others']} of {v['values']} values of {fact.at['field']} "
                 f"({f'{n} different, such as {examples}' if n > 1 else f'all {examples}'}) "
                 f"are not in the column {v['column']} of {v['table']}, which has all others",

@@ -9,10 +9,11 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.split_said import in_split
 from dataloader_expert.checks.common.wording import DEEPEST, FEW, FIXES, KINDS, ONCE, STRIP, kinds_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.turns import role_of
 
@@ -51,10 +52,14 @@ class Records(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.fields = context.nested
+        self.split: str | None = None
+        """That of the sample that is looked at."""
         self.counts: Counter[Kind] = Counter()
         self.digests: dict[Kind, int] = {}
         self.limit = 1 << 64
         """Kinds with a digest of this or more are not counted."""
+        self.in_split: dict[Kind, Counter[str | None]] = {}
+        """Texts of a kind, and all, by split."""
         self.last: dict[Kind, int] = {}
         """The sample last placed, so that one with many such values is one place."""
         self.where = Places()
@@ -64,7 +69,9 @@ class Records(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
+        names, codes = self.context.splits_of(block)
         for name, i, value in block.values(self.fields):
+            self.split = names[codes[i]]
             if isinstance(value, list | tuple | dict) or _is_empty(value):
                 self._look(value, name, (block, i, name), 0)
 
@@ -100,6 +107,8 @@ class Records(Check):
         if kind not in self.digests and not self._admitted(kind, digest64(APART.join(kind).encode("utf-8", "replace"))):
             return
         self.counts[kind] += times
+        if kind[1] == "text":
+            self.in_split.setdefault(kind, Counter())[self.split] += times
         if place is not None and self.counts[kind] - times < MAX_PLACES:
             block, i, field = place
             sample = block.index(i)
@@ -122,6 +131,7 @@ class Records(Check):
         for kind in [kind for kind, digest in self.digests.items() if digest >= self.limit]:
             del self.digests[kind]
             self.counts.pop(kind, None)
+            self.in_split.pop(kind, None)
             self.last.pop(kind, None)
             self.where.found.pop(kind, None)
 
@@ -129,6 +139,8 @@ class Records(Check):
         assert isinstance(other, Records)
         self.seen += other.seen
         self.counts += other.counts
+        for kind, counts in other.in_split.items():
+            self.in_split.setdefault(kind, Counter()).update(counts)
         self.digests |= other.digests
         self.where.merge(other.where)
         limit = min(self.limit, other.limit)
@@ -169,7 +181,10 @@ class Records(Check):
 
     def _odd(self, path: str, what: str, value: str, n: int, total: int, kinds: list[Kind]) -> Fact:
         places = [place for kind in kinds for place in self.where.of(kind)]
-        told = {"count": n, "of": total, "where": places[:MAX_PLACES]}
+        told: dict[str, Json] = {"count": n, "of": total, "where": places[:MAX_PLACES]}
+        if what == "text":
+            of = self.in_split.get((path, what, "all"), Counter())
+            told["split"] = in_split(self.in_split.get((path, what, value), {}), of)
         return Fact(ODD, told, self.evidence(), {"path": path, "what": what, "value": value})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -186,7 +201,7 @@ class Records(Check):
                     severity, fix = "info", "keep them if they mean that there is nothing"
             elif what == "text":
                 code = {"blank": "blank-text", "encoded twice": "encoding-error"}.get(value, code)
-                text = f"{at}: {number(n, 'text')} of {of:,} {verb(n, KINDS[value])}"
+                text = f"{at}: {number(n, 'text')} of {of:,} {verb(n, KINDS[value])}{fact.value['split']}"
                 fix = fix if value == "blank" else FIXES.get(value, STRIP)
             else:
                 code = "missing-values" if value == NOTHING else code

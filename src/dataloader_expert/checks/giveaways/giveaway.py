@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import GIVEAWAY, Check, Context
@@ -101,6 +102,8 @@ class Giveaway(Check):
     of_features = True
 
     def __init__(self, context: Context) -> None:
+        if context.label is None and context.candidate is not None:
+            context = replace(context, label=context.candidate, placed=True)
         super().__init__(context)
         roles = context.roles
         aside = {

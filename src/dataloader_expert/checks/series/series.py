@@ -13,6 +13,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digests, digests_of
 from dataloader_expert.checks.common.grids import DAY, HOUR, YEAR, Grid, grid_of, moment, of_calendar, seconds_of
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.series.odd_steps import OddSteps, odd_steps
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -24,15 +25,16 @@ REPEATED = Quantity(
 GAPS = Quantity(
     "time_gaps", "series", "series that lack samples at many consecutive times at which other series have some"
 )
+STEPS = Quantity("odd_time_steps", "steps", "steps unlike all others in series that are otherwise strictly regular")
 SILENCE = Quantity(
     "time_without_samples", "", "the longest time without samples, and how many times as long as the next longest"
 )
 FUTURE = Quantity("future_times", "samples", "samples with a time that has not come yet")
 MOST = 500_000
 """The most samples whose times are kept, at 56 bytes each."""
-EVENTS, SILENT, LONGEST, GOES_ON = 1_000, 12.0, 200, 3.0
-"""The fewest events of which a silence is told; how many times as long as any other, and as their median, it is; and how many times as long as
-it samples go on before and after it, where they are no two recordings."""
+EVENTS, MOMENTS, SILENT, LONGEST, GOES_ON = 1_000, 100, 12.0, 200, 3.0
+"""The fewest events, and different times of these, of which a silence is told; how many times as long as any other, and as their median, it is;
+and how many times as long as it samples go on before and after it, where they are no two recordings."""
 GAP = 20
 """The fewest times in a row that a gap has."""
 PLANNED = 0.05
@@ -104,7 +106,9 @@ class Series(Check):
             yield from self._silence(times, splits, index, evidence)
             return
         yield from self._repeated(grid, splits, index, evidence)
-        yield from self._gaps(grid, index, evidence)
+        odd = odd_steps(grid)
+        yield from self._gaps(grid, odd, index, evidence)
+        yield from self._steps(grid, odd, index, evidence)
 
     def _silence(self, times: Any, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
         """A time without any events, far longer than all others, while samples go on before and after it."""
@@ -112,12 +116,12 @@ class Series(Check):
 
         order = np.lexsort((index, times))
         t, of = times[order], splits[order]
-        if self.seen != self.kept or len(t) < EVENTS:
-            return
+        if self.seen != self.kept or len(t) < EVENTS or len(np.unique(t)) < MOMENTS:
+            return  # or times are but months, or days of a few batches
         apart = np.diff(t)
         at = int(apart.argmax())
         longest, next_longest = float(apart[at]), float(np.delete(apart, at).max())
-        if longest < SILENT * max(next_longest, 1e-300) or longest < LONGEST * float(np.median(apart)):
+        if longest < SILENT * next_longest or longest < LONGEST * float(np.median(apart)):
             return
         before, after = float(t[at] - t[0]), float(t[-1] - t[at + 1])
         if of[at] != of[at + 1] or min(at + 1, len(t) - at - 1) < EVENTS // 10:
@@ -125,7 +129,7 @@ class Series(Check):
         value = {
             "since": float(t[at]),
             "until": float(t[at + 1]),
-            "times": longest / max(next_longest, 1e-300),
+            "times": longest / next_longest,
             "goes_on": min(before, after) >= GOES_ON * longest,
             "where": self._places(index[order][at : at + 2]),
         }
@@ -154,7 +158,33 @@ class Series(Check):
             }
             yield Fact(REPEATED, value, evidence, {"field": self.time})
 
-    def _gaps(self, grid: Grid, index: Any, evidence: Any) -> Iterable[Fact]:
+    def _steps(self, grid: Grid, odd: OddSteps | None, index: Any, evidence: Any) -> Iterable[Fact]:
+        """Steps unlike all others, in series that are otherwise strictly regular, but for gaps of many steps."""
+        import numpy as np
+
+        if odd is None:
+            return
+        steps = grid.times[odd.at + 1] - grid.times[odd.at]
+        for moved in (True, False):
+            chosen = np.flatnonzero((odd.moved == moved) & (moved | (steps < GAP * grid.step)))
+            if not len(chosen):
+                continue
+            at = odd.at[chosen[0]]
+            rows = np.sort(index[grid.order][odd.at[chosen] + 1])
+            value = {
+                "count": len(chosen),
+                "series": list(grid.names),
+                "usual": grid.step,
+                "step": float(steps[chosen[0]]),
+                "since": float(grid.times[at]),
+                "until": float(grid.times[at + 1]),
+                "file": self.files.of(int(index[grid.order][at])),
+                "moved": moved,
+                "where": self._places(rows),
+            }
+            yield Fact(STEPS, value, evidence, {"field": self.time, "moved": moved})
+
+    def _gaps(self, grid: Grid, odd: OddSteps | None, index: Any, evidence: Any) -> Iterable[Fact]:
         import numpy as np
 
         s, t = grid.series, grid.times
@@ -187,6 +217,7 @@ class Series(Check):
                 "of": len(np.unique(s[within[wide]])),
                 "step": grid.step,
                 "steps": int(lacking[longest]),
+                "alone": odd is not None and bool(grid.names),
                 "since": float(t[within[longest]]),
                 "until": float(t[within[longest] + 1]),
                 "where": self._places(np.sort(at)),
@@ -232,7 +263,7 @@ class Series(Check):
                 # between two recordings there are no samples either
                 "warning" if v["goes_on"] else "info",
                 f"{name} has no sample between {moment(v['since'], dated or _is_epoch(v['since']))} and "
-                f"{moment(v['until'], dated or _is_epoch(v['until']))}, a gap {v['times']:.0f} times as long as any other",
+                f"{moment(v['until'], dated or _is_epoch(v['until']))}, a gap {v['times']:,.0f} times as long as any other",
                 fact,
                 "find out whether samples of this time were lost; counts and rates over time are wrong across the gap",
                 v["where"],
@@ -246,7 +277,8 @@ class Series(Check):
             others = "at which others have rows" if v["series"] else "without rows"
             yield finding(
                 "time-gap",
-                "info",
+                # what hardly ever lacks a step elsewhere has lost rows
+                "warning" if v["alone"] else "info",
                 f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {moment(v['since'], dated)} "
                 f"and {moment(v['until'], dated)}",
                 fact,
@@ -254,6 +286,24 @@ class Series(Check):
                 v["where"],
                 v["count"],
             )
+
+        for fact in facts.all(STEPS):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            of = f" for each {_joined(v['series'])}" if v["series"] else ""
+            text = f"{name} goes on by {_length(v['step'], dated)} once between {moment(v['since'], dated)} and {moment(v['until'], dated)}"
+            if v["count"] > 1:
+                text = f"{name} goes on by another step than usual {v['count']:,} times, such as by {_length(v['step'], dated)} between "
+                text += f"{moment(v['since'], dated)} and {moment(v['until'], dated)}"
+            text += f" (in {escaped(v['file'])})" if v["file"] and v["series"] else ""
+            text += f"; all other steps are {_length(v['usual'], dated)}{of}"
+            if v["moved"]:
+                text += ". From there on all its times lie off those of the others, with as many rows: its clock seems to have been set"
+            fix = (
+                "find out whether the clock was set, and move the later times back"
+                if v["moved"]
+                else "find out whether rows were lost or a clock was set"
+            )
+            yield finding("time-gap", "warning" if v["moved"] else "info", text, fact, fix, v["where"], v["count"])
 
     def unknowns(self) -> Iterable[Unknown]:
         if self.applies() and self.kept < self.seen:
@@ -265,6 +315,14 @@ class Series(Check):
 def _is_epoch(seconds: float) -> bool:
     """Whether a number may count seconds since 1970: from 1990 to 2040."""
     return 6.3e8 <= seconds <= 2.2e9
+
+
+def _length(seconds: float, dated: bool) -> str:
+    """A step in words, in the largest unit that fits it."""
+    for unit, size in (("day", DAY), ("hour", HOUR), ("minute", 60.0)):
+        if dated and seconds >= size and seconds % size == 0:
+            return number(int(seconds / size), unit)
+    return f"{seconds:g} s" if dated else f"{seconds:g}"
 
 
 def _usual(value: dict[str, Any], dated: bool) -> str:

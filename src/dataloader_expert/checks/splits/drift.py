@@ -12,6 +12,7 @@ from dataloader_expert.checks.base import SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.per_sample import KEPT, keep, kept
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, compared, pairs_of, running
+from dataloader_expert.checks.splits.dealt_numbers import name_things
 from dataloader_expert.checks.splits.label_drift import drift_of_labels
 from dataloader_expert.checks.splits.preparation import (
     CONTRAST,
@@ -27,11 +28,12 @@ from dataloader_expert.checks.splits.preparation import (
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.layout import split_in_name
-from dataloader_expert.sources.roles import is_identifier
+from dataloader_expert.sources.roles import TIME_WORDS, is_identifier, words
 
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
+DEALT = Quantity("numbers_dealt", "values", "numbers that name things, each of which is in one split only")
 OWN_MEASURES = ("image", "array", "embedding", "sequence", "audio", "text")
 OF_FIELDS = 8
 """Kinds of fields of which each sample's own measures are kept, and the most such fields."""
@@ -72,6 +74,11 @@ class Drift(Check):
             if f.kind in OWN_MEASURES and f.name not in self.aside and f.name not in context.features
         }
         self.shaped = dict(itertools.islice(kinds.items(), OF_FIELDS))
+        whole = [f for f in context.fields if f.kind == "number" and not f.shape and "int" in f.dtype]
+        self.whole = {f.name for f in whole if f.name not in self.aside and not set(words(f.name)) & TIME_WORDS}
+        self.numbers: dict[tuple[str, str], set[int]] = {}
+        """By split and field: the different whole numbers, up to ``MOST`` and some."""
+        self.rows: Counter[str] = Counter()
         self.images = {f.name for f in context.fields if f.kind == "image"}
         self.counted = [
             f.name
@@ -96,12 +103,22 @@ class Drift(Check):
                 if name in self.context.features:
                     continue  # whose dtype is that of the vector
                 self._form(split, name, column.values)
+                if name in self.whole:
+                    self._whole(split, name, column)
                 counts = self.values.setdefault((split, name), Counter())
                 if name in self.counted and len(counts) <= MOST:
                     plain = column.values.tolist() if hasattr(column.values, "tolist") else column.values
                     absent = column.nulls
                     there = (v for i, v in enumerate(plain) if v is not None and (absent is None or not absent[i]))
                     counts.update(v if isinstance(v, str | int | float) else str(v) for v in there)
+
+    def _whole(self, split: str, name: str, column: Column) -> None:
+        import numpy as np
+
+        known, values = self.numbers.setdefault((split, name), set()), column.values
+        self.rows[name] += len(values)
+        if len(known) <= MOST and getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u"):
+            known.update(np.unique(values if column.nulls is None else values[~column.nulls]).tolist()[: MOST + 1])
 
     def _form(self, split: str, name: str, values: Any) -> None:
         counts = self.forms.setdefault((split, name), Counter())
@@ -135,6 +152,9 @@ class Drift(Check):
             self.contrast[key] = [a + b for a, b in zip(self.contrast.get(key, [0, 0, 0]), sums, strict=True)]
         for key, found in other.values.items():
             self.values.setdefault(key, Counter()).update(found)
+        for key, numbers in other.numbers.items():
+            self.numbers.setdefault(key, set()).update(numbers)
+        self.rows += other.rows
 
     def facts(self) -> Iterable[Fact]:
         for (split, name), counts in sorted(self.forms.items()):
@@ -151,6 +171,11 @@ class Drift(Check):
                 measured = kept(drawn, self.shaped[name])
                 n = len(next(iter(measured.values())))
                 yield Fact(OWN, measured, self.evidence("sampled", n), {"field": name, "split": split})
+        for name in sorted(self.whole):
+            known = {split: numbers for (split, field), numbers in self.numbers.items() if field == name and numbers}
+            if all(len(numbers) <= MOST for numbers in known.values()) and name_things(known, self.rows[name]):
+                different = {split: len(numbers) for split, numbers in sorted(known.items())}
+                yield Fact(DEALT, different, self.evidence(), {"field": name})
         for (split, name), values in sorted(self.values.items()):
             if values and all(len(self.values[s, f]) <= MOST for s, f in self.values if f == name):
                 named = {str(k): n for k, n in sorted(values.items(), key=lambda kv: str(kv[0]))}
@@ -185,7 +210,7 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(SPLIT_STATISTICS)):
         kind = next((f.kind for f in context.fields if f.name == name), "")
         whole = [f for f in facts.all(SPLIT_STATISTICS, field=name) if f.at.get("channel") is None]
-        if name in aside or kind != "number":
+        if name in aside or kind != "number" or facts.find(DEALT, field=name) is not None:
             continue
         for one, two in pairs_of(whole):
             a, b = one.value, two.value

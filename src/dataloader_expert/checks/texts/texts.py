@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places, dealt, sample_of
+from dataloader_expert.checks.common.split_said import in_split
 from dataloader_expert.checks.common.wording import FEW, FIXES, KINDS, ONCE, STRIP, indented, kinds_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -16,6 +17,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
+ALL = "all"
 AGAIN = 2
 """The fewest texts of a field that are placeholders or the like."""
 WORD = 40
@@ -46,6 +48,8 @@ class Texts(Check):
         """Texts by field that are a word."""
         self.blocks: Counter[str] = Counter()
         """Texts by field that are programs with blocks."""
+        self.in_split: dict[str, Counter[str | None]] = {}
+        """Texts by kind and split, of ``ALL`` kinds too."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -57,6 +61,7 @@ class Texts(Check):
             if field.kind != "text" or field.name not in block.columns:
                 continue
             label = block.columns.get(self.context.label or "")
+            names, codes = self.context.splits_of(block)
             for i, value in enumerate(block.columns[field.name].values):
                 if not isinstance(value, str):
                     continue
@@ -66,6 +71,7 @@ class Texts(Check):
                 ):
                     known.add(str(label.values[i]))
                 self.each[field.name] += 1
+                self.in_split.setdefault(ALL, Counter())[names[codes[i]]] += 1
                 self.short[field.name] += len(value) <= WORD and len(value.split()) == 1
                 program = False
                 if ":" in value and (deeper := indented(value)) is not None:
@@ -82,6 +88,7 @@ class Texts(Check):
                     if kind == "markup" and program:
                         continue  # what it writes
                     self.counts[kind, field.name] += 1
+                    self.in_split.setdefault(kind, Counter())[names[codes[i]]] += 1
                     self.where.add((kind, field.name), block, i, field.name)
 
     def merge(self, other: Check) -> None:
@@ -95,6 +102,8 @@ class Texts(Check):
             known = self.labels.setdefault(key, set())
             known.update(sorted(labels)[: max(0, FEW_LABELS - len(known))])
         self.each += other.each
+        for kind, counts in other.in_split.items():
+            self.in_split.setdefault(kind, Counter()).update(counts)
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
@@ -112,6 +121,7 @@ class Texts(Check):
             if told:
                 places = sorted(dealt(self.where.of((kind, name)) for name in told), key=sample_of)
                 value = {"count": sum(self.counts[kind, name] for name in told), "where": places[:MAX_PLACES]}
+                value["split"] = in_split(self.in_split.get(kind, {}), self.in_split[ALL])
                 yield Fact(STRANGE, value, self.evidence(), {"kind": kind})
 
     def _odd(self, kind: str, name: str) -> bool:
@@ -146,7 +156,7 @@ class Texts(Check):
             yield finding(
                 "encoding-error" if kind == "encoded twice" else "suspicious-text",
                 "warning",
-                f"{number(n, 'text')} {verb(n, KINDS[kind])}",
+                f"{number(n, 'text')} {verb(n, KINDS[kind])}{fact.value['split']}",
                 fact,
                 FIXES.get(kind, STRIP),
                 fact.value["where"],

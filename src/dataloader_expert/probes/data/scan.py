@@ -30,6 +30,7 @@ from dataloader_expert.sources.links import find_links
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 from dataloader_expert.sources.references import find_references
 from dataloader_expert.sources.roles import find_roles
+from dataloader_expert.sources.table_label import likely_label
 from dataloader_expert.sources.vocabulary import Vocabulary
 
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
@@ -234,6 +235,7 @@ class Scan(Probe):
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
         """Checks over a built-in source, in as many processes as pay off."""
         from dataloader_expert.engines.pool import fold
+        from dataloader_expert.sources.registry import formats
 
         blocks = first_blocks(source)
         if source.roles is None:
@@ -243,7 +245,9 @@ class Scan(Probe):
         if source.nullable:  # a table
             listing, whole = getattr(source, "listing", None), bench.ref.split is None
             context.references = find_references(listing, blocks, source.fields, source.label, whole)
-            context.links = find_links(source, blocks)
+            if source.label is None and source.modality == "tabular" and context.label_columns is None:
+                context.candidate = likely_label(blocks, source.fields, source.roles)
+            context.links = find_links(source, blocks, formats().values())
         order = stratified(source.units, bench.seed)
         if self.most is not None:
             order = order[: self.most]
