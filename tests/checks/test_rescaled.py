@@ -105,7 +105,7 @@ SILENT = {
         [f"lab {k % 3 // 2}" for k in LAB],
         district=[f"district {k % 3 // 2} {i // 900}" for i, k in enumerate(LAB)],
     ),
-    "children at one hospital": measured(where(ODD, rng.uniform(30, 200, N), 1 / 3), "age_months", "hospital"),
+    "infants at one hospital": measured(where(ODD, rng.uniform(30, 200, N), 1 / 3), "age_months", "hospital"),
     "countries on both sides of the meridian": measured(
         np.where(ODD, 2.0, -3.0) + rng.normal(0, 0.3, N) - LAB, "longitude", "country"
     ),
