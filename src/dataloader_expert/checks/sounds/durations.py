@@ -85,10 +85,10 @@ class Durations(Check):
         odd = np.abs(np.log(ratios / usual)) > CLOSE
         shift = next((s for unit in UNITS if (s := _shift(said / unit, actual)) is not None), None)
         if shift is not None:
-            wrong = Places()
-            for at in np.flatnonzero(odd).tolist():
-                wrong.at("odd", rows[at][0], rows[at][1], self.field)
-            value = {"count": int(odd.sum()), "of": len(rows), "by": shift, "where": wrong.of("odd")}
+            places = Places()
+            for index, file, *_ in rows:
+                places.at("shifted", index, file, self.field)
+            value = {"count": len(rows), "by": shift, "where": places.of("shifted")}
             yield Fact(SHIFTED_LENGTHS, value, self.evidence(), {"field": self.field})
             return
         if usual <= 0 or not odd.any() or odd.mean() > MOST or not _is_unit(usual):
@@ -106,8 +106,9 @@ class Durations(Check):
         for fact in facts.all(SHIFTED_LENGTHS):
             v, name = fact.value, escaped(str(fact.at["field"]))
             by = f"{number(abs(v['by']), 'row')} {'on' if v['by'] > 0 else 'before'}" if v["by"] else "in another row"
-            text = f"{name} gives the length of the recording {by}, not of its own: {v['count']:,} of {number(v['of'], 'recording')} are not "
-            text += "as long as it says, though all of its lengths occur"
+            text = (
+                f"{name} gives the length of the recording {by}, not of its own, in {number(v['count'], 'recording')}"
+            )
             fix = "find out which columns were shifted or sorted on their own against the others, labels too, and restore the table"
             yield finding("rows-shifted", "error", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(ODD_DURATIONS):
@@ -135,16 +136,13 @@ def _shift(said: Any, actual: Any) -> int | None:
     def same(one: Any, other: Any) -> float:
         return float((np.abs(one - other) <= SAME * other + room).mean())
 
-    if (
-        len(np.unique(np.round(np.log(actual) / RATIO))) < DISTINCT
-        or same(np.sort(said), np.sort(actual)) < NEARLY
-        or same(said, actual) > OFTEN
-    ):
+    if len(np.unique(np.round(np.log(actual) / RATIO))) < DISTINCT or same(said, actual) > OFTEN:
         return None
-    steps = [by for k in range(1, FARTHEST + 1) for by in (k, -k) if len(said) > 2 * k]
-    return next(
-        (by for by in steps if same(*((said[:-by], actual[by:]) if by > 0 else (said[-by:], actual[:by]))) >= NEARLY), 0
-    )
+    for by in (sign * k for k in range(1, FARTHEST + 1) for sign in (1, -1)):
+        one, other = (said[:-by], actual[by:]) if by > 0 else (said[-by:], actual[:by])
+        if same(one, other) >= NEARLY:
+            return by
+    return 0 if same(np.sort(said), np.sort(actual)) >= NEARLY else None
 
 
 CHECK = Durations
