@@ -26,7 +26,7 @@ def table(values: Any, names: list[str] = NAMES, splits: Any = "", **more: Any) 
     return Data(columns, splits=splits)
 
 
-def without(values: Any, rows: Any, k: int) -> Any:
+def without(values: Any, rows: Any, k: Any) -> Any:
     made = np.array(values, float)
     made[rows, k] = 0
     return made
