@@ -321,6 +321,7 @@ SILENT: dict[str, dict[str, Data]] = {
         "as long as is said": recorded([1.0] * 30),
         "in milliseconds": recorded([1.0] * 30, 1000.0),
         "a field of other lengths": recorded([0.1 + 0.1 * i for i in range(30)]),
+        "recordings that are all alike": recorded([1.0, 1.004, 0.996] * 10),
     },
     "keypoints": {
         "within their boxes": posed(["in"] * 40),
@@ -491,6 +492,11 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     },
     "durations": {
         "half as long as is said": (recorded([1.0] * 25 + [2.0] * 5), "length-mismatch", "error"),
+        "those of the rows before": (
+            recorded([0.93] + [(7870 + 130 * i) / (8000 + 130 * i) for i in range(1, 40)]),
+            "rows-shifted",
+            "error",
+        ),
         "cut": (recorded([1.0] * 25 + [1.3, 1.9, 4.0]), "length-mismatch", "error"),
     },
     "keypoints": {

@@ -53,6 +53,11 @@ CHANGES: dict[str, Any] = {
         "where site is site 2, in samples",
     ),
     "and in one split": (table(SPLIT, **swapped(AT >= 1200)), "order-reversed", "in test"),
+    "swapped here and there": (
+        table(**swapped(AT % 60 == 7)),
+        "order-reversed",
+        "gust is smaller than wind in 30 of 1,800 samples, by as much as it is larger in all others",
+    ),
     "a class that a number decides": (
         table(gap=GAP, metal=list(np.where((GAP == 0) ^ (SITE == 1), "yes", "no"))),
         "columns-contradict",
@@ -85,7 +90,10 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
 WARM = np.where((SITE == 3) & SPELL, 8.0, 0.0)
 SOUND: dict[str, Data] = {
     "what keeps to its order": table(**swapped(AT < 0)),
-    "swapped here and there": table(**swapped(rng.random(N) < 0.02)),
+    "more often than not, and now and then not": table(
+        cost=np.exp(AIR / 4), income=np.exp(AIR / 4 + rng.normal(0.4, 0.2, N))
+    ),
+    "a kind of rows that has it the other way": table(by="side", **swapped((SITE == 2) & (AT % 4 == 0))),
     "sides of a trade": table(by="side", **swapped(SITE == 2)),
     "warmer than the water on warm days at one site": table(
         air=AIR - 6 + WARM * np.sin((AT - 700) / 300 * np.pi), water=AIR * 0.2 + 12 + rng.normal(0, 0.3, N)

@@ -42,6 +42,17 @@ def bill(total: Any, **more: Any) -> Data:
     return visits(night=NIGHT, food=FOOD, total=np.round(total, 2), **more)
 
 
+def ratios(ratio: Any, power: Any, heat: Any, **more: Any) -> Data:
+    return visits(power=power, heat=heat, cop=ratio, **more)
+
+
+POWER = np.round(rng.uniform(800, 2400, N), 1)
+HEAT = np.round(POWER * rng.uniform(2.5, 4.5, N), 1)
+COP = np.round(HEAT / POWER, 2)
+STRAYS = np.arange(N) % 100 == 7
+TALL = np.round(rng.normal(170, 9, N), 1)
+KILOS = np.round(rng.normal(76, 12, N), 1)
+BMI = np.round(KILOS / (TALL / 100) ** 2, 1)
 SHUFFLED = np.random.default_rng(4).permutation(N)
 OTHER = rng.permutation(NIGHT + FOOD)
 SPEAKS: dict[str, tuple[Data, str, str]] = {
@@ -55,6 +66,9 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
     "an age": (visits(born=[str(d) for d in BORN], age=np.where(SPELL, rng.permutation(AGE), AGE)), "columns-contradict", "warning"),
     "a total of other rows": (bill(np.where(SPELL, OTHER, NIGHT + FOOD)), "columns-contradict", "warning"),
     "a product at a site": (visits(guests=GUESTS, total=np.where(SITE == 1, OTHER, np.round(NIGHT * GUESTS, 2))), "columns-contradict", "warning"),
+    "a ratio of other rows for a while": (ratios(np.where(SPELL, np.roll(COP, 1), COP), POWER, HEAT), "columns-contradict", "warning"),
+    "a ratio here and there": (ratios(np.where(STRAYS, np.roll(COP, 3), COP), POWER, HEAT), "columns-contradict", "warning"),
+    "pounds at a site, told by a ratio to the square": (visits(height_cm=TALL, weight=np.where(SITE == 2, KILOS / 0.45359, KILOS).round(1), bmi=BMI), "columns-contradict", "warning"),
 }  # fmt: skip
 SILENT: dict[str, Data] = {
     "parts of dates": visits(weekday=WEEKDAY, month=MONTH, year=YEAR, quarter=(MONTH + 2) // 3),
@@ -69,6 +83,10 @@ SILENT: dict[str, Data] = {
     "with discounts for a while": bill((NIGHT + FOOD) * np.where(SPELL, rng.choice([0.8, 0.9, 0.95], N), 1.0)),
     "with tips now and then": bill(NIGHT + FOOD + np.where(rng.random(N) < 0.2, 5.0, 0.0)),
     "numbers on their own": bill(OTHER),
+    "ratios": ratios(COP, POWER, HEAT, height_cm=TALL, weight=KILOS, bmi=BMI),
+    "ratios to another unit": ratios(np.round(COP * 1.2, 2), POWER, HEAT),
+    "one discount here and there": bill((NIGHT + FOOD) * np.where(STRAYS, 0.8, 1.0)),
+    "marks of a coarse scale": visits(a=GUESTS, b=rng.integers(1, 6, N), c=rng.integers(1, 9, N)),
     "mostly zeros": visits(a=np.where(SITE == 0, GUESTS, 0), b=np.where(SITE == 1, GUESTS, 0), c=np.where(SITE == 2, GUESTS, 0)),
     "a copy at some sites": visits(a=NIGHT, b=np.zeros(N), c=np.where(SITE == 2, OTHER, NIGHT)),
 }  # fmt: skip

@@ -69,10 +69,46 @@ SPEAKS = {
     ),
     "pounds at two of six": measured(where(LAB % 3 == 1, WEIGHT, 2.2046), "weight_kg"),
     "miles of one of three vendors, told by what trips cost": trips(1 / 1.609),
+    "years among months": measured(where(ODD, rng.uniform(30, 200, N), 1 / 12), "age_months", "hospital"),
+    "kilowatts at a site that has files of its own, as all do": measured(
+        where(ODD, np.exp(rng.normal(7.5, 0.4, N) + LAB * 0.08), 1e-3),
+        "power_w",
+        "site",
+        station=[f"{k}, week {i // 900}" for i, k in enumerate(LAB)],
+    ),
+    "nitrogen at one of two labs, in each district": measured(
+        where(LAB % 3 == 2, np.exp(rng.normal(2.5, 0.5, N)), 1 / 4.4268),
+        "nitrate_mg_l",
+        "laboratory",
+        [f"lab {k % 3 // 2}" for k in LAB],
+        district=[["north", "south"][i // 6 % 2] for i in range(N)],
+    ),
 }
-ODD_ROWS = {"pounds at one of three sites": N // 3, "miles of one of three vendors, told by what trips cost": N // 3}
+ODD_ROWS = {
+    "pounds at one of three sites": N // 3,
+    "miles of one of three vendors, told by what trips cost": N // 3,
+    "nitrogen at one of two labs, in each district": N // 3,
+}
 """Rows of the group, if it is not one of six."""
 SILENT = {
+    "one of two labs by what is no unit": measured(
+        where(LAB % 3 == 2, np.exp(rng.normal(2.5, 0.5, N)), 1 / 3),
+        "nitrate_mg_l",
+        "laboratory",
+        [f"lab {k % 3 // 2}" for k in LAB],
+        district=[["north", "south"][i // 6 % 2] for i in range(N)],
+    ),
+    "two labs of districts of their own": measured(
+        where(LAB % 3 == 2, np.exp(rng.normal(2.5, 0.5, N)), 1 / 4.4268),
+        "nitrate_mg_l",
+        "laboratory",
+        [f"lab {k % 3 // 2}" for k in LAB],
+        district=[f"district {k % 3 // 2} {i // 900}" for i, k in enumerate(LAB)],
+    ),
+    "infants at one hospital": measured(where(ODD, rng.uniform(30, 200, N), 1 / 3), "age_months", "hospital"),
+    "countries on both sides of the meridian": measured(
+        np.where(ODD, 2.0, -3.0) + rng.normal(0, 0.3, N) - LAB, "longitude", "country"
+    ),
     "longer trips, which cost more": trips(1.0, both=1.609),
     "cheaper trips": trips(1.0, dearer=1 / 1.609),
     "shorter trips by what is no unit": trips(1 / 1.4),

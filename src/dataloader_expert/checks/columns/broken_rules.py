@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import ORDER, Check, Context
-from dataloader_expert.checks.columns.rules import decided, mapped, orders, runs_backward
+from dataloader_expert.checks.columns.rules import decided, mapped, of_kind, orders, runs_backward, strays
 from dataloader_expert.checks.columns.turned_relations import turned_relation
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
@@ -124,9 +124,14 @@ class BrokenRules(Check):
             if told & {*rule.fields}:
                 continue
             part = part_of(rule.broken, rule.known, places_only, ways, rule.fields)
-            if part is None:
-                continue
             small, large = (numbers[name] for name in rule.fields)
+            if part is None:
+                usual = rule.known & ~rule.broken
+                if not strays(small, large, rule.broken, usual) or any(
+                    of_kind(rule.broken, rule.known, g.which) for g in groupings if not g.place
+                ):
+                    continue
+                part = Part(None, (), False, int(rule.broken.sum()), int(rule.known.sum()))
             strata = next((g.which for g in groupings if g.name == part.by), np.zeros(len(small), np.int64))
             if runs_backward(small, large, rule.broken, rule.known & ~rule.broken, strata):
                 told |= {*rule.fields}
@@ -242,10 +247,15 @@ class BrokenRules(Check):
 
     def _order_said(self, fact: Fact) -> Finding:
         v, (small, large) = fact.value, (escaped(name) for name in fact.at["fields"])
-        text = f"{large} is smaller than {small} in {v['count']:,} of {number(v['rows'], 'sample')} {self._place(v)}, and hardly ever "
-        text += "elsewhere"
+        scattered = v["by"] is None and v["along"] is None
+        text = f"{large} is smaller than {small} in {v['count']:,} of {number(v['rows'], 'sample')}"
+        text += (
+            ", by as much as it is larger in all others"
+            if scattered
+            else f" {self._place(v)}, and hardly ever elsewhere"
+        )
         fix = "find out whether the two were swapped there; if so, swap them back, with any columns that belong to them"
-        severity: Severity = "info" if v["by"] is None else "warning"
+        severity: Severity = "info" if v["by"] is None and not scattered else "warning"
         return finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
 
     def _rule_said(self, fact: Fact) -> Finding:

@@ -15,7 +15,14 @@ from functools import partial
 from typing import Any
 
 from dataloader_expert.checks.base import CHANGED_UNITS, MIXED_UNITS, Check, Context
-from dataloader_expert.checks.columns.rescaled import fits_name, is_money, of_another_kind, renames, rescaled_groups
+from dataloader_expert.checks.columns.rescaled import (
+    differing_pair,
+    fits_name,
+    is_money,
+    of_another_kind,
+    renames,
+    rescaled_groups,
+)
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.recorded import FILE, is_place
@@ -43,7 +50,7 @@ from dataloader_expert.checks.common.units import (
     tells,
 )
 from dataloader_expert.checks.features import Channels
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -189,17 +196,25 @@ class MixedUnits(Check):
     ) -> list[Fact]:
         """The groups of the first field some of whose groups are in another unit, which none of the ``others`` explain; or that lie ``far``
         from all others without a conversion."""
-        fits = partial(fits_name, words=words(name))
+        said = said_of(name)
+        fits = partial(fits_name, words=said)
         for group, (texts, whose) in groups.items():
-            if len(texts) < GROUPS:
+            pair = len(texts) == GROUPS - 1 and is_place(group) and group != FILE and not group.endswith(WITHIN)
+            if len(texts) < GROUPS and not pair:
                 continue
             kinds = [
                 (codes, is_place(other))
                 for other, (_, codes) in others.items()
                 if other != group and not renames(whose, codes)
             ]
+            shared = [codes for other, (_, codes) in others.items() if other not in (group, FILE)]
             apart = {k: (how, own, others) for k, how, own, others in odd_groups(numbers, whose, len(texts), fits)}
-            by_median = {g.k: g for g in rescaled_groups(numbers, whose, len(texts), words(name), kinds, measures)}
+            rescaled = (
+                differing_pair(numbers, whose, said, kinds, measures, shared)
+                if pair
+                else rescaled_groups(numbers, whose, len(texts), said, kinds, measures)
+            )
+            by_median = {g.k: g for g in rescaled}
             found = {g.k: (g.how, g.own, g.others) for g in by_median.values() if is_place(group) or g.sure} | {
                 k: one for k, one in apart.items() if (is_place(group) if far else one[0] is not None)
             }
@@ -215,7 +230,7 @@ class MixedUnits(Check):
                         "sure": k in by_median and by_median[k].sure and by_median[k].how == how,
                         "in_one_split": group.endswith(WITHIN),
                         "by_nature": how is None
-                        or not fits_name(how, words(name))
+                        or not fits_name(how, said)
                         or of_another_kind(numbers, whose == k, kinds),
                     },
                     self.evidence("sampled", len(numbers)),
@@ -246,11 +261,17 @@ class MixedUnits(Check):
                 return [
                     Fact(
                         TURNED,
-                        {"of": texts[k], "rows": int((whose == k).sum()), "median": own, "others": others},
+                        {
+                            "of": texts[k],
+                            "rows": int((whose == k).sum()),
+                            "median": own,
+                            "others": others,
+                            "alike": alike,
+                        },
                         self.evidence("sampled", len(numbers)),
                         {"field": name, "group": group, "of": k},
                     )
-                    for k, own, others in found
+                    for k, own, others, alike in found
                 ]
         return []
 
@@ -265,7 +286,7 @@ class MixedUnits(Check):
         """A stretch of rows in another unit; else those of single groups of the first field that has some."""
         import numpy as np
 
-        said = words(name)
+        said = said_of(name)
         fits = anything if is_money(said) else partial(fits_name, words=said)
         for group, (texts, whose) in {"": ([""], np.zeros(len(numbers), np.int64)), **groups}.items():
             made: list[Fact] = []
@@ -311,7 +332,8 @@ class MixedUnits(Check):
             text = f"{name} has the opposite sign in the samples {_in_group(fact)}: it is about {v['median']:.4g} there and {v['others']:.4g} in "
             text += "the others"
             fix = "find out which way the axis points there; if it is reversed, flip the sign of this field, and of other axes that were reversed with it"
-            yield finding("scale-drift", "warning", text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
+            severity: Severity = "warning" if v["alike"] else "info"  # places may lie on both sides of zero
+            yield finding("scale-drift", severity, text, fact, fix, [{"field": fact.at["field"]}], v["rows"])
         for fact in facts.all(CHANGED_UNITS):
             v = fact.value
             where = f"{v['first']:,} to {v['last']:,}"
@@ -331,6 +353,11 @@ def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> b
     rest = numbers[np.isin(whose, same)]
     own, others = fact.value["median"], fact.value["others"]
     return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
+
+
+def said_of(name: str) -> list[str]:
+    """The words of a field's name, without what is compared of its channels."""
+    return words(name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1]))
 
 
 def _middle_of_others(numbers: Any, whose: Any, k: int) -> float:
@@ -364,7 +391,7 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
     if v["how"] is None:
         text = f"{name} is at another level in the samples {where}: {levels}, with hardly one between"
         fix = "find out what changed there: a unit, a device or what is measured"
-    elif is_money(words(said)):
+    elif is_money(said_of(said)):
         text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
         text += "and after rescaling they are distributed like the others"
         fix = "look for a split of a share, another currency or another unit (cents) there; if it is one, adjust these values"

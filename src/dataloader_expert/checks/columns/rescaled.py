@@ -48,14 +48,24 @@ LASTING = {
     "duration", "elapsed", "latency", "time", "seconds", "sec", "secs", "s", "ms", "minutes", "min", "mins", "hours", "hrs", "h", "delay",
     "runtime", "wait", "age", "rtt", "us", "millis", "took",
 }  # fmt: skip
+AGES = {"age", "ages", "months", "years", "weeks", "tenure", "gestation", "gestational", "experience", "seniority"}
+ANGLES = {
+    "angle", "heading", "yaw", "pitch", "roll", "rotation", "gyro", "bearing", "azimuth", "direction", "theta", "phi", "slope", "tilt", "rad", "deg",
+}  # fmt: skip
 OF: dict[str, set[str]] = {
     "inches": LENGTHS, "feet": LENGTHS, "miles": LENGTHS - {"height", "width"}, "pounds": MASSES, "ounces": MASSES, "m/s": SPEEDS,
     "minutes": LASTING, "hours": LASTING, "square feet": {"area", "size", "surface", "sqm", "sqft", "m2", "ft2", "floor", "living", "lot"},
     "gallons": {"volume", "fuel", "litres", "liters", "l", "gal", "gallons", "water", "milk"},
     "kcal": {"energy", "calories", "kcal", "kj", "cal"}, "mmHg": {"pressure", "bp", "mmhg", "kpa", "systolic", "diastolic"},
-    "g": {"acceleration", "accel", "acc", "g"}, "mmol/l": {"glucose", "sugar"}, "mg/dl": {"creatinine", "crea", "scr"},
+    "g": {"acceleration", "accel", "acc", "g"}, "mmol/l": {"glucose", "sugar", "cholesterol", "chol", "hdl", "ldl"},
+    "mg/dl": {"creatinine", "crea", "scr"},
+    "years": AGES, "weeks": {"gestation", "gestational", "weeks"}, "days": LASTING - {"age"}, "nitrogen": {"nitrate", "no"}, "phosphorus": {"phosphate", "po"},
+    "psi": {"pressure", "kpa", "psi", "bar"}, "inHg": {"pressure", "barometer", "hpa", "mbar", "mslp", "slp"}, "knots": SPEEDS, "mph": SPEEDS,
+    "acres": {"area", "ha", "acres", "hectares", "plot", "lot"}, "degrees": ANGLES, "kWh": {"energy", "kwh", "mj"},
 }  # fmt: skip
 """Words in the names of fields that are measured in a unit, by what the names of conversions begin with."""
+SPOKEN = {"years", "weeks", "days", "nitrogen", "phosphorus", "psi", "inHg", "knots", "mph", "acres", "degrees", "kWh"}
+"""Units that are taken for one only where a name says what is measured."""
 MONEY = {
     "price", "prices", "open", "close", "bid", "ask", "cost", "costs", "amount", "fare", "fee", "salary", "income", "wage", "revenue", "sales",
     "turnover", "budget", "balance", "premium", "usd", "eur", "gbp", "jpy", "cny", "inr",
@@ -166,6 +176,53 @@ def rescaled_groups(
         yield Rescaled(k, how, float(10 ** middles[i]), float(10**center), sure)
 
 
+def differing_pair(
+    numbers: Any,
+    whose: Any,
+    words: Iterable[str],
+    kinds: Iterable[tuple[Any, bool]],
+    measures: Iterable[Any],
+    shared: Iterable[Any],
+) -> Iterator[Rescaled]:
+    """The smaller one of two groups, 0 and 1, if the factor between both is that of a unit which the name tells, and the same within each
+    kind of rows that both have, of one of the columns ``shared``: no third group tells which one is usual."""
+    import numpy as np
+
+    usable = numbers > 0
+    sizes = np.bincount(whose[usable], minlength=2)
+    if usable.sum() < POSITIVE * len(numbers) or sizes.min() < LEAST:
+        return
+    logs, k = np.log10(numbers[usable]), int(sizes.argmin())
+    own = whose[usable] == k
+    quarters = [np.quantile(logs[rows], [0.25, 0.5, 0.75]) for rows in (own, ~own)]
+    gap = float(quarters[0][1] - quarters[1][1])
+    widths = np.array([(q[2] - q[0]) / 1.349 for q in quarters])
+    error = ERRORS * 1.2533 * float(np.hypot(*(widths / np.sqrt([sizes[k], sizes[1 - k]]))))
+    units = {name: factor for name, (factor, known) in factors_of(words).items() if known and " to " in name}
+    how = min(units, key=lambda name: abs(gap + units[name]), default=None)
+    if how is None or abs(gap) < TWOFOLD or abs(gap + units[how]) > error or error > PRECISE * abs(gap):
+        return
+    as_wide = widths.min() > 0 and widths.max() <= AS_WIDE * widths.min()
+    kinds = [(codes[usable], place) for codes, place in kinds]
+    if not as_wide or not any(_same_within(logs, own, codes[usable], gap) for codes in shared):
+        return
+    if any(_differs_within(logs, own, codes, place, gap) for codes, place in kinds):
+        return
+    if not any(_explains(logs, own, values[usable], gap) for values in measures):
+        yield Rescaled(k, how, float(10 ** quarters[0][1]), float(10 ** quarters[1][1]), True)
+
+
+def _same_within(logs: Any, own: Any, codes: Any, gap: float) -> bool:
+    """Whether a group differs by about the same among the rows of each of several kinds."""
+    import numpy as np
+
+    _, codes = np.unique(codes, return_inverse=True)
+    inside, outside = (np.bincount(codes[mask], minlength=int(codes.max()) + 1) for mask in (own, ~own))
+    both = np.flatnonzero((inside >= LEAST) & (outside >= LEAST))
+    gaps = np.array([np.median(logs[own & (codes == c)]) - np.median(logs[~own & (codes == c)]) for c in both])
+    return len(both) > 1 and bool((np.abs(gaps - gap) <= ROUGHLY * abs(gap)).all())
+
+
 def _as_rounded(numbers: Any, own: Any, rest: Any, factor: float) -> bool:
     """Whether a group's numbers are rounded as the others' are once these have undergone the conversion: cents are whole where units have two
     decimals."""
@@ -228,6 +285,8 @@ def fits_name(how: str, words: Iterable[str]) -> bool:
     if len(units) > 1 and is_money(said):
         return False
     known = [OF[unit] for unit in units if unit in OF]
+    if {*units} & SPOKEN:
+        return any(OF[unit] & said for unit in units if unit in SPOKEN)
     return not known or any(of & said for of in known) or not any(of & said for of in OF.values())
 
 
@@ -256,8 +315,16 @@ def _differs_within(logs: Any, own: Any, codes: Any, place: bool, gap: float) ->
     _, codes = np.unique(codes, return_inverse=True)
     inside, outside = (np.bincount(codes[mask], minlength=int(codes.max()) + 1) for mask in (own, ~own))
     alias = inside >= SAME * own.sum()
-    if place and (alias & (outside <= (1 - SAME) * inside)).any():
-        return False  # the group itself, such as its file
+    own_alone = outside <= (1 - SAME) * inside
+    within = bool((own_alone | (inside <= (1 - SAME) * outside)).all())
+    if place and ((alias & own_alone).any() or within):
+        return False  # the group itself, such as its file, or parts of it, such as its files
+    parts = np.flatnonzero(own_alone & (inside >= COMMON))
+    if within and len(parts) >= OTHERS:
+        usual = float(np.median(logs[~own]))
+        gaps_of = np.array([float(np.median(logs[own & (codes == c)])) - usual for c in parts])
+        if (np.abs(gaps_of - gap) <= ROUGHLY * abs(gap)).all():
+            return False  # several kinds that all differ by as much, and are in this group alone
     both = np.flatnonzero((inside >= COMMON) & (outside >= COMMON))
     if inside.sum() < COMMON * np.count_nonzero(inside):
         return False  # values of few rows each are no kinds

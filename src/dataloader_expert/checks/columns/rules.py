@@ -19,6 +19,11 @@ CHANCE = 0.025
 AS_FAR, CROSSING, HALF = 0.25, 0.1, 0.5
 """The least share of the usual rows in which two numbers lie closer together than they do in the odd ones, in the median; and the share of
 rows in which those lie closest, at half the distance of the usual ones at least: what only crosses now and then comes close."""
+FEWEST, RARE, STRAY, CLEAR, ALIKE = 5, 0.05, 0.005, 0.1, 0.3
+"""The fewest stray rows, and the most, as a share of the others; the share of these that may be closer; how far the two numbers of a row lie
+apart at least, as a share of the median; and the least mean rank among the others of how far they do in stray rows."""
+MOSTLY, OFTEN = 0.8, 0.3
+"""The least share of odd rows that are of one kind, and of the rows of a kind that are odd, if the kind is what they have in common."""
 CLASSES, RAREST = 4, 0.02
 """The most values of a class that numbers decide, and the least share of one."""
 MOST = 0.9
@@ -74,6 +79,33 @@ def runs_backward(small: Any, large: Any, odd: Any, usual: Any, strata: Any) -> 
         for mask, share in ((usual, AS_FAR), (odd, 0.5))
     )
     return bool(odd_far >= far > 0 and odd_near >= HALF * near)
+
+
+def strays(small: Any, large: Any, odd: Any, usual: Any) -> bool:
+    """Whether a few odd rows have two numbers swapped, wherever they are: the larger one is so by as much as in the usual rows, all of which
+    keep clear of the line where both are equal. What exceeds another only mostly comes close to it, on both sides."""
+    import numpy as np
+
+    if not FEWEST <= odd.sum() <= RARE * usual.sum() or not all(many_values(v[odd], FEWEST) for v in (small, large)):
+        return False
+    either = odd | usual
+    positive = bool((small[either] > 0).all() and (large[either] > 0).all())
+    own, others = (
+        np.log(large[mask] / small[mask]) if positive else large[mask] - small[mask] for mask in (odd, usual)
+    )
+    middle = float(np.median(others))
+    ranks = np.searchsorted(np.sort(others), -own) / len(others)
+    clear = min(float(np.quantile(others, STRAY)), float(-own.max())) >= CLEAR * middle
+    return bool(clear and ALIKE <= ranks.mean() <= 1 - ALIKE and -own.min() <= others.max())
+
+
+def of_kind(odd: Any, known: Any, which: Any) -> bool:
+    """Whether odd rows are those of one kind, of the codes ``which``: many of its rows are odd, and most odd ones are of it."""
+    import numpy as np
+
+    sizes, counts = (np.bincount(which[mask], minlength=int(which.max()) + 1) for mask in (known, odd))
+    k = int(counts.argmax())
+    return bool(counts[k] >= MOSTLY * counts.sum() and counts[k] >= OFTEN * sizes[k])
 
 
 def decided(numbers: dict[str, Any], classes: dict[str, Any]) -> Iterator[Rule]:

@@ -27,7 +27,7 @@ from dataloader_expert.checks.common.frequent import as_stored, common_texts
 from dataloader_expert.checks.common.numbers import CAP, Numbers
 from dataloader_expert.checks.common.places import Files, Places
 from dataloader_expert.checks.common.split_said import in_split
-from dataloader_expert.checks.common.treatments import AS_MISSING, SHAPED, marks_of
+from dataloader_expert.checks.common.treatments import SHAPED, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -41,7 +41,7 @@ MISSING_IN = Quantity("missing_in_split", "", "the split that has all samples wi
 PILED = Quantity(
     "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
 )
-ZERO_APART = Quantity("zero_apart", "values", "how often a field is 0 where all other values are far above it")
+ALONE = Quantity("value_alone", "values", "a value that several samples share, alone outside the range of all others")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 FEATURE_MOMENTS = Quantity(
     "feature_moments",
@@ -54,10 +54,21 @@ NEARLY_ALL = 0.99
 UNSCALED = ("category", "audio", "tokens")
 """Kinds of fields in which a far value means nothing, as do pixels of eight bits: codes, and single samples of a signal."""
 NEVER_ZERO = {
-    "height", "bmi", "pressure", "bp", "glucose", "insulin", "thickness", "pulse", "hr", "heart", "spo2", "saturation", "hemoglobin",
+    "height", "bmi", "pressure", "bp", "glucose", "insulin", "thickness", "pulse", "hr", "heart", "spo", "saturation", "hemoglobin",
     "cholesterol", "creatinine", "platelets", "density", "ph",
 }  # fmt: skip
 """Words of measurements that can hardly be 0."""
+AMOUNTS = {
+    "price", "cost", "fee", "fare", "amount", "income", "salary", "wage", "revenue", "sales", "sold", "turnover", "balance", "budget", "tax",
+    "discount", "loss", "gain", "usage", "consumption", "production", "output", "yield", "power", "energy", "kw", "kwh", "w", "watt", "watts",
+    "load", "current", "voltage", "flow", "speed", "velocity", "rpm", "torque", "throttle", "thrust", "wind", "rain", "snow", "irradiance",
+    "radiation", "distance", "duration", "time", "count", "counts", "num", "number", "n", "total", "sum", "votes", "views", "visitors", "users",
+    "trips", "passengers", "traffic", "calls", "clicks", "likes", "orders", "quantity", "qty", "stock", "score", "points", "rate", "dose",
+    "area", "size", "since", "delay", "credit", "debt", "capital", "bonus",
+}  # fmt: skip
+"""Words of what may well be nothing, or is at rest now and then."""
+SELDOM = 0.1
+"""The largest share of zeros that are hardly a state of their own."""
 RGB = ("red", "green", "blue")
 MOST_TEXTS, LONGEST_TEXT = 10_000, 256
 """Distinct texts of a field that are counted, and the characters of one beyond which none is."""
@@ -308,6 +319,8 @@ class Statistics(Check):
         dtypes = {f.name: f.dtype for f in self.context.fields}
         stored = {f.name: f for f in self.context.fields}
         scalars = {f.name for f in self.context.fields if not f.shape and f.kind not in ("image", "audio", "mask")}
+        lonely = {f.name for f in self.context.fields if f.kind == "number" and not f.shape}
+        """Fields of which one value may lie alone: targets too."""
         yield from self._of_features()
         names = [
             at
@@ -335,10 +348,12 @@ class Statistics(Check):
             summary = numbers.summary(bins=i < BINNED, treated=measured)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
-            cut, marked, zero = (summary.pop(name) for name in ("piled", "marked", "zero"))
-            if zero is not None and measured and field in scalars:
-                zero["where"] = [self._placed({"field": field, "sample": i}) for i in zero["where"][:MAX_PLACES]]
-                yield Fact(ZERO_APART, {**zero, "n": summary["n"]}, evidence, at)
+            cut, marked, apart = (summary.pop(name) for name in ("piled", "marked", "alone"))
+            if apart is not None and field in lonely and channel is None and not classes:
+                withheld = any(part.n and part.low == part.high == apart["value"] for part in parts.values())
+                apart["where"] = [self._placed({"field": field, "sample": i}) for i in apart["where"][:MAX_PLACES]]
+                if not withheld:
+                    yield Fact(ALONE, {**apart, "n": summary["n"]}, evidence, at)
             if marked:
                 places = [self._placed({"field": field, "sample": i}) for i in marked[:MAX_PLACES]]
                 yield Fact(NAN_PLACES, places, evidence, {**at, "code": "placeholder"})
@@ -598,6 +613,11 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     pixels = field is not None and field.dtype == "uint8" and (kind in ("image", "mask") or len(field.shape) > 2)
     placed = classes or facts.find(CLASS_MAP, field=name) is not None
     placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
+    held = marks_of(s["treatment"])
+    usual = bool(held) and all(mark in SENTINELS for mark in held)
+    apart = None if usual or name in coded else facts.find(ALONE, field=name)
+    if apart is not None:
+        yield _lonely(name, apart)
     if name == context.label or name in coded or kind in UNSCALED or pixels or placed:
         return
     if cut is not None and not text and kind != "time":
@@ -611,10 +631,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             [{"field": name}],
             n,
         )
-    zero = facts.find(ZERO_APART, field=name)
     # peaks of spectra and beats of the heart are a part of every sample
     usual = field is not None and field.shape and outliers and outliers["count"] > PEAKS * s["n"]
-    if outliers and outliers["count"] and not usual and (zero is None or outliers["count"] != zero.value["count"]):
+    if outliers and outliers["count"] and not usual and (apart is None or outliers["count"] != apart.value["count"]):
         n, timed = outliers["count"], kind == "time"
         low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
         yield finding(
@@ -630,21 +649,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             or [{"field": name}],
             outliers["count"],
         )
-    if zero is not None and kind == "number" and not text:
-        n, body = zero.value["count"], bool(set(words(name)) & NEVER_ZERO)
-        yield finding(
-            "missing-values",
-            "warning" if body else "info",
-            f"{name} is 0 in {n:,} of {zero.value['n']:,} samples, and otherwise {zero.value['next']:g} or more"
-            f"{': it can hardly be 0' if body else ''}",
-            zero,
-            "if 0 means 'not measured', read it as missing in every split",
-            zero.value["where"] or [{"field": name}],
-            n,
-        )
-    held = marks_of(s["treatment"])
     marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
-    if held and not text and all(mark in SENTINELS for mark in held):
+    if usual and not text:
         n, shown = s["treatment"]["changed"], " or ".join(f"{mark:g}" for mark in held)
         yield finding(
             "missing-values",
@@ -655,7 +661,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             marked,
             n,
         )
-    elif (s["treatment"] or {}).get("do") == AS_MISSING and not text and not (outliers or {}).get("count"):
+    elif held and not text and apart is None and not (outliers or {}).get("count"):
         changed = s["treatment"]["changed"]
         yield finding(
             "outliers",
@@ -676,6 +682,23 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
                 "do not normalize it again",
                 [{"field": name}],
             )
+
+
+def _lonely(name: str, apart: Fact) -> Finding:
+    """A value that lies alone: a mark of a missing value, unless it is a 0 that may be one."""
+    v, said = apart.value, set(words(name))
+    n, value = v["count"], v["value"]
+    if value:
+        nines = set(f"{abs(value):.9g}".replace(".", "")) == {"9"} and abs(value) > 9
+        sure = v["far"] or v["other_sign"] or nines
+    else:
+        sure = bool(said & NEVER_ZERO) or (v["far"] and n <= SELDOM * v["n"] and not said & AMOUNTS)
+    beside = f"{v['nearest']:g} or {'more' if v['nearest'] > value else 'less'}"
+    text = f"{name} is {value:g} in {n:,} of {v['n']:,} samples, and otherwise {beside}"
+    text += ": it can hardly be 0" if sure and not value else ": this usually marks a missing value" if sure else ""
+    fix = f"if {value:g} means 'not measured', read it as missing in every split"
+    where = v["where"] or [{"field": name}]
+    return finding("missing-values", "warning" if sure else "info", text, apart, fix, where, n)
 
 
 def _day(seconds: float) -> str:

@@ -7,8 +7,10 @@ Beyond ``CAP`` values the quantiles come from counts of the upper 16 bits of the
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
+from dataloader_expert.checks.common.alone import alone
 from dataloader_expert.checks.common.binned import binned
 from dataloader_expert.checks.common.frequent import most_common
 from dataloader_expert.checks.common.quantiles import bucket_value, buckets, quantile
@@ -17,9 +19,6 @@ from dataloader_expert.checks.common.treatments import marks_of, treatment
 CAP = 1 << 22
 PIECE = 1 << 15
 """Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
-APART, FEWEST_ZEROS, OTHER_LEVELS = 3, 5, 12
-"""How many times as wide as between the values above it the gap above 0 is, if 0 stands apart; so many are 0, and so many other values are
-there at least."""
 WAITING = 1 << 16
 """Values that wait until they are counted together: one count costs as much as so many values."""
 EXTREMES = 32
@@ -230,7 +229,7 @@ class Numbers:
                 "treatment": None,
                 "marked": [],
                 "piled": None,
-                "zero": None,
+                "alone": None,
                 "commonest": None,
                 "values": None,
                 "n": 0,
@@ -271,11 +270,18 @@ class Numbers:
             "treatment": treated_as,
             "marked": sorted({s for v, s in (*self.lowest, *self.highest) if v in marks}),
             "piled": piled(levels, weights),
-            "zero": zero_apart(levels, weights, [s for v, s in self.lowest if v == 0]),
+            "alone": self._alone(levels, weights),
             "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
             "values": None if self.bucketed or max(-self.low, self.high) > EXACT else most_common(levels, weights),
             "n": n,
         }
+
+    def _alone(self, levels: Any, weights: Any) -> dict[str, Any] | None:
+        """The value that lies alone outside the range of all others, with some samples that have it."""
+        found = alone(levels, weights)
+        if found is None or (self.bucketed and found.value):  # other values share its bucket
+            return None
+        return asdict(found) | {"where": sorted({s for v, s in (*self.lowest, *self.highest) if v == found.value})}
 
     def _fold_counts(self) -> None:
         """Adds what the histogram of whole numbers says to the moments."""
@@ -349,21 +355,6 @@ def piled(levels: Any, weights: Any) -> dict[str, float] | None:
     if last < PILED * weights.sum() or last < HIGHER * before:
         return None
     return {"value": float(levels[-1]), "count": last}
-
-
-def zero_apart(levels: Any, weights: Any, where: list[int]) -> dict[str, Any] | None:
-    """How many values are 0 where all others are larger by more than their middle half is wide, and begin without a tail; None where 0 is
-    one value among others. ``where``: some samples that have it."""
-    import numpy as np
-
-    if len(levels) <= OTHER_LEVELS or levels[0] != 0 or weights[0] < FEWEST_ZEROS or 2 * weights[0] > weights.sum():
-        return None
-    others, weigh = levels[1:], weights[1:]
-    low, high = quantile(others, weigh, [0.25, 0.75]).tolist()
-    gap, steps = float(others[0]), np.diff(others[:OTHER_LEVELS])
-    if not low < high or gap < high - low or gap < APART * float(steps.max()):
-        return None
-    return {"count": int(weights[0]), "next": gap, "where": sorted(where)}
 
 
 def _together(parts: list[Any]) -> list[Any]:

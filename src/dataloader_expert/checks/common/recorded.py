@@ -11,7 +11,8 @@ RECORDED_BY = GROUP_WORDS | {
     "site", "device", "sensor", "station", "source", "lab", "machine", "meter", "city", "region", "country", "scanner", "camera",
     "batch", "shop", "store", "center", "centre", "instrument", "agency", "provider", "hospital", "clinic", "laboratory", "supplier", "operator", "observer", "recorder",
     "rater", "annotator", "host", "node", "logger", "plant", "facility", "platform", "vendor", "location", "unit", "file", "shard", "year", "month",
-    "institution", "institute", "organization", "organisation", "run", "session", "season", "survey", "campaign", "cruise", "collector", "recorded",
+    "district", "county", "province", "borough", "municipality", "town", "village", "gauge", "buoy", "reader", "analyser", "analyzer", "farm",
+    "school", "branch", "institution", "institute", "organization", "organisation", "run", "session", "season", "survey", "campaign", "cruise", "collector", "recorded",
 }  # fmt: skip
 """Words in the names of fields that say where or by what samples were recorded, and not what they are."""
 FILE = "the file"

@@ -48,6 +48,10 @@ FACTORS: dict[str, float] = {
     "m/s to km/h": 3.6, "g to m/s²": 9.80665, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0,
     "hours to seconds": 3600.0, "square feet to square metres": 0.092903, "gallons to litres": 3.78541, "ounces to grams": 28.3495,
     "kcal to kJ": 4.184, "mmHg to kPa": 0.133322, "mg/dl to µmol/l (creatinine)": 88.42,
+    "years to months": 12.0, "weeks to days": 7.0, "years to days": 365.25, "days to hours": 24.0, "nitrogen to nitrate": 4.4268,
+    "phosphorus to phosphate": 3.0662, "psi to kPa": 6.89476, "inHg to hPa": 33.8639, "knots to m/s": 0.514444, "mph to m/s": 0.44704,
+    "knots to km/h": 1.852, "acres to hectares": 0.404686, "degrees to radians": math.pi / 180, "mmol/l to mg/dl (cholesterol)": 38.67,
+    "kWh to MJ": 3.6,
 }  # fmt: skip
 
 
@@ -120,9 +124,9 @@ def _minority(middles: dict[int, float]) -> list[int]:
     return min(order[:cut], order[cut:], key=len)
 
 
-def flipped_groups(numbers: Any, whose: Any, n: int) -> list[tuple[int, float, float]]:
-    """A few groups, of ``n``, in which numbers have the other sign, which are of one sign in all others and of the same size, and the medians of
-    both."""
+def flipped_groups(numbers: Any, whose: Any, n: int) -> list[tuple[int, float, float, bool]]:
+    """A few groups, of ``n``, in which numbers have the other sign, which are of one sign in all others; the medians of both, and whether all
+    groups have numbers of the same size."""
     import numpy as np
 
     sizes = np.bincount(whose, minlength=n)
@@ -139,9 +143,7 @@ def flipped_groups(numbers: Any, whose: Any, n: int) -> list[tuple[int, float, f
     if np.quantile(usual, TAIL) < CLEAR * np.median(usual):
         return []  # they go on to zero, and may go on below
     agree = all(_as_large(size[whose == k], usual) for k in large)
-    return (
-        [(int(k), float(np.median(numbers[whose == k])), float(np.median(numbers[rest]))) for k in odd] if agree else []
-    )
+    return [(int(k), float(np.median(numbers[whose == k])), float(np.median(numbers[rest])), agree) for k in odd]
 
 
 def _as_large(own: Any, usual: Any) -> bool:
