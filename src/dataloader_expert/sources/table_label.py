@@ -29,6 +29,8 @@ BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?
 """Names that say nothing but the place of a column."""
 BEST_SCORE, MOST_CHOICES = 100, 26
 """The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
+COUNTED = {"index", "idx", "id", "number", "nr"}
+"""Last words of the names of columns that number something, such as ``task_index``."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
 RAREST = 0.005
@@ -104,13 +106,15 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+    flag = _only_flag(scalar, blocks) if bare and any(field.kind == "text" for field in found.values()) else None
+    places = places if flag is None else [(flag, "only two-valued")]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
             continue
         if "float" in found[name].dtype and not (bare and _are_whole(values_in(blocks, name))):
             continue
-        if set(words(name)) & GROUP_WORDS:
-            continue  # of whom a sample is says what it is only where the name says so
+        if set(words(name)) & GROUP_WORDS or (len(words(name)) > 1 and words(name)[-1] in COUNTED):
+            continue  # of whom a sample is, or its number, says what it is only where the name says so
         every = values_in(blocks, name)
         values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
         counts = Counter(v for v in values if v is not None)
@@ -127,6 +131,12 @@ def find_label(
             guess = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, guess
     return strong, how
+
+
+def _only_flag(names: Iterable[str], blocks: list[Block]) -> str | None:
+    """The one column of nothing but 0 and 1, which in a table of texts without a header says more than a first column of codes."""
+    flags = [name for name in names if {*values_in(blocks, name)} in ({0, 1}, {0.0, 1.0})]
+    return flags[0] if len(flags) == 1 else None
 
 
 def _score(found: Mapping[str, Field], blocks: list[Block], bare: bool) -> str | None:

@@ -131,10 +131,14 @@ class Annotations:
     """Whether outlines of objects are read as the boxes around them."""
     lists: list[str] = field(default_factory=list)
     """The files that list the samples of a split."""
+    folds: str = ""
+    """What is told of further lists that divide the samples in other ways."""
     said: list[str] = field(default_factory=list)
     """The fields of tables without a header that hold what a file says or shows."""
     clips: frozenset[str] = frozenset()
     """The names of folders that the lists of splits name, in place of the files in them."""
+    class_of_clip: dict[str, str] = field(default_factory=dict)
+    """The class of each of these folders, as the lists say it by a folder above."""
     further: dict[str, dict[str, str]] = field(default_factory=dict)
     """By column of a table the further file, which is no sample of its own, that the row of each sample names."""
     of_pairs: list[str] = field(default_factory=list)
