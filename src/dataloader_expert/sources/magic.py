@@ -57,6 +57,7 @@ SUFFIXES: dict[str, str] = {
     ".mat": "MATLAB",
     ".ipynb": "notebook",
     ".off": MESH,
+    ".xyz": "XYZ (atoms or points)",
     **dict.fromkeys((".edf", ".bdf"), EDF),
     ".orc": "ORC",
     ".avro": "Avro",
