@@ -51,6 +51,7 @@ def rows(path: Path, first: int = 0) -> None:
         ("label_names.txt", "\n".join(NAMES)),
         ("label_map.txt", "0 bolt\n1 nut\n2 washer\n"),
         ("id2label.json", json.dumps(dict(enumerate(NAMES)))),
+        ("class_map.csv", "id,name\n0,bolt\n1,nut\n2,washer\n"),
         ("README.md", CARD),
     ],
 )
@@ -86,8 +87,8 @@ def test_codes_of_objects_have_names(tmp_path: Path) -> None:
     (tmp_path / "boxes.csv").write_text("\n".join(said) + "\n")
     (tmp_path / "descriptions.csv").write_text("/m/01x,Car\n/m/02x,Dog\n/m/03x,Tree\n")
     source = opened(tmp_path)
-    assert source.objects is not None  # type: ignore[attr-defined]
-    assert set(source.objects.names.values()) == {"Car", "Dog"}  # type: ignore[attr-defined]
+    assert source.objects is not None
+    assert set(source.objects.names.values()) == {"Car", "Dog"}
 
 
 def test_what_all_names_of_files_begin_with_is_no_part_of_a_class(tmp_path: Path) -> None:

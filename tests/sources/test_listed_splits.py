@@ -105,3 +105,29 @@ def test_a_table_names_the_class_before_a_box(tmp_path: Path) -> None:
     lines(tmp_path / "val_solution.csv", ["ImageId,PredictionString", *rows])
     source = opened(tmp_path)
     assert [unit.label for unit in source.units if unit.split == "val"] == ["n01", "n02"] * 3
+
+
+def test_tables_of_folds_do_not_overlap(tmp_path: Path) -> None:
+    """Seen: tables of five folds were taken together, and each sample of validation was said to be in training too."""
+    rows = [(f"c{i % 2}", f"x{i}.png") for i in range(20)]
+    for name, file in rows:
+        picture(tmp_path / "img" / name / file)
+    for fold in range(4):
+        for split in ("train", "val"):
+            kept = [f"img/{n}/{f},{n[1]}" for i, (n, f) in enumerate(rows) if (i // 2 % 4 == fold) == (split == "val")]
+            lines(tmp_path / "splits" / f"fold_{fold}_{split}.csv", ["path,label", *kept])
+    source = opened(tmp_path)
+    assert (source.splits, source.problems) == ({"train": 14, "val": 6}, [])
+    assert "4 folds" in source.unread["folds"]  # type: ignore[attr-defined]
+
+
+def test_numbers_behind_the_names_of_clips_are_their_classes(tmp_path: Path) -> None:
+    """Seen: lists of a clip, its number of frames and its class, as of mmaction, made a class of each clip."""
+    for split, clips in (("train", range(4)), ("val", range(4, 6))):
+        for c in clips:
+            for k in range(2):
+                for i in range(3):
+                    picture(tmp_path / "rawframes" / f"vid{k}{c}" / f"img_{i:05}.png")
+        lines(tmp_path / f"{split}_list.txt", [f"vid{k}{c} 3 {k}" for k in range(2) for c in clips])
+    source = opened(tmp_path)
+    assert (source.classes, source.splits) == (("0", "1"), {"train": 24, "val": 12})

@@ -38,6 +38,21 @@ def test_both_images_belong_to_the_mask_of_what_changed(tmp_path: Path, views: t
     assert sorted(field.kind for field in source.fields) == ["image", "image", "mask"]
 
 
+def test_a_folder_of_masks_beside_both_images_may_be_called_anything(tmp_path: Path) -> None:
+    """Seen: the masks of WHU's change detection, in OUT beside A and B."""
+    for split, n in (("train", 10), ("test", 6)):
+        for i in range(n):
+            scene = rng.integers(0, 256, (16, 16, 3), np.uint8)
+            for view in ("A", "B"):
+                path = tmp_path / split / view / f"{split}_{i}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(scene // (1 + (view == "B"))).save(path)
+            picture(tmp_path / split / "OUT" / f"{split}_{i}.png", mask=True)
+    source = opened(tmp_path)
+    assert (source.samples, source.label) == (16, None)
+    assert sorted(field.kind for field in source.fields) == ["image", "image", "mask"]
+
+
 def test_letters_of_classes_stay_classes(tmp_path: Path) -> None:
     """Our promise: folders called A and B whose files are called differently are classes."""
     for name, first in (("A", 0), ("B", 50)):

@@ -121,6 +121,8 @@ def names_in(text: str, kind: str) -> dict[int, str]:
         return _of_json(text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     numbered = [_NUMBERED.fullmatch(line) for line in lines]
+    if len(numbered) > FEWEST and numbered[0] is None and all(numbered[1:]):  # below a header
+        numbered, lines = numbered[1:], lines[1:]
     if all(numbered):
         pairs = [(int(match[1]), match[2]) for match in numbered if match is not None]
     else:

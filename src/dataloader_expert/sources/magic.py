@@ -47,7 +47,8 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".mp4", ".mkv", ".avi", ".mov", ".webm"), "video"),
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle (never loaded: it can execute code)"),
     **dict.fromkeys((".zip", ".gz", ".zst", ".xz", ".bz2", ".tgz", ".7z"), "compressed archive"),
-    **dict.fromkeys((".db", ".sqlite", ".mdb", ".lmdb"), "database"),
+    **dict.fromkeys((".db", ".sqlite"), "database"),
+    **dict.fromkeys((".mdb", ".lmdb"), "LMDB database"),
     ".dcm": "DICOM",
     **dict.fromkeys((".nii", ".nrrd", ".mha", ".mhd"), "medical volume"),
     **dict.fromkeys((".heic", ".heif", ".avif", ".jxl"), "HEIC, AVIF or JPEG XL"),
@@ -98,6 +99,8 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"\x80\x04\x95", 0, "pickle (never loaded: it can execute code)"),
     (b"\x80\x05\x95", 0, "pickle (never loaded: it can execute code)"),
     (b"SQLite format 3", 0, "database"),
+    (b"Standard Jet DB", 4, "database"),
+    (b"Standard ACE DB", 4, "database"),
     (b"DICM", 128, "DICOM"),
     (b"MATLAB 5.0 MAT-file", 0, "MATLAB"),
 )

@@ -140,7 +140,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
         foreign = _foreign(listing, kinds, beside, company, source.in_shards)
         unread = {problem.where.get("file") for problem in foreign}
+        read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
+        others = [e for e in others if e.path.rpartition(".")[0] not in read]
         unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
@@ -325,8 +327,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     if not counts.keys() & readable.keys():
         packed = f"unpack {'them' if total > 1 else 'it'}, or " if "compressed archive" in counts else ""
-        tables = "export the rows as CSV or Parquet, or " if {*counts} & OF_ROWS else ""
-        hint = f"{packed}{tables}{class_of_yours(total)}"
+        exported = "export the rows as CSV or Parquet, or " if {*counts} & OF_ROWS else ""
+        hint = f"{packed}{exported}{class_of_yours(total)}"
         raise RequestError("format-unknown", f"{what}; {hint}")
     unread = [e for e in own if e.kind not in (*readable, *DOCUMENTS)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):

@@ -140,7 +140,7 @@ class FileSamples(Source):
         if notes.class_of_clip:
             self.groups = {folder: folder.rpartition("/")[2] for folder in map(folder_of, paths)}
             labels = [notes.class_of_clip.get(folder_of(path)) for path in paths]
-            names = sorted({*notes.class_of_clip.values()})
+            names = sorted({*notes.class_of_clip.values()}, key=lambda name: (name.isdecimal() and len(name), name))
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {
             name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
@@ -214,7 +214,7 @@ class FileSamples(Source):
         self.by_folder = bool(names)
         """Whether labels are told by the folders, or by the names of the files."""
         if names:
-            by_lists = "from the lists of splits, which name each clip below its class"
+            by_lists = "from the lists of splits, which name each clip with its class"
             self.label, self.label_how = "label", by_lists if notes.class_of_clip else BY_FOLDER
             self.classes = tuple(names)
         self.annotated: tuple[Field, ...] = ()

@@ -115,10 +115,10 @@ def with_scenes(pairing: Pairing, listing: Listing) -> Pairing:
     looks = Looks(listing)
     pairing = _with_pictures(pairing, looks)
     levels = _levels([entry.path for entry in pairing.samples])
-    tried = (_at_level(pairing, _roles(pairing.samples, level), looks) for level in levels)
+    tried = (_at_level(pairing, level, looks) for level in levels)
     found = next((one for one in tried if one is not None), None)
     if found is not None and INNERMOST in levels:
-        whole = _at_level(pairing, _roles(pairing.samples, INNERMOST), looks)
+        whole = _at_level(pairing, INNERMOST, looks)
         found = whole if whole is not None and len(whole.samples) < len(found.samples) else found
     if found is not None:
         return found
@@ -183,8 +183,9 @@ def _levels(paths: Sequence[str]) -> list[int | None]:
     return [*found, None] if any(_IN_NAME.search(path.rpartition("/")[2]) for path in paths) else found
 
 
-def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing | None:
-    """The pairing with the partners that these roles tell; None if they tell none."""
+def _at_level(pairing: Pairing, level: int | None, looks: Looks) -> Pairing | None:
+    """The pairing with the partners that the roles at a level tell; None if they tell none."""
+    roles = _roles(pairing.samples, level)
     if not 1 < len(roles) <= MOST_ROLES:
         return None
     for own in sorted(roles, key=lambda role: (_rank(role.word), role.word not in FIRST, role.name)):
@@ -196,7 +197,8 @@ def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing 
             found += [r for r in others if r not in found and pairs[r.name] and _are_views(own, r)]
         if found:
             joined = _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
-            return _with_siblings(joined, own, [r for r in roles if r not in (own, *found) and not r.word], looks)
+            rest = [r for r in roles if r not in (own, *found) and not r.word and r.name]
+            return _with_siblings(joined, own, rest or _unnamed(joined.samples, level), looks)
     return None
 
 
@@ -290,6 +292,18 @@ def _roles(entries: Sequence[Entry], level: int | None) -> list[Role]:
         if role.files.setdefault((*place.above, place.stem), entry) is not entry:
             twice.add(place.role)
     return [role for name, role in roles.items() if name not in twice]
+
+
+def _unnamed(entries: Sequence[Entry], level: int | None) -> list[Role]:
+    """The images in folders at this level that are not called by a role, by their folder."""
+    roles: dict[str, Role] = {}
+    for entry in entries if level is not None and level >= 0 else ():
+        place = place_of(entry.path, level)
+        place = place if place.role else _beside(place, level or 0)
+        if place.role.startswith("="):
+            role = roles.setdefault(place.role, Role(place.role, ""))
+            role.files[*place.above, place.stem] = entry
+    return [*roles.values()]
 
 
 def _beside(place: Place, level: int) -> Place:

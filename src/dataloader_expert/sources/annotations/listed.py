@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.annotations.record import (
+    MOST_TOLD,
+    NEARLY_ALL,
+    ODD,
+    Annotations,
+    Names,
+    folder_of,
+    folds_told,
+)
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import AROUND, read_folders, split_in_name, split_of_folder
 from dataloader_expert.sources.pairing import key_of
@@ -38,11 +46,13 @@ class List:
     """Lines that name none."""
     above: dict[str, str] = field(default_factory=dict)
     """What each of these is called below in its line, as ``Archery`` in ``Archery/v_Archery_g01_c01.avi``."""
+    behind: dict[str, str] = field(default_factory=dict)
+    """The last word behind each of these: in a list of clips the number of the class."""
 
 
 def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """Takes the splits from the folder whose lists name most samples; one folder, as another may divide them otherwise."""
-    again: dict[str, list[str]] = {}
+    further: dict[str, list[str]] = {}
     folders: dict[str, dict[str, Entry]] = {}
     loosely: dict[str, dict[str, Entry]] = {}
     """By a word of their names, such as ``Flickr_8k.trainImages``."""
@@ -57,7 +67,7 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             else:
                 continue
             if first is not entry and _any_number(first.path) == _any_number(entry.path):
-                again.setdefault(first.path, []).append(entry.path)
+                further.setdefault(first.path, []).append(entry.path)
     folders = {**loosely, **folders}  # the lists of each class stand beside those of all
     lists = {entry.path for of in folders.values() for entry in of.values()}
     files = Names([path for path in paths if path not in lists] if folders else ())
@@ -101,10 +111,9 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             found.problems.append(Unreadable("dangling-reference", text, file=one.path))
     if not {BOTH, "train"} & folders[best].keys():  # as of Speech Commands
         found.divide("train", [path for path in paths if path not in found.splits])
-    folds = 1 + min((len(again.get(one.path, ())) for one in read[best].values()), default=0)
+    folds = 1 + min((len(further.get(one.path, ())) for one in read[best].values()), default=0)
     if folds > 1:
-        first = escaped(min(one.path for one in read[best].values()))
-        found.folds = f"there are lists of {folds} folds: the splits are those of the first, as {first} says; the others are not read"
+        found.folds = folds_told(folds, min(one.path for one in read[best].values()))
     found.lists += [one.path for one in read[best].values()]
     taken = {one.path for of in read.values() for one in of.values()}
     own = {key_of(path)[0] for path in files.paths}
@@ -131,12 +140,16 @@ def _below(split: str, files: Names) -> Names:
 
 
 def _classes_of(lists: Iterable[List]) -> dict[str, str]:
-    """The class of each clip, if all lists name them below few folders; none otherwise."""
+    """The class of each clip, if all lists name them below few folders or with few numbers behind; none otherwise."""
     lists = [*lists]
-    above = {folder: name for one in lists for folder, name in one.above.items()}
     named = {folder for one in lists for folder in one.there}
-    few = len({*above.values()}) > 1 and 2 * len({*above.values()}) <= len(above)
-    return above if few and above.keys() == named and not any(map(split_of_folder, above.values())) else {}
+    above = {folder: name for one in lists for folder, name in one.above.items()}
+    behind = {folder: word for one in lists for folder, word in one.behind.items()}
+    for told in (above if not any(map(split_of_folder, above.values())) else {}, behind):
+        few = len({*told.values()}) > 1 and 2 * len({*told.values()}) <= len(told)
+        if few and told.keys() == named:
+            return told
+    return {}
 
 
 def _of_files(one: List, held: dict[str, list[str]]) -> List:
@@ -185,13 +198,11 @@ def _read(
         distinct = len({*there})  # numbers that come again and again are classes
         if distinct >= least and len(there) >= NEARLY_ALL * len(lines) and 2 * distinct >= len(there):
             lost = [line for line, path in named if path is None]
-            above = {path: line.split()[0].split("/")[-2:-1] for line, path in named if path is not None}
-            found[split] = List(
-                entry.path,
-                list(dict.fromkeys(there)),
-                lost,
-                {path: of[0] for path, of in above.items() if of and of[0]},
-            )
+            lines_of = {path: line.split() for line, path in named if path is not None}
+            above = {path: words[0].split("/")[-2:-1] for path, words in lines_of.items()}
+            behind = {path: words[-1] for path, words in lines_of.items() if len(words) > 1 and words[-1].isdecimal()}
+            above_of = {path: of[0] for path, of in above.items() if of and of[0]}
+            found[split] = List(entry.path, list(dict.fromkeys(there)), lost, above_of, behind)
     return found
 
 

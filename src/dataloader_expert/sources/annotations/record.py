@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
 from dataloader_expert.sources.dialects import Dialect
 from dataloader_expert.sources.files import MAX_DEPTH
@@ -258,6 +258,11 @@ class Names:
         """Whether several files are called like an annotation, so that it may be of any of them."""
         name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         return len(self.stems.get(name, self.stems.get(name.removeprefix("gt_"), ()))) > 1
+
+
+def folds_told(n: int, first: str) -> str:
+    """What is told where samples are divided in several ways."""
+    return f"there are lists of {n} folds: the splits are those of the first, as {escaped(first)} says; the others are not read"
 
 
 def _split_around(path: str) -> str | None:

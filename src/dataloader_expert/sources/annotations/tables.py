@@ -13,7 +13,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from dataloader_expert.sources.annotations.record import (
     Names,
     Row,
     Table,
+    folds_told,
     scattered,
 )
 from dataloader_expert.sources.annotations.transcripts import SHOWN, is_text, name_texts
@@ -114,7 +115,8 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     things = _things(bare)
     joined = {table.path for table in found.joined}
-    by_split: dict[str, dict[str, None]] = {}
+    named_so: dict[str, dict[str, Collection[str]]] = {}
+    """By split the files that each table called after it names."""
     by_folder: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -149,9 +151,10 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if isinstance(rows, Images):
             _take_over(found, rows, table, files, folder)
         if split is not None:
-            by_split.setdefault(split, {}).update(dict.fromkeys(there))
+            named_so.setdefault(split, {})[entry.path] = there
         elif (of_folder := next(filter(None, map(split_of_folder, folder.split("/"))), None)) is not None:
             by_folder.setdefault(of_folder, {}).update(dict.fromkeys(there))
+    by_split = _first_fold(found, named_so)
     found.uneven = len(widths) > 1
     name_texts(found)
     if any(table.named for table in found.joined):
@@ -162,6 +165,31 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     if len(by_split) > 1:
         for split, of in by_split.items():
             found.divide(split, of)
+
+
+def _first_fold(found: Annotations, named: Mapping[str, Mapping[str, Collection[str]]]) -> dict[str, dict[str, None]]:
+    """The files of each split, if tables that differ in a number name the same files of the first alone: they are folds, not parts."""
+    folds: dict[str, list[str]] = {}
+    overlap = False
+    for of in named.values():
+        forms: dict[str, list[str]] = {}
+        for path in sorted(of, key=_in_numbers):
+            forms.setdefault(re.sub(r"\d+", "0", path), []).append(path)
+        folds |= forms
+        for alike in forms.values():
+            every = {file for path in alike for file in of[path]}
+            overlap |= len(of[alike[0]]) < len(every) < sum(len(of[path]) for path in alike)
+    n = min((len(alike) for alike in folds.values()), default=1)
+    kept = (
+        {alike[0] for alike in folds.values()} if overlap and n > 1 else {path for of in named.values() for path in of}
+    )
+    if overlap and n > 1:
+        found.folds = folds_told(n, min(kept))
+    return {s: dict.fromkeys(f for path in of if path in kept for f in of[path]) for s, of in named.items()}
+
+
+def _in_numbers(path: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path)]
 
 
 def _number(found: Annotations) -> None:
