@@ -15,8 +15,8 @@ from dataloader_expert.sources.base import Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.samples import FileSamples
 
-MOST_BYTES, LONGEST, FEWEST, LOOKED_AT = 1 << 18, 100, 2, 8
-"""Of a file, of a name; names; blocks whose labels are looked at."""
+MOST_BYTES, MOST_FILES, LONGEST, FEWEST, LOOKED_AT = 1 << 18, 20, 100, 2, 8
+"""Of a file; files; letters of a name; names; blocks whose labels are looked at."""
 SAYS = {
     "class",
     "classes",
@@ -92,19 +92,16 @@ def _label_with_names(source: FileSamples, listing: Listing) -> None:
 
 def _lists(listing: Listing, label: str) -> Iterator[tuple[str, dict[int, str]]]:
     """The files that may name classes, and their names by number."""
-    for entry in listing.entries:
-        if not 0 < entry.size <= MOST_BYTES:
-            continue
-        name = entry.path.rpartition("/")[2]
-        if name == "README.md" and "/" not in entry.path:
-            text = _text(listing, entry)
-            for match in _CARD.finditer(text.split("\n---", 1)[0] + "\n"):
-                if match["field"].strip() == label:
-                    yield entry.path, {int(n): said.strip() for n, said in _CARD_NAME.findall(match["names"])}
-        elif entry.kind in ("text", "csv", "json") and _may_name(name):
-            found = names_in(_text(listing, entry), entry.kind)
-            if found:
-                yield entry.path, found
+    some = [entry for entry in listing.entries if 0 < entry.size <= MOST_BYTES]
+    card = next((entry for entry in some if entry.path == "README.md"), None)
+    if card is not None:
+        for match in _CARD.finditer(_text(listing, card).split("\n---", 1)[0] + "\n"):
+            if match["field"].strip() == label:
+                yield card.path, {int(n): said.strip() for n, said in _CARD_NAME.findall(match["names"])}
+    able = [e for e in some if e.kind in ("text", "csv", "json") and _may_name(e.path.rpartition("/")[2])]
+    for entry in able if len(able) <= MOST_FILES else ():  # more are of a sample each
+        if found := names_in(_text(listing, entry), str(entry.kind)):
+            yield entry.path, found
 
 
 def _may_name(name: str) -> bool:

@@ -198,7 +198,8 @@ def _at_level(pairing: Pairing, level: int | None, looks: Looks) -> Pairing | No
         if found:
             joined = _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
             rest = [r for r in roles if r not in (own, *found) and not r.word and r.name]
-            return _with_siblings(joined, own, rest or _unnamed(joined.samples, level), looks)
+            rest = rest or (_unnamed(joined.samples, level) if own.word in VIEWS | LETTERS | NUMBERED else [])
+            return _with_siblings(joined, own, rest, looks)
     return None
 
 

@@ -21,16 +21,16 @@ from dataloader_expert.sources.annotations.record import (
 from dataloader_expert.sources.files import Listing
 
 KIND = "tasks"
-HEAD, MOST_BYTES = 1 << 14, 1 << 28
+HEAD, MOST_BYTES, MOST_FILES = 1 << 18, 1 << 28, 20
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """What the names of uploaded files begin with, and the files themselves do not."""
 
 
 def join_tasks(found: Annotations, listing: Listing, paths: list[str]) -> None:
     files: Names | None = None
-    for entry in listing.entries:
-        if entry.kind not in ("json", "jsonl") or entry.path in found.tables or not 0 < entry.size <= MOST_BYTES:
-            continue
+    taken = {*found.tables}
+    able = [e for e in listing.entries if e.kind == "json" and e.path not in taken and 0 < e.size <= MOST_BYTES]
+    for entry in able if len(able) <= MOST_FILES else ():  # more are of a sample each
         try:
             head = listing.head(entry.path, HEAD)
             if b'"annotations"' not in head or b'"data"' not in head or not head.lstrip().startswith(b"["):

@@ -20,15 +20,18 @@ def join_tracks(found: Annotations, listing: Listing, paths: list[str]) -> None:
     frames: dict[str, list[str]] = {}
     for path in paths:
         frames.setdefault(folder_of(path), []).append(path)
+    within: dict[str, list[str]] = {}
+    for home in frames:
+        within.setdefault(folder_of(home), []).append(home)
+    taken = {*found.tables}
     for entry in listing.entries:
         folder, _, name = entry.path.rpartition("/")
-        if entry.kind not in ("text", "csv") or not 0 < entry.size <= MOST_BYTES or entry.path in found.tables:
+        if entry.kind not in ("text", "csv") or not 0 < entry.size <= MOST_BYTES or entry.path in taken:
             continue
         if name == "gt.txt" and folder.rpartition("/")[2] == "gt":
-            above = folder_of(folder)
-            read, homes = _of_mot, [home for home in frames if folder_of(home) == above]
+            read, homes = _of_mot, within.get(folder_of(folder), [])
         elif name.startswith("groundtruth") and name.endswith(".txt"):
-            read, homes = _of_one, [home for home in frames if folder in (home, folder_of(home))]
+            read, homes = _of_one, [folder] if folder in frames else within.get(folder, [])
         else:
             continue
         if len(homes) == 1 and len(frames[homes[0]]) >= FEWEST:
