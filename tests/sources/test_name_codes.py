@@ -25,6 +25,12 @@ def test_codes_of_one_pattern_are_told_and_not_taken(tmp_path: Path) -> None:
     assert [field.name for field in source.fields] == ["image"]
 
 
+def test_a_few_words_are_named() -> None:
+    """Seen: part 3 has 2 values was said of NOK and OK."""
+    told = codes_in_names([f"2024{i // 6:04}_cam{i % 3}_{('OK', 'NOK')[i // 3 % 2]}_{i:06}.png" for i in range(60)])
+    assert told is not None and "part 3 has 2 values (NOK, OK)" in told
+
+
 def test_two_parts_of_which_each_stands_with_each_are_told() -> None:
     """Seen: of objects turned by equal angles, obj3__14, nothing was said."""
     told = codes_in_names([f"obj{i}__{angle}.png" for i in range(1, 11) for angle in range(0, 60, 5)])

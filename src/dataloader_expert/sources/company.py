@@ -24,6 +24,8 @@ MOST_TABLES = 3
 """More tables than these may be the data themselves."""
 TO_ONE = 4
 """How many samples there are at least to each file of another kind that neither names them nor is called after one."""
+BY_WHAT_THEY_SAY = ("parquet", "arrow", "jsonl", "json", "tsv", "csv", "text")
+"""Kinds of tables, first those that say most of the types of their values."""
 ROWS = TABLES | {"text", "json"}
 STORES = {"HDF5", "npz", "npy", "safetensors", "pt", "parquet", "arrow"}
 """Kinds that only programs write and read: whoever writes them means them to be loaded."""
@@ -38,23 +40,54 @@ _NO_PART = re.compile(r"[\W_]+")
 _WORDS = re.compile(r"[^A-Za-z0-9]+")
 
 
-def kind_of_samples(data: Sequence[Entry], readable: Collection[str]) -> str | None:
+def kind_of_samples(data: Sequence[Entry], readable: Collection[str], described: str | None = None) -> str | None:
     """The kind whose files are a sample each, in folders of splits or classes, and many more than what is neither called after them nor
-    about them; None if there is doubt."""
-    return next((kind for kind in FILE_EACH if kind in readable and _holds(kind, data)), None)
+    about them; None if there is doubt. ``described``: a kind whose files another table names one by one."""
+    kinds = (kind for kind in FILE_EACH if kind in readable)
+    return next((kind for kind in kinds if _holds(kind, data, readable, kind == described)), None)
 
 
-def _holds(kind: str, data: Sequence[Entry]) -> bool:
+def _holds(kind: str, data: Sequence[Entry], readable: Collection[str], described: bool) -> bool:
     own = [entry for entry in data if entry.kind == kind]
     others = [entry for entry in data if entry.kind != kind]
-    after = called_after(others, own)
-    rest = [entry for entry in others if entry.path not in after and not is_project(entry.path)]
+    aside = called_after(others, own) | in_each_folder(others, own) | _never_read(others, own, readable)
+    rest = [entry for entry in others if entry.path not in aside and not is_project(entry.path)]
     if len(own) < FEWEST or len(own) < TO_ONE * len(rest):
         return False
     tables = [entry.path for entry in rest if entry.kind in TABLES]
     if len(tables) > MOST_TABLES or any(map(_is_split, tables)):
         return False  # these may be the data
+    tables = [] if described else tables
     return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], bool(tables))
+
+
+def in_each_folder(others: Iterable[Entry], own: Iterable[Entry]) -> set[str]:
+    """Notes of the same names in nearly every folder of samples, such as ``groundtruth.txt`` in that of each clip."""
+    held = Counter(entry.path.rpartition("/")[0] for entry in own)
+    found: dict[str, list[str]] = {}
+    for entry in others:
+        folder, _, name = entry.path.rpartition("/")
+        if entry.kind in SAYS - TABLES and folder in held:
+            found.setdefault(name, []).append(entry.path)
+    alike = [of for of in found.values() if len(of) > 1 and len(of) >= NEARLY_ALL * len(held)]
+    few = TO_ONE * len(held) <= held.total() and len(alike) < TO_ONE * TO_ONE
+    return {path for of in alike for path in of} if few else set()
+
+
+def _never_read(others: Iterable[Entry], own: Sequence[Entry], readable: Collection[str]) -> set[str]:
+    """Files of kinds that are never read, if they are no more than the samples and less in bytes: else they may be the data."""
+    unread = [entry for entry in others if entry.kind not in {None, *readable, *SAYS, *PACKED}]
+    less = sum(entry.size for entry in unread) < sum(entry.size for entry in own)
+    return {entry.path for entry in unread} if len(unread) <= len(own) and less else set()
+
+
+def written_twice(data: Sequence[Entry]) -> tuple[str, ...]:
+    """The two kinds of tables whose files are called alike one by one, the one that says more of its values first; none of others."""
+    stems: dict[str, set[str]] = {}
+    for entry in data:
+        stems.setdefault(str(entry.kind), set()).add(entry.path.rpartition(".")[0])
+    kinds = [kind for kind in BY_WHAT_THEY_SAY if kind in stems]
+    return tuple(kinds) if len(kinds) == len(stems) == 2 and stems[kinds[0]] == stems[kinds[1]] else ()
 
 
 def kind_of_rows(data: Sequence[Entry]) -> str | None:
@@ -79,6 +112,8 @@ def kind_of_stores(listing: Listing, data: Sequence[Entry]) -> str | None:
     own = [entry for entry in data if not is_project(entry.path)]
     stores = [entry for entry in own if entry.kind in STORES]
     others = [entry for entry in own if entry.kind not in STORES]
+    called = [_bare_name(entry.path) for entry in stores]
+    others = [e for e in others if e.kind in TABLES or not any(map(_bare_name(e.path).startswith, called))]
     kinds = {entry.kind for entry in stores}
     if len(kinds) != 1 or not {entry.kind for entry in others} <= SAYS or len(others) >= max(FEWEST, len(stores)):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dataloader_expert.sources.levels import levels_of
@@ -89,6 +89,16 @@ def written_names(path: str) -> set[str]:
     *folders, name = path.split("/")
     stem = name.partition(".")[0]
     return {*folders, name, stem, _SHARD.sub("", stem)}
+
+
+def without_shared_beginning(names: Collection[str]) -> dict[str, str]:
+    """The names by themselves, without the words that all begin with, where a word is left of each: ``bitmap_cat`` and ``bitmap_dog``."""
+    first, last = min(names, default=""), max(names, default="")
+    n = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    shared = first[:n]
+    shared = shared[: max(shared.rfind("_"), shared.rfind("-")) + 1]
+    sound = all(name[len(shared) : len(shared) + 1].isalpha() for name in names)
+    return {name: name[len(shared) :] if sound else name for name in names}
 
 
 def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
@@ -178,7 +188,8 @@ def _without_splits(paths: Sequence[str]) -> tuple[list[str | None], list[list[s
     at = next((i for i in range(depth) if all(level[i])), None)
     splits: list[str | None] = [None] * len(parts)
     if at is not None:
-        return level[at], [p[:at] + p[at + 1 :] for p in parts]
+        besides = _beside_splits([p[at] for p in parts], level[at]) if {*map(len, parts)} == {at + 1} else None
+        return level[at], [p[:at] + ([besides[p[at]]] if besides else []) + p[at + 1 :] for p in parts]
     if all(not p for p in parts) and len(paths) > 1:
         named = [split_in_name(p) for p in paths]
         return (list(named) if all(named) and len(set(named)) > 1 else splits), parts
@@ -187,6 +198,21 @@ def _without_splits(paths: Sequence[str]) -> tuple[list[str | None], list[list[s
         splits = [split or rest for split, rest in zip(level[0], _trained_on(parts, level[0]), strict=True)]
         return splits, [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
     return splits, parts
+
+
+def _beside_splits(folders: Sequence[str], splits: Sequence[str | None]) -> dict[str, str] | None:
+    """What the names of folders say beside their splits, such as A and B of ``trainA``, ``trainB``, ``testA`` and ``testB``, if each split
+    has the same several such words."""
+    said = {
+        name: [m for m in _TOKEN.findall(name) if m.lower() not in {*SPLITS, *AROUND} and not m.isdigit()]
+        for name in {*folders}
+    }
+    rest = {name: "_".join(words) for name, words in said.items()}
+    found: dict[str | None, set[str]] = {}
+    for name, split in {*zip(folders, splits, strict=True)}:
+        found.setdefault(split, set()).add(rest[name])
+    alike = len(found) > 1 and len({frozenset(of) for of in found.values()}) == 1
+    return rest if alike and len({*rest.values()}) > 1 and "" not in rest.values() else None
 
 
 def _without_ancestors(parts: Sequence[Sequence[str]], labels: list[str | None]) -> list[str | None]:

@@ -6,13 +6,15 @@ import math
 import re
 from collections.abc import Sequence
 
+from dataloader_expert.errors import escaped
 from dataloader_expert.sources.layout import split_in_name
 
 FEWEST, FEWEST_PARTS, MOST_VALUES = 20, 3, 100
 """The fewest files, the fewest parts of a pattern, and the most values of a part that may be classes."""
 RECUR = 5
 """How often a value occurs at least, on average."""
-MOST_TOLD = 4
+MOST_TOLD, MOST_NAMED, LONGEST = 4, 3, 12
+"""Parts that are told, values of one that are named, and their letters."""
 _SEPARATOR = re.compile(r"(?<=[^_\-. ])[_\-. ]+")
 
 
@@ -28,11 +30,20 @@ def codes_in_names(paths: Sequence[str]) -> str | None:
     if len(values) < FEWEST_PARTS and not crossed:
         return None
     most = min(MOST_VALUES, len(paths) // RECUR)
-    few = [(i + 1, len(of)) for i, of in enumerate(values) if 1 < len(of) <= most and not all(map(split_in_name, of))]
+    few = [(i + 1, of) for i, of in enumerate(values) if 1 < len(of) <= most and not all(map(split_in_name, of))]
     if not few:
         return None
-    told = ", ".join(f"part {i} has {n} values" for i, n in few[:MOST_TOLD]) + (", …" if len(few) > MOST_TOLD else "")
+    said = [f"part {i} has {len(of)} values{_such_as(of)}" for i, of in few[:MOST_TOLD]]
+    told = ", ".join(said) + (", …" if len(few) > MOST_TOLD else "")
     return (
-        f"file names follow one pattern, such as {names[0][:60]} ({told}): one part may be the label or a group; parse it from "
+        f"file names follow one pattern, such as {names[0][:60]}: {told}; one part may be the label or a group; parse it from "
         "the name in your own Dataset class"
     )
+
+
+def _such_as(values: set[str]) -> str:
+    """The values themselves, if they are few words: numbers say no more than how many there are."""
+    worded = len(values) <= MOST_NAMED and all(
+        re.search(r"[^\W\d_]{2}", value) and len(value) <= LONGEST for value in values
+    )
+    return f" ({escaped(', '.join(sorted(values)))})" if worded else ""

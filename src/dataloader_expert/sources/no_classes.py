@@ -25,6 +25,11 @@ SOUNDED = MIXED | {
     "wet", "enhanced", "interference", "single", "both", "max", "min", "s",
 }  # fmt: skip
 """Words that say what part of a mixture a recording is: ``mix_clean``, ``s1``, ``s2``, ``noise``."""
+_DATE = re.compile(
+    r"(?:19|20)\d\d(?:([-_. ])(?:0?[1-9]|1[0-2]|[WQ]\d{1,2})(?:\1(?:0?[1-9]|[12]\d|3[01]))?|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
+    r"(?:[T_ -]\d{1,2}[-_:h.]?\d\d(?:[-_:m.]?\d\d)?)?"
+)
+"""A month or a day, perhaps with the time: years alone may be classes."""
 _FRAME = re.compile(r"\d+")
 _PART = re.compile(r"[_\-. ]+")
 
@@ -47,6 +52,8 @@ def against_classes(
             held.setdefault(label, []).append(path.rpartition("/")[2].rpartition(".")[0])
     if len(held) < FEWEST:
         return None
+    if all(map(_DATE.fullmatch, held)) or _are_nested_ids(paths, labels):
+        return Against(groups=True)
     both = {pair for pair in zip(splits, labels, strict=True) if pair[1] is not None}
     apart = None not in splits and len(both) == len(held) and len({split for split, _ in both}) == len({*splits}) > 1
     if apart and len(both) == len({*splits}):
@@ -75,6 +82,17 @@ def _are_sequences(held: Mapping[str, Collection[str]], apart: bool, divided: bo
             return False
         begin.add(numbers[0])
     return len(begin) == 1
+
+
+def _are_nested_ids(paths: Sequence[str], labels: Sequence[str | None]) -> bool:
+    """Whether folders are called by numbers, each after the one above it, and their files after them, as ``a01/a01-000u/a01-000u-01.png``
+    of a page of a writer."""
+    for path, label in zip(paths, labels, strict=True):
+        *_, above, folder, name = ("", "", *path.split("/"))
+        nested = name.startswith(folder) and folder.startswith(above) and above not in ("", folder)
+        if label is not None and not (nested and label == folder and any(map(str.isdigit, folder[len(above) :]))):
+            return False
+    return True
 
 
 def _are_within_names(held: Mapping[str, Collection[str]]) -> bool:

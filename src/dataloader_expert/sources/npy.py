@@ -16,7 +16,14 @@ from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, mo
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, split_of_folder, without_split
+from dataloader_expert.sources.layout import (
+    label_by_name,
+    read_folders,
+    split_in_name,
+    split_of_folder,
+    without_shared_beginning,
+    without_split,
+)
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.packed import unpacked_name
 
@@ -233,9 +240,10 @@ class Npy(Source):
         """The rows of files that hold a class each."""
         units: list[Unit] = []
         start = 0
+        called = without_shared_beginning({name for group in groups.values() for name in group})
         for (split, _), group in groups.items():
             for name, (entry, header, at) in sorted(group.items()):
-                self.class_of[entry.path] = name
+                self.class_of[entry.path] = called[name]
                 row, n = _row_bytes(header), header[1][0]
                 step = n if entry.path in fortran else max(1, RANGE_BYTES // max(row, 1))
                 for lo in range(0, n, step):

@@ -22,15 +22,18 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.base import Field, Source, Unit
 from dataloader_expert.sources.chosen import chosen
+from dataloader_expert.sources.class_names import with_class_names
 from dataloader_expert.sources.company import (
     TABLES,
     called_after,
+    in_each_folder,
     kind_of_rows,
     kind_of_samples,
     kind_of_stores,
     left_out,
     lists_of_files,
     without_unread,
+    written_twice,
 )
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared
@@ -51,7 +54,8 @@ TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
 TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
 """Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
-CLASS_OF_YOURS = "write a Dataset class that reads them and name it, such as data.py:MyDataset: it is measured and checked the same way"
+OF_ROWS = {"spreadsheet", "statistics package", "database", "ARFF", "LIBSVM", "ORC", "Avro"}
+"""Kinds of tables that are not read, and that other programs export."""
 HOLDING = ("MATLAB", "spreadsheet", "statistics package")
 """Kinds that are not read, of which a few files beside samples rather say something of them than lie there by mistake."""
 DOCUMENTS = ("notebook", "spreadsheet")
@@ -62,6 +66,12 @@ CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
 """What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""
+
+
+def class_of_yours(files: int) -> str:
+    """What to do about so many files that no reader reads."""
+    them = "them" if files > 1 else "it"
+    return f"write a Dataset class that reads {them} and name it, such as data.py:MyDataset: it is measured and checked the same way"
 
 
 def formats() -> dict[str, type[Source]]:
@@ -130,7 +140,9 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
         foreign = _foreign(listing, kinds, beside, company, source.in_shards)
         unread = {problem.where.get("file") for problem in foreign}
+        read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
+        others = [e for e in others if e.path.rpartition(".")[0] not in read]
         unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
@@ -140,6 +152,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             *source.problems,
         ]
         unknowns += _in_no_split(source)
+        with_class_names(source, listing, ref.label or source.label)
     if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
@@ -242,12 +255,13 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     whole = unread_format(listing.entries, listing.base)
     if whole is not None:
         table = _of_a_table(listing.entries)
-        text = f"{escaped(ref.name)} contains {whole}, a format that is not supported; {CLASS_OF_YOURS}{table}"
+        text = f"{escaped(ref.name)} contains {whole}, a format that is not supported; {class_of_yours(2)}{table}"
         raise RequestError("format-unknown", text)
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     data = [e for e in data if not is_form(e.path)] or data
     kinds_there, every = {e.kind for e in data}, data
+    described: str | None = None
     # what belongs to files of a sample each is not another kind of data
     if len(kinds_there) > 1 and not listing.single:
         for main in ("image", "audio", "npy", "text"):
@@ -257,6 +271,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
                 continue
             tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
+                described = main
                 # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
                 data = [e for e in data if e.kind == main or (e.path not in tables and e.kind not in NOTES)]
             alone = main in ("npy", "text")
@@ -291,7 +306,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         lists = lists_of_files(listing, own)
         unlisted = [e for e in own if e.path not in lists]
         kind = _kind_meant(unlisted, readable) if lists else None
-        kind = kind or _kind_with_company(listing, unlisted, readable)
+        kind = kind or _kind_with_company(listing, unlisted, readable, described)
+        kind = kind or _kind_of_twice(listing, ref, own, known)
         company = frozenset(e.path for e in data if e.kind != kind)
     if kind is not None:
         usual = readable[kind]
@@ -310,14 +326,16 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     else:
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     if not counts.keys() & readable.keys():
-        packed = "unpack them, or " if "compressed archive" in counts else ""
-        hint = f"{packed}{CLASS_OF_YOURS}"
+        packed = f"unpack {'them' if total > 1 else 'it'}, or " if "compressed archive" in counts else ""
+        exported = "export the rows as CSV or Parquet, or " if {*counts} & OF_ROWS else ""
+        hint = f"{packed}{exported}{class_of_yours(total)}"
         raise RequestError("format-unknown", f"{what}; {hint}")
     unread = [e for e in own if e.kind not in (*readable, *DOCUMENTS)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
         raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
-    hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
-    raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+    able = " or ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
+    hint = f"name one file or folder, a glob such as 'folder/*.csv', or pass {able}"
+    raise RequestError("format-unknown", f"{what}; {hint}")
 
 
 def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
@@ -327,9 +345,7 @@ def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
     which = f" ({', '.join(map(escaped, suffixes))})" if kind is None and suffixes else ""
     verb = "hold" if n > 1 else "holds"
     are = "are" if n > 1 else "is"
-    return (
-        f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {CLASS_OF_YOURS}{_of_a_table(data)}"
-    )
+    return f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {class_of_yours(n)}{_of_a_table(data)}"
 
 
 def _of_a_table(data: list[Entry]) -> str:
@@ -367,10 +383,12 @@ def _kind_meant(data: list[Entry], readable: dict[str, type[Source]]) -> str | N
     return kind if kind in readable and sure else None
 
 
-def _kind_with_company(listing: Listing, data: list[Entry], readable: dict[str, type[Source]]) -> str | None:
+def _kind_with_company(
+    listing: Listing, data: list[Entry], readable: dict[str, type[Source]], described: str | None
+) -> str | None:
     """The kind that holds the samples beside files of other kinds, some of which may never be read; None if there is doubt."""
     for some in (data, _not_in_meta(data)):
-        kind = kind_of_samples(some, readable) or kind_of_rows(some) or kind_of_stores(listing, some)
+        kind = kind_of_samples(some, readable, described) or kind_of_rows(some) or kind_of_stores(listing, some)
         if kind is not None:
             return kind
         for kind in dict.fromkeys(entry.kind for entry in some if entry.kind in readable):
@@ -382,6 +400,23 @@ def _kind_with_company(listing: Listing, data: list[Entry], readable: dict[str, 
             ):
                 return kind
     return None
+
+
+def _kind_of_twice(listing: Listing, ref: SourceRef, data: list[Entry], known: dict[str, type[Source]]) -> str | None:
+    """One of two kinds whose files are called alike one by one and hold as many samples: the same rows, written twice."""
+    counts = []
+    kinds = written_twice(data)
+    for kind in kinds:
+        alone = replace(listing, entries=[entry for entry in data if entry.kind == kind], problems=[])
+        able = [cls for cls in known.values() if kind in cls.kinds and cls.format != "hf-disk"]
+        able = [cls for cls in able if cls.instead_of is not None and cls.fits(alone)] or [
+            cls for cls in able if cls.instead_of is None
+        ]
+        try:
+            counts.append(able[0].open(alone, ref).samples)
+        except (RequestError, Unreadable):
+            return None
+    return kinds[0] if kinds and len({*counts}) == 1 else None
 
 
 def _suffix(path: str) -> str:
@@ -499,10 +534,12 @@ def _foreign(
     stems = {stem_of(entry.path)[:-1] for entry in listing.entries if entry.kind in kinds}
     notes = [e for e in foreign if in_shards and stem_of(e.path)[:-1] not in stems]
     described = [e.path for e in notes if e.kind in NOTES or (e.kind is None and of_single_bytes(listing.head(e.path)))]
-    of_samples = called_after(foreign, [entry for entry in listing.entries if entry.kind in kinds])
+    samples = [entry for entry in listing.entries if entry.kind in kinds]
+    of_samples, company = called_after(foreign, samples), {*company} | in_each_folder(foreign, samples)
     for entry in foreign:
         if entry.path in of_samples:
             text = "is named after a sample, but is of a kind that is not read"
+            text = "is called like a file that is read, in another format: not read" if in_shards else text
             problems.append(Aside("note", text, file=entry.path))
             continue
         kind = "text" if entry.kind == YOLO else entry.kind
@@ -514,7 +551,8 @@ def _foreign(
             text = f"{what}, named after its folder: not read, although it may hold labels"
             problems.append(Aside("note", text, file=entry.path))
         elif entry.path in company:
-            problems.append(Aside("note", f"{what}, next to the samples: not read", file=entry.path))
+            may = ", although it may hold labels" if entry.kind in NOTES and not in_shards else ""
+            problems.append(Aside("note", f"{what}, next to the samples: not read{may}", file=entry.path))
         elif len(described) <= STRAYS and entry.path in described:
             problems.append(Aside("note", f"{what}, next to the data: not read", file=entry.path))
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews

@@ -48,6 +48,8 @@ remark that any row may have."""
 PARTITION = "partition"
 NUMBERED = {0: "train", 1: "val", 2: "test"}
 """What CelebA's partition means by its numbers."""
+FROM_ONE = {1: "train", 2: "val", 3: "test"}
+"""What splits mean by numbers that count from 1, as those of VoxCeleb and of MatConvNet, if most samples are of the first."""
 SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
 IDENTIFIERS = {"id", "ids", "uid", "uuid", "guid"}
 """Last words of what tells things apart, and measures nothing."""
@@ -186,6 +188,8 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
             continue
         if _counted(paths, groups):
             continue
+        if 2 * sum(group == label for group, label in zip(groups, labels, strict=True)) >= len(groups):
+            continue  # most files are called after their class
         example = next(i for i, group in enumerate(groups) if group is not None and sizes[group] > 1)
         said = set(words(str(groups[example])))
         name = paths[example].rsplit("/", 1)[-1]
@@ -306,6 +310,8 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
             return Role(name, f"by its name, and its values {listed}"), {
                 v: NUMBERED.get(v, str(v)) for v in distinct - {None}
             }
+        elif words(name)[-1:] in (["split"], ["set"]) and distinct == FROM_ONE.keys() and _most(columns[name]) == 1:
+            return Role(name, f"by its name, and its values {listed}"), dict(FROM_ONE)
         elif words(name) == ["train", "test", "split"] and distinct <= {0, 1}:  # of CUB-200-2011
             return Role(name, f"by its name, and its values {listed}"), {1: "train", 0: "test"}
         elif words(name)[:1] in (["is"], ["in"]) and words(name)[1:] in (["train"], ["training"], ["test"]):
@@ -314,6 +320,12 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
                 mine = "test" if words(name)[1] == "test" else "train"
                 return Role(name, f"by its name, and its values {listed}"), {1: mine, 0: other}
     return None, {}
+
+
+def _most(values: Sequence[Any]) -> Any:
+    """The value of more than half of the rows; None if there is none."""
+    [(value, n)] = Counter(values).most_common(1)
+    return value if 2 * n > len(values) else None
 
 
 def _called(distinct: set[Any]) -> dict[Any, str]:

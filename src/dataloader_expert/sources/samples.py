@@ -114,7 +114,7 @@ class FileSamples(Source):
         splits, labels, names = of_folders.splits, of_folders.labels, of_folders.names
         if listing.single and len(entries) == 1:
             splits = [None]
-        splits = [split or notes.splits.get(path) for split, path in zip(splits, paths, strict=True)]
+        splits = [_listed_split(split, notes.splits.get(path)) for split, path in zip(splits, paths, strict=True)]
         self.problems += pairing.problems
         self.beside = frozenset(pairing.beside)
         """Paths of files that are not samples but belong to one."""
@@ -137,6 +137,10 @@ class FileSamples(Source):
             if against is None or against.groups:
                 self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
             labels, names = [None] * len(labels), []
+        if notes.class_of_clip:
+            self.groups = {folder: folder.rpartition("/")[2] for folder in map(folder_of, paths)}
+            labels = [notes.class_of_clip.get(folder_of(path)) for path in paths]
+            names = sorted({*notes.class_of_clip.values()}, key=lambda name: (name.isdecimal() and len(name), name))
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {
             name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
@@ -172,6 +176,8 @@ class FileSamples(Source):
         if set_aside:
             aside = min(set_aside).rsplit("/", 2)[-2]
             self.unread[aside] = f"a folder with this name is not a class: its {len(set_aside):,} files are not read"
+        if notes.folds:
+            self.unread["folds"] = notes.folds
         self.unread |= dict.fromkeys(
             notes.of_pairs, "its rows name several samples each: pass it as the source to read a row as a sample"
         )
@@ -208,7 +214,8 @@ class FileSamples(Source):
         self.by_folder = bool(names)
         """Whether labels are told by the folders, or by the names of the files."""
         if names:
-            self.label, self.label_how = "label", BY_FOLDER
+            by_lists = "from the lists of splits, which name each clip with its class"
+            self.label, self.label_how = "label", by_lists if notes.class_of_clip else BY_FOLDER
             self.classes = tuple(names)
         self.annotated: tuple[Field, ...] = ()
         """The fields that tables next to the samples give."""
@@ -495,7 +502,7 @@ class FileSamples(Source):
             told = {unit.file: self._told(column, unit) for unit in self.units}
             if not all(isinstance(value, str | int | float | None) for value in told.values()):
                 continue
-            told = {path: called.get(value, value) for path, value in told.items()}
+            told = {path: _first_of(called.get(value, value), self.classes or ()) for path, value in told.items()}
             found = {path: told[path] for path in without if told[path] is not None}
             known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
             if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
@@ -743,6 +750,17 @@ def _of_few(found: Annotations, samples: int) -> frozenset[str]:
         for name in table.fields:
             named.setdefault(name, set()).update(table.paths.values())
     return frozenset(name for name, paths in named.items() if 2 * len(paths) < samples)
+
+
+def _listed_split(folder: str | None, listed: str | None) -> str | None:
+    """The split of a sample: as its folder says, unless a list divides those in the folder of training, as KITTI's does."""
+    return listed if listed is not None and folder in (None, "train") else folder
+
+
+def _first_of(value: Any, classes: Collection[str]) -> Any:
+    """The class that a text begins with, as ``n01440764 12 30 200 180`` of a class and a box; else the value itself."""
+    first = value.split(None, 1)[:1] if isinstance(value, str) else []
+    return first[0] if value not in classes and first and first[0] in classes else value
 
 
 def _says_something(column: Column) -> bool:

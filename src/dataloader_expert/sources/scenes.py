@@ -66,6 +66,8 @@ TOLD = {"gt", "groundtruth", "labeled", "labelled", "annotated"}
 """Words of masks that say no more than that they are such."""
 DISTANCES = {"disp", "disparities"}
 LETTERS = {"a", "b"}
+NUMBERED = {"im", "t", "time", "date"}
+"""Words that name one of several images of a scene with a number behind them: ``im1``, ``T2``."""
 FIRST = {"left", "before", "pre", "a"}
 """The first of two views."""
 MASKS = {word for word, name in PARTNERS.items() if name != "text"} | TRACED | DISTANCES | {"target"}
@@ -113,10 +115,10 @@ def with_scenes(pairing: Pairing, listing: Listing) -> Pairing:
     looks = Looks(listing)
     pairing = _with_pictures(pairing, looks)
     levels = _levels([entry.path for entry in pairing.samples])
-    tried = (_at_level(pairing, _roles(pairing.samples, level), looks) for level in levels)
+    tried = (_at_level(pairing, level, looks) for level in levels)
     found = next((one for one in tried if one is not None), None)
     if found is not None and INNERMOST in levels:
-        whole = _at_level(pairing, _roles(pairing.samples, INNERMOST), looks)
+        whole = _at_level(pairing, INNERMOST, looks)
         found = whole if whole is not None and len(whole.samples) < len(found.samples) else found
     if found is not None:
         return found
@@ -181,8 +183,9 @@ def _levels(paths: Sequence[str]) -> list[int | None]:
     return [*found, None] if any(_IN_NAME.search(path.rpartition("/")[2]) for path in paths) else found
 
 
-def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing | None:
-    """The pairing with the partners that these roles tell; None if they tell none."""
+def _at_level(pairing: Pairing, level: int | None, looks: Looks) -> Pairing | None:
+    """The pairing with the partners that the roles at a level tell; None if they tell none."""
+    roles = _roles(pairing.samples, level)
     if not 1 < len(roles) <= MOST_ROLES:
         return None
     for own in sorted(roles, key=lambda role: (_rank(role.word), role.word not in FIRST, role.name)):
@@ -191,10 +194,12 @@ def _at_level(pairing: Pairing, roles: Sequence[Role], looks: Looks) -> Pairing 
         kinds = {role.name: _kind(own, role, pairs[role.name], looks) for role in others if pairs[role.name]}
         found = [role for role in others if kinds.get(role.name)]
         if any(kinds[role.name] == "mask" for role in found):  # of each of several views alike
-            found += [r for r in others if r not in found and pairs[r.name] and own.word == r.word in SAMPLES]
+            found += [r for r in others if r not in found and pairs[r.name] and _are_views(own, r)]
         if found:
             joined = _joined(pairing, own, found, pairs, {r.name: kinds.get(r.name) or "image" for r in found})
-            return _with_siblings(joined, own, [r for r in roles if r not in (own, *found) and not r.word], looks)
+            rest = [r for r in roles if r not in (own, *found) and not r.word and r.name]
+            rest = rest or (_unnamed(joined.samples, level) if own.word in VIEWS | LETTERS | NUMBERED else [])
+            return _with_siblings(joined, own, rest, looks)
     return None
 
 
@@ -216,6 +221,13 @@ def _with_siblings(pairing: Pairing, own: Role, roles: Sequence[Role], looks: Lo
         of = {**pairing.streams, role.name.removeprefix("="): [*role.files.values()]}
         pairing = replace(pairing, samples=kept, streams=of)
     return pairing
+
+
+def _are_views(own: Role, other: Role) -> bool:
+    """Whether two roles are views of the scenes that both have masks of: ``image_1`` and ``image_2``, ``A`` and ``B`` of nearly the same
+    names."""
+    both = {own.word, other.word} <= VIEWS | LETTERS | NUMBERED
+    return own.word == other.word in SAMPLES or (both and same_names([own.files.keys(), other.files.keys()]))
 
 
 def _same(own: Role, other: Role) -> bool:
@@ -265,7 +277,7 @@ def _rank(word: str) -> int:
     """The order in which images are the ones that others belong to."""
     if word in SAMPLES:
         return 0
-    return 1 if word in GIVEN or not word else 2 if word in VIEWS | LETTERS else 3 if word in WANTED else 4
+    return 1 if word in GIVEN or not word else 2 if word in VIEWS | LETTERS | NUMBERED else 3 if word in WANTED else 4
 
 
 def _roles(entries: Sequence[Entry], level: int | None) -> list[Role]:
@@ -281,6 +293,18 @@ def _roles(entries: Sequence[Entry], level: int | None) -> list[Role]:
         if role.files.setdefault((*place.above, place.stem), entry) is not entry:
             twice.add(place.role)
     return [role for name, role in roles.items() if name not in twice]
+
+
+def _unnamed(entries: Sequence[Entry], level: int | None) -> list[Role]:
+    """The images in folders at this level that are not called by a role, by their folder."""
+    roles: dict[str, Role] = {}
+    for entry in entries if level is not None and level >= 0 else ():
+        place = place_of(entry.path, level)
+        place = place if place.role else _beside(place, level or 0)
+        if place.role.startswith("="):
+            role = roles.setdefault(place.role, Role(place.role, ""))
+            role.files[*place.above, place.stem] = entry
+    return [*roles.values()]
 
 
 def _beside(place: Place, level: int) -> Place:
@@ -329,7 +353,9 @@ def _of_folder(folder: str) -> tuple[str, str, str]:
     both = ["".join(pair) for pair in pairwise(rest)]  # ground_truth
     found = [w for w in (*both, *reversed(rest)) if w in WORDS]
     word = next((w for w in found if w not in AROUND), found[0] if found else "")  # label_images
-    if not word and len(rest) == 1 and rest[0] in LETTERS:
+    if not word and (
+        (len(rest) == 1 and rest[0] in LETTERS) or (len(rest) == 2 and rest[0] in NUMBERED and rest[1].isdigit())
+    ):
         word = rest[0]
     return (word, "_".join(rest), SPLITS[splits[0]] if len(splits) == 1 else "") if word else ("", "", "")
 
@@ -403,7 +429,8 @@ def _kind(own: Role, other: Role, pairs: Pairs, looks: Looks) -> str | None:
         few = all(two.few for _, two in some) and not all(one.few for one, _ in some)
         if few and other.word in MASKS and own.word not in MASKS:
             return "mask"
-        if alike(some):
+        named = {own.word, other.word} <= LETTERS | NUMBERED and _are_views(own, other)
+        if alike(some) or (named and not counted(key[-1] for key in pairs)):
             return "image"
     sure = other.word in MASKS and (own.word in SAMPLES or not own.name)
     return None if not sure else "mask" if other.word not in WANTED or not some else "image"

@@ -31,6 +31,8 @@ BEST_SCORE, MOST_CHOICES = 100, 26
 """The best score of two texts, in percent at most; and the most choices of a question, as many as letters."""
 AFTER, RARE = 4, 0.01
 """Of how many of the last columns one may be a label that is not the last, and the least share of its rarer value."""
+COUNTED = {"index", "idx", "id", "number", "nr"}
+"""Last words of the names of columns that number something, such as ``task_index``."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
 RAREST = 0.005
@@ -108,13 +110,15 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+    flag = _only_flag(scalar, blocks) if bare and any(field.kind == "text" for field in found.values()) else None
+    places = places if flag is None else [(flag, "only two-valued")]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
             continue
         if "float" in found[name].dtype and not (bare and _are_whole(values_in(blocks, name))):
             continue
-        if set(words(name)) & GROUP_WORDS:
-            continue  # of whom a sample is says what it is only where the name says so
+        if set(words(name)) & GROUP_WORDS or (len(words(name)) > 1 and words(name)[-1] in COUNTED):
+            continue  # of whom a sample is, or its number, says what it is only where the name says so
         every = values_in(blocks, name)
         values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
         counts = Counter(v for v in values if v is not None)
@@ -145,6 +149,12 @@ def likely_label(blocks: Sequence[Block], fields: Sequence[Field], roles: Roles)
         if whole and len(counts) == 2 and min(counts.values()) >= RARE * len(values):
             return field.name if not set(words(field.name)) & GROUP_WORDS else None
     return None
+
+
+def _only_flag(names: Iterable[str], blocks: list[Block]) -> str | None:
+    """The one column of nothing but 0 and 1, which in a table of texts without a header says more than a first column of codes."""
+    flags = [name for name in names if {*values_in(blocks, name)} in ({0, 1}, {0.0, 1.0})]
+    return flags[0] if len(flags) == 1 else None
 
 
 def _score(found: Mapping[str, Field], blocks: list[Block], bare: bool) -> str | None:

@@ -15,6 +15,7 @@ ATTRIBUTES = {
     *("sex", "gender", "male", "female", "age", "race", "ethnicity", "nationality", "accent", "country"),
     *("view", "side", "laterality", "orientation", "site", "hospital", "scanner", "device", "camera", "manufacturer"),
     *("width", "height", "size", "pixel", "resolution", "duration", "bytes", "channels", "format", "rate", "source", "license", "url"),
+    *("inspector", "operator", "annotator", "labeler", "labeller", "rater", "reviewer", "photographer", "technician", "uploader"),
     *("transcript", "transcription", "sentence", "text", "caption", "title", "description", "note", "comment"),
 }  # fmt: skip
 """Words of columns that say of whom a sample was taken, how and where, or what is said in it: what they say is rarely a class beside

@@ -28,6 +28,7 @@ from dataloader_expert.sources.lines import (
     without_nul,
 )
 from dataloader_expert.sources.magic import LANGUAGE
+from dataloader_expert.sources.parallel_texts import parallel_files
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.table_fields import phrase_length
 from dataloader_expert.sources.tables import Table
@@ -53,6 +54,7 @@ ENDINGS = {"testa": "dev", "testb": "test"}
 LABELLED = re.compile(r"(?:__label__\S+[ \t]+)+|[A-Z]{2,12}:[A-Za-z]+ ")
 """How lines begin that have their labels before the text: as fastText has it, or the TREC questions."""
 MARK = "__label__"
+_NUMBERS = re.compile(r"\s*-?\d{1,18}(?:\s+-?\d{1,18})*\s*", re.ASCII)
 LOOKED_AT = 4
 """Runs of lines that tell which of them recur."""
 Span = tuple[str, int, int]
@@ -77,6 +79,10 @@ class Lines(Table):
         """The files of other languages than the first, whose lines belong to its."""
         self.labels = 0
         """The most labels that lines have before their text; 0: they are text alone."""
+        self.by_role = False
+        """Whether the lines of files that are called alike in every split are fields."""
+        self.numbers: frozenset[str] = frozenset()
+        """The fields whose lines hold whole numbers, such as one for each turn of a dialogue."""
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
@@ -87,6 +93,8 @@ class Lines(Table):
             return True
         if entries and not languages and tagged_columns(listing, entries) is not None:
             return True  # tagged tokens are no document, whatever the files are called
+        if not languages and parallel_files(listing, entries) is not None:
+            return True
         if len(entries) < 2:
             return False
         if not languages:
@@ -101,6 +109,13 @@ class Lines(Table):
         source = cls()
         source.listing = listing
         entries, notes, languages = texts_of(listing)
+        parallel = None
+        if not languages and tagged_columns(listing, entries) is None and not labels_in(listing, entries):
+            parallel = parallel_files(listing, entries)
+        if parallel is not None:
+            held = {entry.path for of in parallel.groups for entry in of}
+            notes = [*notes, *(e for e in entries if e.path not in held)]
+            entries = [e for e in entries if e.path in held]
         text = "lies next to the files of the splits or languages: not read"
         source.problems += [
             Unreadable("foreign-file", text, file=e.path)
@@ -108,7 +123,11 @@ class Lines(Table):
             else Aside("note", text, file=e.path)
             for e in notes
         ]
-        groups = grouped(entries, languages)
+        groups = grouped(entries, languages) if parallel is None else parallel.groups
+        languages, source.by_role = (languages, False) if parallel is None else (parallel.names, True)
+        if parallel is not None:
+            heads = zip(parallel.names, (listing.head(e.path, HEAD) for e in groups[0]), strict=True)
+            source.numbers = frozenset(name for name, head in heads if _are_numbers(head))
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
         source.tabbed = _is_tabbed(listing.head(entries[0].path, HEAD).decode("latin-1")) if entries else False
@@ -144,7 +163,7 @@ class Lines(Table):
         source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
         source.fields = tuple(Field(n, "other" if source.tagged else "text", "str") for n in source.names)
         source.describe()
-        if not source.tagged and not source.labels:
+        if not source.tagged and not source.labels and not source.by_role:
             source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
             source.label, source.label_how = None, "lines of text have no label"
         some: list[str] = []
@@ -154,7 +173,13 @@ class Lines(Table):
                 some += [" ".join(tokens) for tokens in found] if source.tagged else found
         source.phrase = phrase_length([(text,) for text in some])
         source.modality = "text"
-        what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
+        what = (
+            "one sentence"
+            if source.tagged
+            else f"one line of each {'file' if source.by_role else 'language'}"
+            if languages
+            else "one text"
+        )
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (
             "block of lines" if source.tagged else "line"
         )
@@ -202,7 +227,8 @@ class Lines(Table):
         if self.labels:
             return Block(unit, self._labelled(self._lines(raw[0], unit.file, unit, problems)), (), problems)
         for name, data, (file, *_) in zip(self.names, raw, unit.at, strict=True):
-            columns[name] = Column(self._lines(data, file, unit, problems))
+            lines = self._lines(data, file, unit, problems)
+            columns[name] = Column(_numbers(lines, unit, file, problems) if name in self.numbers else lines)
         return Block(unit, columns, (), problems)
 
     def _lines(self, data: bytes, file: str, unit: Unit, problems: list[Unreadable]) -> list[str]:
@@ -241,6 +267,26 @@ class Lines(Table):
         columns = {n: Column([[row[k] for row in one] for one in found]) for k, n in enumerate(self.names)}
         rows = np.array(kept, np.int64) if len(kept) < unit.samples else None
         return Block(unit, columns, (), problems, rows=rows)
+
+
+def _are_numbers(head: bytes) -> bool:
+    """Whether all lines hold whole numbers, and some of them several."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines()[:-1] if line.strip()]
+    return bool(lines) and all(map(_NUMBERS.fullmatch, lines)) and any(" " in line.strip() for line in lines)
+
+
+def _numbers(lines: list[str], unit: Unit, file: str, problems: list[Unreadable]) -> list[Any]:
+    """The numbers in each line, int64; None for a line of something else, which is told."""
+    import numpy as np
+
+    found: list[Any] = []
+    for i, line in enumerate(lines):
+        told = _NUMBERS.fullmatch(line) is not None or not line.strip()
+        found.append(np.array([int(word) for word in line.split()], np.int64) if told else None)
+        if not told:
+            text = f"a line that does not hold whole numbers as the others do: {line[:60]!a}"
+            problems.append(Unreadable("parse-error", text, file=file, sample=unit.start + i))
+    return found
 
 
 def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...]]:

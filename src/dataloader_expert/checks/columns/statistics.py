@@ -632,8 +632,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             n,
         )
     # peaks of spectra and beats of the heart are a part of every sample
-    usual = field is not None and field.shape and outliers and outliers["count"] > PEAKS * s["n"]
-    if outliers and outliers["count"] and not usual and (apart is None or outliers["count"] != apart.value["count"]):
+    peaks = field is not None and field.shape and outliers and outliers["count"] > PEAKS * s["n"]
+    if outliers and outliers["count"] and not peaks and (apart is None or outliers["count"] != apart.value["count"]):
         n, timed = outliers["count"], kind == "time"
         low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
         yield finding(

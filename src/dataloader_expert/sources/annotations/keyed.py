@@ -11,7 +11,8 @@ from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Row, Table, folder_of
-from dataloader_expert.sources.annotations.tables import BARE, MOST_BYTES, typed
+from dataloader_expert.sources.annotations.tables import BARE, MOST_BYTES, PERSONS, typed
+from dataloader_expert.sources.annotations.transcripts import is_prose
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
 from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.files import Listing, is_about
@@ -59,7 +60,7 @@ def _keys(found: Annotations) -> dict[str, dict[str, str]]:
             continue
         [field] = table.fields
         told = {str(found.rows[path][field]): path for path in table.paths.values() if field in found.rows[path]}
-        if len(told) == len(table.paths) > 1 and all(map(str.isdigit, told)):
+        if len(told) == len(table.paths) > 1:
             keys[folder_of(table.path)] = told
     return keys
 
@@ -70,9 +71,16 @@ def _rows(text: str, name: str, keys: dict[str, str]) -> list[Row]:
     width = len(cells[0])
     distinct = {row[0] for row in cells} & keys.keys()
     even = width > 1 and all(len(row) == width for row in cells)
+    if (
+        not all(map(str.isdigit, keys))
+        and len(cells) == len({row[0] for row in cells})
+        and (not even or is_prose([row[1:] for row in cells]))
+    ):  # the rest of a line is one text
+        cells = [[row[0], " ".join(row[1:])] for row in cells]
+        width, even = 2, True
     if not even or 2 * len(distinct) < len(keys) or not len(cells) >= len(distinct) >= NEARLY_ALL * len(cells):
         return []
-    stem = name.rpartition(".")[0]
+    stem = name.rpartition(".")[0] or name
     rows: list[Row] = [{KEY: row[0], **dict(zip(_called(stem, width - 1), row[1:], strict=True))} for row in cells]
     typed(rows, KEY)
     values = [list(row.values())[1:] for row in rows]
@@ -82,7 +90,8 @@ def _rows(text: str, name: str, keys: dict[str, str]) -> list[Row]:
 
 
 def _called(stem: str, columns: int) -> list[str]:
-    return [stem] if columns == 1 else [f"{stem}_{i}" for i in range(1, columns + 1)]
+    person = next((PERSONS[word] for word in words(stem) if word in PERSONS), stem)
+    return [person] if columns == 1 else [f"{stem}_{i}" for i in range(1, columns + 1)]
 
 
 def _box(sides: list[Any]) -> list[float]:

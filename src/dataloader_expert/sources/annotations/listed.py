@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.annotations.record import (
+    MOST_TOLD,
+    NEARLY_ALL,
+    ODD,
+    Annotations,
+    Names,
+    folder_of,
+    folds_told,
+)
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import AROUND, split_in_name, split_of_folder
+from dataloader_expert.sources.layout import AROUND, read_folders, split_in_name, split_of_folder
 from dataloader_expert.sources.pairing import key_of
 
 MOST_BYTES = 1 << 26
@@ -20,6 +29,8 @@ _LIST = re.compile(r"(?<=[a-z])lists?(?![a-z])", re.I)
 """The end of a word, as in ``trainlist01.txt``."""
 FLAGS = frozenset({"-1", "0", "1"})
 """What stands behind the names in Pascal VOC's lists of each class."""
+CLASSES = 3
+"""The fewest names of each class, on average."""
 BOTH = "trainval"
 """A list of what both train and validation consist of."""
 
@@ -33,10 +44,15 @@ class List:
     """The samples that it names."""
     lost: list[str]
     """Lines that name none."""
+    above: dict[str, str] = field(default_factory=dict)
+    """What each of these is called below in its line, as ``Archery`` in ``Archery/v_Archery_g01_c01.avi``."""
+    behind: dict[str, str] = field(default_factory=dict)
+    """The last word behind each of these: in a list of clips the number of the class."""
 
 
 def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """Takes the splits from the folder whose lists name most samples; one folder, as another may divide them otherwise."""
+    further: dict[str, list[str]] = {}
     folders: dict[str, dict[str, Entry]] = {}
     loosely: dict[str, dict[str, Entry]] = {}
     """By a word of their names, such as ``Flickr_8k.trainImages``."""
@@ -45,9 +61,13 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1][:-4]
             split = _split_of(name)
             if split is not None:
-                folders.setdefault(folder, {}).setdefault(split, entry)
+                first = folders.setdefault(folder, {}).setdefault(split, entry)
             elif (split := split_in_name(f"{name}.txt")) is not None:
-                loosely.setdefault(folder, {}).setdefault(split, entry)
+                first = loosely.setdefault(folder, {}).setdefault(split, entry)
+            else:
+                continue
+            if first is not entry and _any_number(first.path) == _any_number(entry.path):
+                further.setdefault(first.path, []).append(entry.path)
     folders = {**loosely, **folders}  # the lists of each class stand beside those of all
     lists = {entry.path for of in folders.values() for entry in of.values()}
     files = Names([path for path in paths if path not in lists] if folders else ())
@@ -56,6 +76,17 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
         for folder, of in folders.items()
     }
     read = {folder: lists for folder, lists in read.items() if lists}
+    read = read or {
+        folder: told
+        for folder, of in folders.items()
+        if (
+            told := {
+                s: one
+                for s, entry in of.items()
+                for one in _read(listing, {s: entry}, _below(s, files), folder).values()
+            }
+        )
+    }
     if not read and folders:
         held: dict[str, list[str]] = {}
         for path in files.paths:
@@ -64,6 +95,7 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
         read = {folder: _read(listing, of, homes, folder, least=1) for folder, of in folders.items()}
         named = {folder for lists in read.values() for one in lists.values() for folder in one.there}
         found.clips = frozenset(folder.rpartition("/")[2] for folder in named)
+        found.class_of_clip = _classes_of(one for lists in read.values() for one in lists.values())
         read = {
             folder: {s: _of_files(one, held) for s, one in lists.items()} for folder, lists in read.items() if lists
         }
@@ -79,6 +111,9 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             found.problems.append(Unreadable("dangling-reference", text, file=one.path))
     if not {BOTH, "train"} & folders[best].keys():  # as of Speech Commands
         found.divide("train", [path for path in paths if path not in found.splits])
+    folds = 1 + min((len(further.get(one.path, ())) for one in read[best].values()), default=0)
+    if folds > 1:
+        found.folds = folds_told(folds, min(one.path for one in read[best].values()))
     found.lists += [one.path for one in read[best].values()]
     taken = {one.path for of in read.values() for one in of.values()}
     own = {key_of(path)[0] for path in files.paths}
@@ -88,6 +123,33 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             least = 1 if entry.path in lists else 2
             taken |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path), FLAGS, least) else set()
     found.tables += sorted(taken)
+
+
+def _any_number(path: str) -> str:
+    return re.sub(r"\d+", "0", path)
+
+
+def _below(split: str, files: Names) -> Names:
+    """The files that a list of a split may name where several folders hold files of the same names: those in the folder of the split, or
+    of training."""
+    folders = dict(zip(files.paths, read_folders(files.paths)[0], strict=True))
+    own = [path for path, of in folders.items() if of == split] or [
+        path for path, of in folders.items() if of == "train"
+    ]
+    return Names(own if split != "test" or any(of == split for of in folders.values()) else ())
+
+
+def _classes_of(lists: Iterable[List]) -> dict[str, str]:
+    """The class of each clip, if all lists name them below few folders or with few numbers behind; none otherwise."""
+    lists = [*lists]
+    named = {folder for one in lists for folder in one.there}
+    above = {folder: name for one in lists for folder, name in one.above.items()}
+    behind = {folder: word for one in lists for folder, word in one.behind.items()}
+    for told in (above if not any(map(split_of_folder, above.values())) else {}, behind):
+        few = len({*told.values()}) > 1 and 2 * len({*told.values()}) <= len(told)
+        if few and told.keys() == named:
+            return told
+    return {}
 
 
 def _of_files(one: List, held: dict[str, list[str]]) -> List:
@@ -125,8 +187,10 @@ def _read(
             text = data.decode("latin-1")
         lines = [line.strip() for line in text.splitlines()]
         lines = [line for line in lines if line and not line.startswith("#")]
-        if beside is not None and any(
-            set(line.split()[1:]) - beside and files.meant(line, folder) is None for line in lines
+        if (
+            beside is not None
+            and any(set(line.split()[1:]) - beside and files.meant(line, folder) is None for line in lines)
+            and not (beside == frozenset() and len(lists) > 1 and _have_classes(lines))
         ):
             continue
         named = [(line, _meant(line, files, folder)) for line in lines]
@@ -134,8 +198,18 @@ def _read(
         distinct = len({*there})  # numbers that come again and again are classes
         if distinct >= least and len(there) >= NEARLY_ALL * len(lines) and 2 * distinct >= len(there):
             lost = [line for line, path in named if path is None]
-            found[split] = List(entry.path, list(dict.fromkeys(there)), lost)
+            lines_of = {path: line.split() for line, path in named if path is not None}
+            above = {path: words[0].split("/")[-2:-1] for path, words in lines_of.items()}
+            behind = {path: words[-1] for path, words in lines_of.items() if len(words) > 1 and words[-1].isdecimal()}
+            above_of = {path: of[0] for path, of in above.items() if of and of[0]}
+            found[split] = List(entry.path, list(dict.fromkeys(there)), lost, above_of, behind)
     return found
+
+
+def _have_classes(lines: list[str]) -> bool:
+    """Whether one of few words stands behind each name: a class."""
+    behind = [line.split()[1:] for line in lines]
+    return all(len(of) == 1 for of in behind) and CLASSES * len({of[0] for of in behind}) <= len(lines)
 
 
 def _meant(line: str, files: Names, folder: str) -> str | None:

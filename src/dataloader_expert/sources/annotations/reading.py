@@ -19,6 +19,8 @@ from dataloader_expert.sources.annotations.of_folders import join_of_folders
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
 from dataloader_expert.sources.annotations.supervisely import join_supervisely
 from dataloader_expert.sources.annotations.tables import join_tables
+from dataloader_expert.sources.annotations.tasks import join_tasks
+from dataloader_expert.sources.annotations.tracks import join_tracks
 from dataloader_expert.sources.annotations.voc import join_voc
 from dataloader_expert.sources.annotations.wider import join_wider
 from dataloader_expert.sources.annotations.yolo import join_yolo
@@ -49,6 +51,8 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_cvat,
         join_labelme,
         join_supervisely,
+        join_tracks,
+        join_tasks,
         join_lists,
         join_divided,
         join_lines,
@@ -58,7 +62,7 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_of_folders,
         join_beside,
     ):
-        if images or join not in (join_cvat, join_lines, join_supervisely, join_wider):
+        if images or join not in (join_cvat, join_lines, join_supervisely, join_tracks, join_wider):
             join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]

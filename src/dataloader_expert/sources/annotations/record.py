@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
 from dataloader_expert.sources.dialects import Dialect
 from dataloader_expert.sources.files import MAX_DEPTH
@@ -131,10 +131,14 @@ class Annotations:
     """Whether outlines of objects are read as the boxes around them."""
     lists: list[str] = field(default_factory=list)
     """The files that list the samples of a split."""
+    folds: str = ""
+    """What is told of further lists that divide the samples in other ways."""
     said: list[str] = field(default_factory=list)
     """The fields of tables without a header that hold what a file says or shows."""
     clips: frozenset[str] = frozenset()
     """The names of folders that the lists of splits name, in place of the files in them."""
+    class_of_clip: dict[str, str] = field(default_factory=dict)
+    """The class of each of these folders, as the lists say it by a folder above."""
     further: dict[str, dict[str, str]] = field(default_factory=dict)
     """By column of a table the further file, which is no sample of its own, that the row of each sample names."""
     of_pairs: list[str] = field(default_factory=list)
@@ -254,6 +258,11 @@ class Names:
         """Whether several files are called like an annotation, so that it may be of any of them."""
         name = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         return len(self.stems.get(name, self.stems.get(name.removeprefix("gt_"), ()))) > 1
+
+
+def folds_told(n: int, first: str) -> str:
+    """What is told where samples are divided in several ways."""
+    return f"there are lists of {n} folds: the splits are those of the first, as {escaped(first)} says; the others are not read"
 
 
 def _split_around(path: str) -> str | None:

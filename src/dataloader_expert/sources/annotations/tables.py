@@ -13,7 +13,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from dataloader_expert.sources.annotations.record import (
     Names,
     Row,
     Table,
+    folds_told,
     scattered,
 )
 from dataloader_expert.sources.annotations.transcripts import SHOWN, is_text, name_texts
@@ -49,10 +50,12 @@ from dataloader_expert.sources.layout import (
 )
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.roles import PARTITION, words
+from dataloader_expert.sources.roles import FROM_ONE, PARTITION, words
 
 MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
 MOST_CELLS = 10_000_000
+MOST_NAMES = 1 << 23
+"""Bytes of the largest table of names."""
 Reader = Callable[[bytes, bool], list[Row]]
 NAMING = {
     *[
@@ -111,7 +114,9 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
     alone = together(listing, own, lambda folder: named.below(folder, None))
     bare = {*alone, *([e.path for e in texts] if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else [])}
     things = _things(bare)
-    by_split: dict[str, dict[str, None]] = {}
+    joined = {table.path for table in found.joined}
+    named_so: dict[str, dict[str, Collection[str]]] = {}
+    """By split the files that each table called after it names."""
     by_folder: dict[str, dict[str, None]] = {}
     widths: set[int] = set()
     for entry in listing.entries:
@@ -120,7 +125,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         most = min(MOST_JSON, listing.most_bytes // 8) if entry.kind == "json" else MOST_BYTES
         if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES - MAY_NAME:
             continue
-        if is_form(name):
+        if is_form(name) or entry.path in joined:
             continue
         folder, split = entry.path[: -len(name)], split_in_name(name)
         try:
@@ -137,7 +142,8 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 found.further |= {name: {**found.further.get(name, {}), **of} for name, of in further.items()}
                 rows = [{k: v for k, v in row.items() if k not in further} for row in rows]
             if table.kind == BARE:
-                widths |= {len(rows[0])} if all(map(NAMELESS.fullmatch, rows[0])) else set()
+                if all(map(NAMELESS.fullmatch, rows[0])) and not _say_the_same(found, rows, table, files, folder):
+                    widths.add(len(rows[0]))
                 rows = _apart(found, rows, table, files, folder, things.get(table.path))
             there = add_rows(found, table, rows, files, folder)
         except ODD:
@@ -145,18 +151,45 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if isinstance(rows, Images):
             _take_over(found, rows, table, files, folder)
         if split is not None:
-            by_split.setdefault(split, {}).update(dict.fromkeys(there))
+            named_so.setdefault(split, {})[entry.path] = there
         elif (of_folder := next(filter(None, map(split_of_folder, folder.split("/"))), None)) is not None:
             by_folder.setdefault(of_folder, {}).update(dict.fromkeys(there))
+    by_split = _first_fold(found, named_so)
     found.uneven = len(widths) > 1
     name_texts(found)
     if any(table.named for table in found.joined):
         _number(found)
+        _describe(found, listing)
     if not by_split and sum(map(len, by_folder.values())) == len({path for of in by_folder.values() for path in of}):
         by_split = by_folder  # tables of the same names in a folder for each split, as Kaldi writes them
     if len(by_split) > 1:
         for split, of in by_split.items():
             found.divide(split, of)
+
+
+def _first_fold(found: Annotations, named: Mapping[str, Mapping[str, Collection[str]]]) -> dict[str, dict[str, None]]:
+    """The files of each split, if tables that differ in a number name the same files of the first alone: they are folds, not parts."""
+    folds: dict[str, list[str]] = {}
+    overlap = False
+    for of in named.values():
+        forms: dict[str, list[str]] = {}
+        for path in sorted(of, key=_in_numbers):
+            forms.setdefault(re.sub(r"\d+", "0", path), []).append(path)
+        folds |= forms
+        for alike in forms.values():
+            every = {file for path in alike for file in of[path]}
+            overlap |= len(of[alike[0]]) < len(every) < sum(len(of[path]) for path in alike)
+    n = min((len(alike) for alike in folds.values()), default=1)
+    kept = (
+        {alike[0] for alike in folds.values()} if overlap and n > 1 else {path for of in named.values() for path in of}
+    )
+    if overlap and n > 1:
+        found.folds = folds_told(n, min(kept))
+    return {s: dict.fromkeys(f for path in of if path in kept for f in of[path]) for s, of in named.items()}
+
+
+def _in_numbers(path: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path)]
 
 
 def _number(found: Annotations) -> None:
@@ -170,6 +203,25 @@ def _number(found: Annotations) -> None:
     for i, table in enumerate(found.joined):
         if table.named and table.sides is not None:
             found.joined[i] = replace(table, sides=replace(table.sides, names=tuple(names)))
+
+
+def _describe(found: Annotations, listing: Listing) -> None:
+    """Takes the names that a table of two columns gives the codes of classes, as ``/m/0k4j,Car``."""
+    codes = {*found.objects.names.values()} if found.objects is not None else set()
+    if not codes or not all(any(map(str.isdigit, code)) for code in codes):
+        return
+    joined = {*found.tables}
+    for entry in listing.entries:
+        if entry.kind in ("csv", "tsv", "text") and 0 < entry.size <= MOST_NAMES and entry.path not in joined:
+            lines = listing.read(entry.path).decode("utf-8", "replace").splitlines()
+            cells = [re.split(r"\t|,|\s+", line.strip(), maxsplit=1) for line in lines if line.strip()]
+            names = {of[0]: of[1].strip(' "') for of in cells if len(of) == 2}
+            if codes <= names.keys() and len(names) == len(cells) and len({names[c] for c in codes}) == len(codes):
+                assert found.objects is not None
+                numbered = {number: names[code] for number, code in found.objects.names.items()}
+                found.objects = replace(found.objects, names=numbered)
+                found.tables.append(entry.path)
+                return
 
 
 def _take_over(found: Annotations, rows: Images, table: Table, files: Names, folder: str) -> None:
@@ -276,7 +328,23 @@ def _apart(
     called = thing or next((people[w] for w in people if w in said and not said & {"label", "labels"}), None)
     if len(others) == 1 and called is not None:  # CelebA's list_eval_partition.txt and identity_CelebA.txt
         return [{called if name in others else name: v for name, v in row.items()} for row in rows]
+    if (
+        len(others) == 1
+        and "split" in said
+        and all({row.get(name) for row in rows} == FROM_ONE.keys() for name in others)
+    ):
+        return [{"split" if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
+
+
+def _say_the_same(found: Annotations, rows: list[Row], table: Table, files: Names, folder: str) -> bool:
+    """Whether a table without a header says what others have said of most of its files in the columns that both have."""
+    alike = 0
+    for row in rows[:LOOKED_AT]:
+        known = found.rows.get(files.find(str(row.get(table.naming)), table.by_stem, folder) or "", {})
+        both = [name for name in row if name in known and NAMELESS.fullmatch(name)]
+        alike += bool(both) and all(known[name] == row[name] for name in both)
+    return 2 * alike > len(rows[:LOOKED_AT])
 
 
 class Sought:
@@ -356,7 +424,7 @@ def _of_pairs(rows: list[Row], table: Table, files: Names, folder: str) -> bool:
 def _further(rows: list[Row], table: Table, files: Names, folder: str) -> dict[str, dict[str, str]]:
     """By column the further files that rows name beside one of each, as those of the cameras at both sides of a car: no row of another
     column is of such a file."""
-    if isinstance(rows, Images) or len(rows) < FEWEST or table.kind == BARE:
+    if isinstance(rows, Images) or len(rows) < FEWEST or (table.kind == BARE and table.by_stem):
         return {}
     own = [files.find(str(row.get(table.naming)), table.by_stem, folder) for row in rows]
     found: dict[str, dict[str, str]] = {}
