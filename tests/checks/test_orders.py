@@ -64,3 +64,13 @@ def test_what_now_and_then_comes_first_is_no_swap() -> None:
     assert "order-reversed" not in judged("relations", Data({"release": _told(released), "review": _told(reviewed)}))
     rng.shuffle(reviewed)
     assert "order-reversed" not in judged("relations", Data({"release": _told(released), "review": _told(reviewed)}))
+
+
+def test_two_series_that_cross_are_not_swapped() -> None:
+    """Seen: temperature and humidity that drift, and of which each now and then has the other's usual range, were an error."""
+    rng = np.random.default_rng(7)
+    steps = np.arange(4000)
+    one, other = 30 + 12 * np.sin(steps / 90), 60 + 14 * np.sin(steps / 400 + 1)
+    met = steps > 3500
+    other[met] = one[met] - rng.random(int(met.sum())) * 6
+    assert "order-reversed" not in judged("relations", Data({"temp": one, "hum": other}))

@@ -142,8 +142,9 @@ class Relations(Check):
             n = int(odd.sum())
             if not n or total - n < USUAL * total:
                 continue
-            certain = swapped(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
-            meant = named(a, b) or (a in self.times and _mirrored(x - y, odd, differ & ~odd))
+            as_far = _mirrored(x - y, odd, differ & ~odd)  # two series that cross are close together there
+            certain = as_far and swapped(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            meant = named(a, b) or (a in self.times and as_far)
             if not certain and not meant:
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
@@ -323,7 +324,7 @@ def known(values: Any) -> Any:
 
 
 def _mirrored(apart: Any, odd: Any, others: Any) -> bool:
-    """Whether two times lie as far apart in the odd rows as they do in the others."""
+    """Whether two numbers lie as far apart in the odd rows as they do in the others."""
     import numpy as np
 
     return bool(np.median(np.abs(apart[odd])) >= np.quantile(np.abs(apart[others]), AS_FAR))
