@@ -95,7 +95,7 @@ class UnmarkedRun(Check):
                 sure = unlike(rows["x"], empty, own)
                 if not sure and not (own.sum() >= LONG and amid(rows["x"], empty, own)):
                     continue
-                value = {"sure": sure} | {
+                value: dict[str, Any] = {"sure": sure} | {
                     "count": int(own.sum()),
                     "others": int(empty.sum() - own.sum()),
                     "of": len(empty),

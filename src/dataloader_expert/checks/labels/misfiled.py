@@ -88,7 +88,7 @@ class Misfiled(Check):
         for own, other, which in misfiled(rows["x"], label):
             marked = np.zeros(len(label), bool)
             marked[which] = True
-            value = {"class": self._called(classes[own]), "other": self._called(classes[other])}
+            value: dict[str, Any] = {"class": self._called(classes[own]), "other": self._called(classes[other])}
             value |= {"count": len(which), "of": int((label == own).sum())}
             value |= {"where": places(rows, marked, self.context.label or "")}
             at = {"field": self.names[0], "class": value["class"], "other": value["other"]}

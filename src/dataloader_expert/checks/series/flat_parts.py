@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -109,15 +110,15 @@ class FlatParts:
             for code, of in sorted(found.items(), key=lambda item: ranges[item[0]].first):
                 if named.texts.get(code) and (new := tuple(k for k in of if k not in told)):
                     by_set.setdefault(new, []).append(code)
-            for of, codes in by_set.items():
+            for new, codes in by_set.items():
                 one = ranges[codes[0]]
                 where: list[dict[str, Json]] = [
                     {"sample": ranges[c].first[0], "file": ranges[c].first[1] or None} for c in codes
                 ]
                 names = [named.texts[c] for c in codes]
                 samples = sum(ranges[c].samples for c in codes)
-                yield kind, FlatPart(names, [(k, float(one.low[k])) for k in of], samples, where)
-            told.update(k for of in by_set for k in of)
+                yield kind, FlatPart(names, [(k, float(one.low[k])) for k in new], samples, where)
+            told.update(itertools.chain(*by_set))
 
 
 def _flat(ranges: dict[int, _Range], measures: Any, by_split: bool) -> dict[int, list[int]]:
@@ -126,7 +127,7 @@ def _flat(ranges: dict[int, _Range], measures: Any, by_split: bool) -> dict[int,
 
     codes = list(ranges)
     sizes = np.array([ranges[c].samples for c in codes])
-    flat = np.stack([(ranges[c].low == ranges[c].high) & np.isfinite(ranges[c].low) for c in codes])
+    flat: Any = np.stack([(ranges[c].low == ranges[c].high) & np.isfinite(ranges[c].low) for c in codes])
     flat &= (sizes >= LEAST)[:, None] & ~flat.all(1)[:, None]  # of samples without anything, that is told
     varies = (~flat * sizes[:, None]).sum(0)
     ends = (~flat * np.stack([ranges[c].ends for c in codes])).sum(0)

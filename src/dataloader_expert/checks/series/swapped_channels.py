@@ -97,9 +97,9 @@ class SwappedChannels(Check):
                 yield Fact(SWAPPED, value, self.evidence("sampled", len(own)), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(SWAPPED) if self.channels is not None else ():
+        for fact in facts.all(SWAPPED):
             v = fact.value
-            a, b = (self.channels.called(k) for k in v["channels"])
+            a, b = (self.channels.called(k) if self.channels is not None else str(k) for k in v["channels"])
             text = f"{a} and {b} seem to be swapped {told_of(str(fact.at['kind']), [v['of']])}: each has the levels and spreads there that the other "
             text += "has elsewhere"
             fix = "compare the order of channels, or how the sensor was mounted; if they differ, swap the two in these samples"
