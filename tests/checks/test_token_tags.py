@@ -87,6 +87,16 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
     "a type that a split lacks": (tagged(without), "class-missing-in-split", "LOC is not tagged in dev"),
     "a stretch without tags": (tagged(blank), "label-odd-one-out", "no entity is tagged in samples 60 to about 109"),
     "a stretch without tags, no splits": (tagged(blank, splits=""), "label-odd-one-out", "samples 60 to about 109"),
+    "a type that a stretch lacks": (
+        tagged(lambda i, one: without(TRAIN, one) if 60 <= i < 130 else one),
+        "label-odd-one-out",
+        "LOC is not tagged in samples 6",
+    ),
+    "two types swapped in a fifth": (
+        tagged(lambda i, one: swapped(TRAIN, one) if 60 <= i < 140 else one, splits=""),
+        "label-odd-one-out",
+        "swapped in samples 60 to about 13",
+    ),
     "tags one token late in some": (tagged(shifted), "shifted-labels", "tags of the tokens before them"),
 }
 SILENT: dict[str, Data] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -375,6 +376,54 @@ def test_a_person_with_odd_key_points_is_told_and_the_others_are_read(
     assert {f.name: f.shape for f in opened(tmp_path).fields}["keypoints"][-2:] == (17, 3)
     told = codes(tmp_path)["length-mismatch"]
     assert said in told.message and [w["file"] for w in told.where] == [f"train/{at:05}.jpg"]
+
+
+def test_a_count_of_all_key_points_is_told_where_some_are_not_labelled(tmp_path: Path) -> None:
+    """Seen: ``num_keypoints`` was the number of all points in one file, and nothing was said, as half of its objects contradicted it. Where nearly
+    all do, or each in its own way, it counts something else."""
+    posed(tmp_path)
+    file = tmp_path / "annotations" / "person_keypoints_train.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    for person in held["annotations"][::2]:
+        person["num_keypoints"] = 17
+    written(file, json.dumps(held))
+    assert "num_keypoints of an object is 17" in codes(tmp_path)["length-mismatch"].message
+    for person in held["annotations"]:
+        person["num_keypoints"] = sum(seen == 2 for seen in person["keypoints"][2::3])
+    written(file, json.dumps(held))
+    assert codes(tmp_path) == {}
+
+
+def renamed(root: Path, name: Callable[[int], str], rows: Iterable[int]) -> list[str]:
+    """Pascal VOC whose files give these names to their images. Returns the files of which it is told that they name another one."""
+    voc(root)
+    for i in rows:
+        file = root / "Annotations" / f"2007_{i:06}.xml"
+        text = file.read_text(encoding="utf-8").replace("<annotation>", f"<annotation><filename>{name(i)}</filename>")
+        written(file, text)
+    told = codes(root).get("label-conflict")
+    return [] if told is None else sorted(str(place["file"]) for place in told.where)
+
+
+def test_annotations_that_name_another_image_are_told(tmp_path: Path) -> None:
+    """Seen: XML files were copied for new images and still named the old ones."""
+    assert renamed(tmp_path, lambda i: f"2007_{i - 1:06}.jpg", (5, 9)) == [
+        f"Annotations/2007_{i:06}.xml" for i in (5, 9)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        (lambda i: f"2007_{i:06}.jpg", range(24)),
+        (lambda i: f"2007_{i:06}", range(24)),
+        (lambda i: f"DSC_{i}.jpg", (5, 9)),
+        (lambda i: f"2007_{(i + 7) % 24:06}.jpg", range(24)),
+    ],
+    ids=["their own", "without a suffix", "no image there", "former names"],
+)
+def test_other_names_in_annotations_are_no_fault(tmp_path: Path, name: Callable[[int], str], rows: Any) -> None:
+    assert renamed(tmp_path, name, rows) == []
 
 
 def test_files_that_number_categories_differently_are_told(tmp_path: Path) -> None:

@@ -24,13 +24,18 @@ SHRUNKEN, FEW = 2.0, 1.0
 """Standard errors by which means are shrunken, and the share of numbers at each end, in percent, that are taken for the next ones."""
 LITTLE = 0.05
 """The least part of a number's spread that it is assumed to have within classes."""
+RATE, USUAL_RATE, LONGEST = "sample_rate", 16_000.0, 1 << 17
+"""The field with the rate of recordings, the one of those without it, and the most samples of one that are looked at."""
+TONES, LOWEST, HIGHEST, FRAME = 24, 60.0, 10_000.0, 1024
+"""Bands of a recording, in which Hz they begin and end, and samples of a frame."""
 Teller = Callable[[Any, Any], Any]
 """Gives the class told of some rows, int64, learnt from others, both bool [n]; of rows among these without the row itself."""
 
 
 def numbers_of_content(context: Context, block: Block, names: list[str], rows: Any) -> Any:
     """What these samples of a block look like, float32 [rows, d]: pictures in small and their colours; of other arrays with several channels
-    their means, spreads and steps; NaN where there is none, or of images of another type than the field's."""
+    their means, spreads and steps; of recordings the energies in bands and how they vary; NaN where there is none, or of images of another type than
+    the field's."""
     import numpy as np
 
     field = next(f for f in context.fields if f.name == names[0])
@@ -40,6 +45,8 @@ def numbers_of_content(context: Context, block: Block, names: list[str], rows: A
         if stored is not None and stored.kind != "O" and stored.name != field.dtype:
             made[:] = np.nan  # on another scale, which is told elsewhere
         return made[:, :WIDEST].astype(np.float32)
+    if field.kind == "audio" and len(names) == 1:
+        return _bands(block, field.name, rows).astype(np.float32)
     part = block if len(rows) == block.samples else block.take(rows)
     channels = Channels.of(field) if len(field.shape) > 1 and len(names) == 1 else None
     moving = None if channels is None else _of_channels(channels, part)
@@ -60,6 +67,31 @@ def _colours(block: Block, name: str, rows: Any) -> Any:
             shades = (pixels * (SHADES / 256)).astype(np.intp).clip(0, SHADES - 1).reshape(-1, 3)
             codes = shades @ np.array([SHADES**2, SHADES, 1])
             made[i] = np.sqrt(np.bincount(codes, minlength=SHADES**3) / len(codes))
+    return made
+
+
+def _bands(block: Block, name: str, rows: Any) -> Any:
+    """Decibels of each band of recordings, of all of it, and how these vary over time, [rows, 2 * bands]; NaN where there is no sound."""
+    import numpy as np
+
+    made = np.full((len(rows), 2 * TONES), np.nan)
+    values, rates = block.columns[name].values, block.columns.get(RATE)
+    edges = np.geomspace(LOWEST, HIGHEST, TONES + 1)
+    for k, i in enumerate(rows.tolist()):
+        rate = float(rates.values[i]) if rates is not None else USUAL_RATE
+        value = values[i]
+        if not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < FRAME or not rate > 2 * LOWEST:
+            continue
+        wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1).astype(np.float64).mean(1)
+        frames = wave[: len(wave) // FRAME * FRAME].reshape(-1, FRAME)
+        power = np.abs(np.fft.rfft((frames - frames.mean(1, keepdims=True)) * np.hanning(FRAME), axis=1)) ** 2
+        at = np.searchsorted(np.fft.rfftfreq(FRAME, 1 / rate), edges)
+        sums = np.concatenate([np.zeros((len(power), 1)), np.cumsum(power, 1)], 1)
+        bands = sums[:, at[1:]] - sums[:, at[:-1]]
+        total = float(bands.sum())
+        if np.isfinite(total) and total > 0:
+            shares = 10 * np.log10(bands / (total / len(bands)) + 1e-6)
+            made[k] = np.concatenate([shares.mean(0), shares.std(0)])
     return made
 
 

@@ -15,6 +15,8 @@ from dataloader_expert.sources.roles import part_of_name
 
 SPLIT, PREFIX, SHARD = "the split", "the names of files", "the files"
 """Stand for the fields whose values are the splits, the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``, and files of many samples."""
+NEARLY, HARDLY = 0.9, 0.02
+"""The least share of marked rows in the cohorts that have them, and the most in all others."""
 MOST = 60
 """The most cohorts of one kind: beyond, each has few samples."""
 
@@ -68,6 +70,32 @@ class Cohorts:
                 place = np.full(len(texts), -1)
                 place[large] = np.arange(len(large))
                 yield kind, [texts[k] for k in large], place[codes]
+
+
+def confined(cohorts: Cohorts, rows: dict[str, Any], marked: Any, least: int) -> tuple[str, list[str]] | None:
+    """The kind and the cohorts, of ``least`` rows or more, in which nearly all rows are marked, bool [n], and hardly any others; None if
+    there are none."""
+    import numpy as np
+
+    for kind, names, whose in cohorts.kinds(rows, least):
+        shares = np.array([float(marked[whose == k].mean()) for k in range(len(names))])
+        of = np.flatnonzero(shares >= NEARLY)
+        others = ~np.isin(whose, of)
+        if len(of) and others.sum() >= least and float(marked[others].mean()) <= HARDLY:
+            return kind, [names[k] for k in of.tolist()]
+    return None
+
+
+def mostly_in(cohorts: Cohorts, rows: dict[str, Any], marked: Any) -> str:
+    """Words for the one cohort that nearly all marked rows are in, and few of the others; empty if there is none."""
+    import numpy as np
+
+    for kind, names, whose in cohorts.kinds(rows, 1):
+        counts = np.bincount(whose[marked & (whose >= 0)], minlength=len(names))
+        k = int(counts.argmax())
+        if counts[k] >= NEARLY * marked.sum() and (whose[~marked] == k).mean() <= 1 - 2 * (1 - NEARLY):
+            return f"{'all' if counts[k] == marked.sum() else 'nearly all'} of them {told_of(kind, [names[k]])}"
+    return ""
 
 
 class DrawnImages(Check):

@@ -70,3 +70,17 @@ def nearness(x: Any) -> float:
         if (np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).mean() >= MOSTLY:
             return float(ROUNDED * 10.0**-decimals + 1e-9 * size)
     return 1e-6 * size
+
+
+def apart(one: Any, other: Any) -> float:
+    """The largest distance of the distributions of two samples (Kolmogorov and Smirnov's)."""
+    import numpy as np
+
+    every = np.concatenate([one, other])
+    shares = [np.searchsorted(np.sort(part), every, "right") / len(part) for part in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def chance_apart(n: int, others: int, chance: float) -> float:
+    """The distance that samples of one distribution have by so small a chance (Dvoretzky, Kiefer and Wolfowitz's bound)."""
+    return float((-math.log(chance / 2) / 2 * (n + others) / (n * others)) ** 0.5)

@@ -75,6 +75,11 @@ def _stacked(values: list[Any]) -> Any:
     )
 
 
+def distances(some: Any, others: Any) -> Any:
+    """Squared distances of rows, [n, m]."""
+    return (some * some).sum(1)[:, None] + (others * others).sum(1) - 2 * some @ others.T
+
+
 def pooled(seen: Looks) -> Any:
     """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
     import numpy as np

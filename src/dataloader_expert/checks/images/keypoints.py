@@ -1,4 +1,5 @@
-"""Key points of objects: those outside the box of their object, and those with x and y swapped."""
+"""Key points of objects: those outside the box of their object, those with x and y swapped, and labelled ones at the corner of the image, (0, 0),
+where points that are not labelled are written."""
 
 from __future__ import annotations
 
@@ -19,6 +20,9 @@ ODD_POINTS = Quantity(
     "objects",
     "objects whose keypoints lie outside their box, or inside it only with x and y swapped",
 )
+CORNER = Quantity(
+    "keypoints_at_corner", "objects", "objects with keypoints at (0, 0), outside their box, that are marked as labelled"
+)
 MARGIN, INSIDE, OUTSIDE = 0.15, 0.9, 0.5
 """By how much of its sides a box is widened; the share of an object's points from which they lie in it, and below which they do not."""
 LEAST, USUAL, FEWEST = 20, 0.5, 3
@@ -33,6 +37,7 @@ class Keypoints(Check):
         self.points = next((f.name for f in context.fields if f.name == "keypoints" and len(f.shape) == 3), None)
         self.boxes = next((f.name for f in context.fields if has_boxes(f)), None)
         self.counts: Counter[str] = Counter()
+        self.corner = 0
         self.where = Places()
 
     def applies(self) -> bool:
@@ -50,6 +55,9 @@ class Keypoints(Check):
             if of is None or around is None or len(of) != len(around):
                 continue
             for own, box in zip(of, around, strict=True):
+                if at_corner(own, box):
+                    self.corner += 1
+                    self.where.add("corner", block, i, self.points)
                 kind = how(own, box)
                 if kind is not None:
                     self.counts[kind] += 1
@@ -60,9 +68,13 @@ class Keypoints(Check):
         assert isinstance(other, Keypoints)
         self.seen += other.seen
         self.counts += other.counts
+        self.corner += other.corner
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
+        if self.corner:
+            value = {"count": self.corner, "where": self.where.of("corner")}
+            yield Fact(CORNER, value, self.evidence(), {"field": self.points})
         total = self.counts.total()
         if total < LEAST or self.counts["inside"] < USUAL * total:
             return  # boxes of something else, such as heads
@@ -72,6 +84,12 @@ class Keypoints(Check):
                 yield Fact(ODD_POINTS, value, self.evidence(), {"field": self.points, "odd": kind})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(CORNER):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{number(v['count'], 'object')} {verb(v['count'], 'have')} keypoints ({name}) at (0, 0), outside the box, that are marked as "
+            text += "labelled: (0, 0) is what is written where a point is not labelled"
+            fix = "set their visibility to 0, so that the loss and the metric leave them out"
+            yield finding("keypoints-outside", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(ODD_POINTS):
             v, name = fact.value, escaped(str(fact.at["field"]))
             severity: Severity = "warning"
@@ -84,6 +102,15 @@ class Keypoints(Check):
                     "swap x and y of these objects",
                 )
             yield finding("keypoints-outside", severity, text, fact, fix, v["where"], v["count"])
+
+
+def at_corner(points: Any, box: Any) -> bool:
+    """Whether labelled points lie exactly at (0, 0), and the box does not reach there."""
+    import numpy as np
+
+    left, top, *_ = np.asarray(box, np.float64)
+    x, y, seen = np.asarray(points, np.float64).T
+    return bool((left > 0 or top > 0) and ((x == 0) & (y == 0) & (seen > 0)).any())
 
 
 def how(points: Any, box: Any) -> str | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.cohorts import Cohorts, mostly_in
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.images.edge_fits import ONE_SCENE, crossed, evened, fits, moves
@@ -89,8 +90,9 @@ class MisplacedMasks(Check):
         self.image = images[0] if len(images) == 1 else ""
         self.names = context.masks
         self.files = Files()
-        self.parts: dict[str, list[tuple[Any, Any, Any]]] = {name: [] for name in self.names}
-        """By field, of each block: the indices of samples, and how well their masks fit, as ``fits`` and ``moves`` give it."""
+        self.cohorts = Cohorts(context)
+        self.parts: dict[str, list[tuple[Any, Any, Any, dict[str, Any]]]] = {name: [] for name in self.names}
+        """By field, of each block: the indices of samples, how well their masks fit, as ``fits`` and ``moves`` give it, and their cohorts."""
         self.splits: dict[tuple[str, str], list[tuple[Any, Any, Any, Any]]] = {}
         """By field and split, of each block: the indices of samples and how well their masks fit; and of the first of them small copies."""
 
@@ -115,7 +117,8 @@ class MisplacedMasks(Check):
             masks, index = np.stack([small[i] for i in at]), block.indices(at)
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
-            self.parts[name].append((index, fit, moves(gray[at].astype(np.float64), masks, REACH)))
+            away = moves(gray[at].astype(np.float64), masks, REACH)
+            self.parts[name].append((index, fit, away, self.cohorts.of(block, np.array(at))))
             splits, codes = self.context.splits_of(block)
             for code, split in enumerate(splits):
                 own = np.flatnonzero(codes[at] == code)
@@ -130,6 +133,7 @@ class MisplacedMasks(Check):
         assert isinstance(other, MisplacedMasks)
         self.seen += other.seen
         self.files.merge(other.files)
+        self.cohorts.merge(other.cohorts)
         for name, parts in other.parts.items():
             self.parts[name] += parts
         for key, of in other.splits.items():
@@ -141,10 +145,11 @@ class MisplacedMasks(Check):
         for name, parts in self.parts.items():
             if sum(len(part[0]) for part in parts) < LEAST:
                 continue
-            index = np.concatenate([index for index, _, _ in parts])
-            fit = np.concatenate([fit for _, fit, _ in parts], 1)
+            index = np.concatenate([index for index, *_ in parts])
+            fit = np.concatenate([fit for _, fit, *_ in parts], 1)
+            cohorts = {key: np.concatenate([of[key] for *_, of in parts]) for key in parts[0][3]}
             found = dict(misplaced(fit))
-            away = np.concatenate([of for _, _, of in parts])
+            away = np.concatenate([of for _, _, of, _ in parts])
             shifted = moved(fit, away) & ~np.any([*found.values(), np.zeros(len(index), bool)], 0)
             if shifted.sum() >= SEVERAL:
                 found[MOVED] = shifted
@@ -152,6 +157,7 @@ class MisplacedMasks(Check):
                 where = self.files.places(np.sort(index[at]).tolist(), name)
                 value = {"way": way, "count": int(at.sum()), "of": len(index), "where": where}
                 value["by"] = together(away[at, 1:]) if way == MOVED else None
+                value["part"] = mostly_in(self.cohorts, cohorts, at)
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
             yield from self._swapped(name)
 
@@ -191,6 +197,7 @@ class MisplacedMasks(Check):
             way = _move(v["by"]) if v["way"] == MOVED else WAYS[v["way"]]
             text = f"{escaped(str(fact.at['field']))}: {number(v['count'], 'mask')} of {v['of']:,} {verb(v['count'], 'fit')} "
             text += f"the {image} {way.words}" if way.by else f"the {image} only {way.words}"
+            text += f"; {v['part']}: check the others there too" if v["part"] else ""
             yield finding(way.code, "warning", text, fact, way.fix, v["where"], v["count"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.common.class_tellers import Teller
 from dataloader_expert.checks.common.swapped_classes import divergence
+from dataloader_expert.checks.common.vectors import distances
 from dataloader_expert.checks.common.word_cells import presences_by
 
 LEAST, EACH = 40, 5
@@ -206,7 +207,7 @@ def _nearest(some: Any, others: Any, itself: bool = False) -> Any:
     """The squared distance of each row to the nearest of others, which are the same ``itself`` aside."""
     import numpy as np
 
-    far = (some * some).sum(1)[:, None] + (others * others).sum(1) - 2 * some @ others.T
+    far = distances(some, others)
     if itself:
         np.fill_diagonal(far, np.inf)
     return far.min(1)

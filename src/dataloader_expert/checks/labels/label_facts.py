@@ -13,3 +13,9 @@ STOPPED = Quantity(
     "samples",
     "samples from the time on at which only one label remains, and the share of other labels before",
 )
+UNFIT = Quantity(
+    "labels_unfit", "samples", "samples of a part whose labels do not fit their content, and how those of the others do"
+)
+RENAMED = Quantity(
+    "class_renamed_in", "samples", "samples of a part that have the content of one class and the label of another one"
+)

@@ -33,19 +33,13 @@ from dataloader_expert.checks.labels.fits import (
     unfit,
     varied,
 )
-from dataloader_expert.checks.labels.label_facts import MOVED, STOPPED, SWAPPED
+from dataloader_expert.checks.labels.label_facts import MOVED, RENAMED, STOPPED, SWAPPED, UNFIT
 from dataloader_expert.checks.labels.lagging import LAGGING
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.sources.base import Block
 
-UNFIT = Quantity(
-    "labels_unfit", "samples", "samples of a part whose labels do not fit their content, and how those of the others do"
-)
-RENAMED = Quantity(
-    "class_renamed_in", "samples", "samples of a part that have the content of one class and the label of another one"
-)
 KEPT, MOST_CLASSES, MOST_FIELDS, VALUES = 5_000, 50, 24, 20
 """The most samples, classes, fields of a table, and values of one that is a category."""
 MOST_PARTS = 60

@@ -1,5 +1,6 @@
-"""Components of arrays that never change: a feature of a matrix, a channel of windows or images; and channels that stay at one value
-throughout some samples, such as those of an electrode that came off."""
+"""Components of arrays that never change: a feature of a matrix, a channel of windows or images; those that change nowhere in one split, file
+or site, as of a sensor that was not connected there; and channels that stay at one value throughout some samples, such as those of an
+electrode that came off."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.cohorts import told_of
 from dataloader_expert.checks.common.places import Places, dealt
 from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.series.flat_parts import FlatParts
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -19,6 +22,11 @@ from dataloader_expert.sources.roles import words
 
 ALWAYS = Quantity(
     "flat_components", "components", "components of an array that hold one value in every sample, and which"
+)
+IN_PART = Quantity(
+    "flat_in_part",
+    "samples",
+    "samples of a split, file or site in which components hold one value throughout, though they vary elsewhere, and which",
 )
 AT_TIMES = Quantity("flat_channels", "samples", "samples in which a channel holds one value throughout, with places")
 KINDS = ("array", "embedding", "sequence", "image")
@@ -64,18 +72,27 @@ class FlatComponents(Check):
         }  # fmt: skip
         self.found = {name: _Seen() for name in self.channels}
         self.where = Places()
+        self.parts = FlatParts(context)
 
     def applies(self) -> bool:
         return bool(self.channels)
 
     def see(self, block: Block) -> None:
-        self.seen += block.samples
-        for name, channels in self.channels.items():
-            for first, values in channels.in_block(block):
-                self._look(block, name, first, values)
+        import numpy as np
 
-    def _look(self, block: Block, name: str, first: int, values: Any) -> None:
-        """``values``: samples, components, steps; of a vector one."""
+        self.seen += block.samples
+        cohorts = self.parts.of(block) if block.samples else {}
+        for name, channels in self.channels.items():
+            made = [(first, *self._look(block, name, first, values)) for first, values in channels.in_block(block)]
+            if made:
+                rows = np.concatenate([first + np.arange(len(lows)) for first, lows, *_ in made])
+                self.parts.note(
+                    block, cohorts, name, rows, *(np.concatenate(of) for of in list(zip(*made, strict=True))[1:])
+                )
+
+    def _look(self, block: Block, name: str, first: int, values: Any) -> tuple[Any, Any, Any]:
+        """``values``: samples, components, steps; of a vector one. Returns the least and largest value of each, and whether that of a vector
+        is no measurement by its look: 0, or the least or largest of all, [samples, components]."""
         import numpy as np
 
         seen = self.found[name]
@@ -87,8 +104,9 @@ class FlatComponents(Check):
         some = values[:LOOKED]
         seen.zeros += ((some == 0) | (some == low.min())).sum((0, 2))
         seen.values += len(some) * values.shape[2]
+        ends = np.zeros(lows.shape, bool)
         if values.shape[2] < LEAST:
-            return
+            return lows, highs, (lows == 0) | (lows == low) | (lows == high)
         flat = lows == highs
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
@@ -97,6 +115,7 @@ class FlatComponents(Check):
         for i, k in np.argwhere(flat).tolist():
             seen.flat[k] = seen.flat.get(k, 0) + 1
             self.where.add((name, k), block, first + i, name)
+        return lows, highs, ends
 
     def merge(self, other: Check) -> None:
         import numpy as np
@@ -116,6 +135,7 @@ class FlatComponents(Check):
             for k, n in theirs.flat.items():
                 mine.flat[k] = mine.flat.get(k, 0) + n
         self.where.merge(other.where)
+        self.parts.merge(other.parts)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -133,7 +153,25 @@ class FlatComponents(Check):
                     "zeros": round(float(np.delete(seen.zeros, always).mean() / seen.values), 4),
                 }
                 yield Fact(ALWAYS, value, self.evidence(n=seen.samples), {"field": name})
+            stepped = np.broadcast_to(seen.changes >= VARIES * np.asarray(seen.steps), seen.low.shape)
+            measures = stepped.copy()  # vectors have no steps
+            measures[always] = False
+            in_parts: set[int] = set()
+            for kind, part in self.parts.flat(name, measures):
+                shown = part.components[:TOLD]
+                value = {
+                    "components": [{"component": k, "value": v} for k, v in shown],
+                    "more": len(part.components) - len(shown),
+                    "of": part.names,
+                    "count": part.samples,
+                    "where": [place | {"field": name} for place in part.where],
+                }
+                in_parts |= {k for k, _ in part.components}
+                at = {"field": name, "kind": kind, "first": part.components[0][0], "of": part.names[0]}
+                yield Fact(IN_PART, value, self.evidence(n=seen.samples), at)
             for k, n in sorted(seen.flat.items()):
+                if k in in_parts:
+                    continue
                 measured = seen.changes[k] >= VARIES * max(1, seen.steps[k])
                 if k not in always and measured and n <= (1 - OFTEN) * seen.samples:
                     value = {"count": n, "of": seen.samples, "where": self.where.of((name, k))}
@@ -155,6 +193,14 @@ class FlatComponents(Check):
                 [{"field": name}],
                 v["count"],
             )
+        for fact in facts.all(IN_PART):
+            v, name = fact.value, str(fact.at["field"])
+            told = [f"{self.channels[name].called(c['component'])} is {c['value']:g}" for c in v["components"]]
+            more = f", and so on for {v['more']} more" if v["more"] else ""
+            text = f"{', '.join(told)}{more} in all {number(v['count'], 'sample')} {told_of(str(fact.at['kind']), v['of'])}, while "
+            text += f"{'it varies' if len(told) == 1 else 'they vary'} elsewhere"
+            fix = "find out whether it was recorded there; if not, mark it as missing in these samples, or leave it out of all"
+            yield finding("constant-samples", "warning", text, fact, fix, v["where"], v["count"])
         for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(AT_TIMES)):
             of = sorted(facts.all(AT_TIMES, field=name), key=lambda fact: -fact.value["count"])
             told = [

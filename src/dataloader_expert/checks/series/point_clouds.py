@@ -1,4 +1,5 @@
-"""Clouds of points: some that hold few points, each many times, where others hold as many as they have; and one split in which two axes are swapped.
+"""Clouds of points: some that hold few points, each many times, where others hold as many as they have; some that were filled up with zeros; and one
+split in which two axes are swapped.
 
 A cloud is an array of a row for each point, in no order. In a series of steps, rows that repeat are next to each other. Axes are compared by
 how widely a cloud spreads along each: two are swapped if each spreads as the other does elsewhere, and neither as itself.
@@ -6,7 +7,6 @@ how widely a cloud spreads along each: two are swapped if each spreads as the ot
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
@@ -14,17 +14,23 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, split_of
+from dataloader_expert.checks.common.scores import apart, chance_apart
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 REPEATED = Quantity("repeated_points", "samples", "clouds of few distinct points that are each repeated, and how many")
+PADDED = Quantity(
+    "padded_clouds", "samples", "clouds that end in points that are all 0, where most have none, and how many"
+)
 SWAPPED = Quantity("swapped_axes", "samples", "two axes that are swapped in one split")
 AXES, POINTS, KEPT = (3, 6), 64, 2_000
 """The fewest and the most numbers of a point, the fewest points of a cloud, and the most clouds that are looked at."""
 ALONE, HALF, SEVERAL = 0.99, 0.5, 3
 """The share of distinct points that clouds have in the median, the one of those that repeat them, and the fewest of these."""
+PADS, FILLED = 0.05, 0.5
+"""The least share of a cloud's points that are zeros at its end, and the share of clouds from which this is how they are all stored."""
 BESIDE = 0.5
 """The share of the repeats that may be next to each other: more are the steps of a series."""
 LEAST, UNLIKE, LIKE, CHANCE = 20, 0.3, 0.5, 1e-4
@@ -80,13 +86,18 @@ class PointClouds(Check):
         if not self.drawn.parts:
             return
         kept = in_order(self.drawn.all()[1])
-        points, distinct, beside, *spreads = kept["cloud"].T
+        points, distinct, beside, zeros, *spreads = kept["cloud"].T
         share = distinct / points
         odd = (share <= HALF) & (beside <= BESIDE * (points - distinct))
         if np.median(share) >= ALONE and odd.sum() >= SEVERAL:
             value: dict[str, Any] = {"count": int(odd.sum()), "of": len(odd), "distinct": int(np.median(distinct[odd]))}
             value |= {"points": int(np.median(points[odd])), "where": places(kept, odd, self.name)}
             yield Fact(REPEATED, value, self.evidence("sampled", len(odd)), {"field": self.name})
+        padded = zeros >= PADS * points
+        if SEVERAL <= padded.sum() < FILLED * len(padded) and (zeros[~padded] == 0).mean() >= ALONE:
+            value = {"count": int(padded.sum()), "of": len(padded), "zeros": int(np.median(zeros[padded]))}
+            value |= {"points": int(np.median(points[padded])), "where": places(kept, padded, self.name)}
+            yield Fact(PADDED, value, self.evidence("sampled", len(padded)), {"field": self.name})
         yield from self._swapped(kept, spreads)
 
     def _swapped(self, kept: dict[str, Any], spreads: list[Any]) -> Iterator[Fact]:
@@ -97,9 +108,9 @@ class PointClouds(Check):
             if not name or min(own.sum(), (~own).sum()) < LEAST or 2 * own.sum() > len(own):
                 continue
             for a, b in combinations(range(len(NAMES)), 2):
-                apart = [_apart(spreads[i][own], spreads[j][~own]) for i, j in ((a, a), (b, b), (a, b), (b, a))]
-                least = max(UNLIKE, (-math.log(CHANCE / 2) / 2 * len(own) / float(own.sum() * (~own).sum())) ** 0.5)
-                if min(apart[:2]) >= least and max(apart[2:]) <= LIKE * min(apart[:2]):
+                far = [apart(spreads[i][own], spreads[j][~own]) for i, j in ((a, a), (b, b), (a, b), (b, a))]
+                least = max(UNLIKE, chance_apart(int(own.sum()), int((~own).sum()), CHANCE))
+                if min(far[:2]) >= least and max(far[2:]) <= LIKE * min(far[:2]):
                     value = {"axes": [a, b], "count": int(own.sum()), "where": places(kept, own, self.name)}
                     yield Fact(SWAPPED, value, self.evidence("sampled", len(own)), {"field": self.name, "split": name})
 
@@ -109,6 +120,12 @@ class PointClouds(Check):
             text = f"{n:,} of {number(v['of'], 'sample')} {verb(n, 'hold')} few distinct points in {escaped(self.name)}: about {v['distinct']:,} of "
             text += f"{v['points']:,}, each repeated, while the others hardly repeat any"
             fix = "sample them again from their sources, or keep each point once and pad when batching: what was filled up looks denser than it is"
+            yield finding("constant-samples", "warning", text, fact, fix, v["where"], n)
+        for fact in facts.all(PADDED):
+            v, n = fact.value, fact.value["count"]
+            text = f"{n:,} of {number(v['of'], 'sample')} {verb(n, 'end')} in points of {escaped(self.name)} that are all 0, about {v['zeros']:,} of "
+            text += f"{v['points']:,}, while the others have none: they were padded"
+            fix = "remove these points, and pad when batching, with a mask, or repeat real points: a model reads zeros as points at the origin"
             yield finding("constant-samples", "warning", text, fact, fix, v["where"], n)
         for fact in facts.all(SWAPPED):
             v = fact.value
@@ -124,26 +141,26 @@ ORDINALS = ("first", "second", "third")
 
 
 def measured(cloud: Any) -> tuple[float, ...]:
-    """How many points a cloud has, how many distinct ones, how many are those before them, and how widely it spreads along each axis."""
+    """How many points a cloud has, how many distinct ones, how many are those before them, how many at its end are all 0, and how widely
+    it spreads along each axis."""
     import numpy as np
 
     points = np.ascontiguousarray(cloud)
     as_bytes = points.view(np.dtype((np.void, points.dtype.itemsize * points.shape[1]))).ravel()
     beside = (points[1:] == points[:-1]).all(1).sum()
-    return float(len(points)), float(len(np.unique(as_bytes))), float(beside), *map(float, points[:, :3].std(0))
+    there = np.flatnonzero(points.any(1))
+    zeros = len(points) - 1 - there[-1] if len(there) else 0
+    return (
+        float(len(points)),
+        float(len(np.unique(as_bytes))),
+        float(beside),
+        float(zeros),
+        *map(float, points[:, :3].std(0)),
+    )
 
 
 def _is_cloud(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 2 and len(value) >= POINTS and AXES[0] <= value.shape[1] <= AXES[1]
-
-
-def _apart(one: Any, other: Any) -> float:
-    """The largest distance of the distributions of two samples."""
-    import numpy as np
-
-    every = np.concatenate([one, other])
-    shares = [np.searchsorted(np.sort(part), every, "right") / len(part) for part in (one, other)]
-    return float(np.abs(shares[0] - shares[1]).max())
 
 
 CHECK = PointClouds

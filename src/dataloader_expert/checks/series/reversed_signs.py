@@ -1,7 +1,9 @@
-"""Recordings whose sign is turned in those of a few subjects, devices or files: electrodes that were swapped, an axis that points the other way.
+"""Recordings whose sign or order is turned in those of a few subjects, devices or files: electrodes that were swapped, an axis that points the
+other way, spectra written from the largest wavenumber down.
 
-Only where windows of all show the same on average, such as heart beats, does it tell anything: the mean of each of the others goes with that of
-all, and the mean of these does so once its sign is changed. Classes have shapes of their own, so only windows of the most frequent one are compared.
+Only where windows of all show the same on average, such as heart beats or spectra of one kind of sample, does it tell anything: the mean of each of
+the others goes with that of all, and the mean of these does so once its sign is changed, or once it is read backwards. Classes have shapes of their
+own, so only windows of the most frequent one are compared, unless the label is a quantity.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, Field
 
 REVERSED = Quantity("reversed_signs", "samples", "windows of a few cohorts whose mean is minus that of the others")
+BACKWARDS = Quantity(
+    "reversed_order", "samples", "windows of a few cohorts whose mean is that of the others read backwards"
+)
 KINDS = ("array", "sequence", "embedding")
 KEPT, STEPS, CHANNELS = 6_000, 96, 8
 """The most windows, and of each the most steps and channels that are looked at."""
@@ -28,6 +33,11 @@ LEAST, COHORTS, SHORTEST = 10, 5, 16
 """The fewest windows of a cohort, and the fewest cohorts; the fewest steps of a window."""
 SHAPED, LIKE = 0.7, 0.8
 """The least correlation of the mean of each other cohort with that of all, and of an odd one once its sign is changed."""
+
+
+MIRRORED, BEFORE, MANY = 0.9, 0.5, 20
+"""The least correlation of the mean of a cohort, read backwards, with that of the others, and of halves of both with each other; the most of it as
+it is; and how many values of a label make it a quantity."""
 
 
 class ReversedSigns(Check):
@@ -68,7 +78,9 @@ class ReversedSigns(Check):
             if self.channels is not None and (apart := self.channels.apart(value[None])) is not None:
                 parts = apart[0]
             if parts is not None and parts.shape[1] >= SHORTEST:
-                at = np.linspace(0, parts.shape[1] - 1, STEPS).astype(np.int64)
+                at = np.rint(np.linspace(0, parts.shape[1] - 1, STEPS)).astype(
+                    np.int64
+                )  # the same ones from either end
                 made[i] = parts[:width, at].reshape(-1)
         return made
 
@@ -88,7 +100,11 @@ class ReversedSigns(Check):
         labels, counts = np.unique(rows["label"][known], return_counts=True)
         if not len(labels):
             return
-        same = known & (rows["label"] == labels[counts.argmax()])
+        same = known & ((rows["label"] == labels[counts.argmax()]) if len(labels) <= MANY else known)
+        turned = self._backwards(rows, same)
+        if turned is not None:
+            yield turned
+            return
         for kind, names, whose in self.cohorts.kinds(rows, LEAST):
             compared = np.where(same, whose, -1)
             if kind == SPLIT or len(names) < COHORTS:
@@ -105,7 +121,30 @@ class ReversedSigns(Check):
                 yield Fact(REVERSED, value, self.evidence("sampled", len(known)), {"field": name, "kind": kind})
                 return
 
+    def _backwards(self, rows: dict[str, Any], same: Any) -> Fact | None:
+        """The cohorts of the first kind that has any whose windows run the other way."""
+        import numpy as np
+
+        if self.field is None:
+            return None
+        every = rows["window"].reshape(len(same), -1, STEPS)
+        for kind, names, whose in self.cohorts.kinds(rows, 2 * LEAST):
+            odd = backwards(every, np.where(same, whose, -1), len(names))
+            if odd:
+                marked = np.isin(whose, odd)
+                value = {"of": [names[k] for k in odd], "count": round(float(marked.mean()) * self.seen)}
+                value["where"] = places(rows, marked, self.field.name)
+                evidence = self.evidence("sampled", len(same))
+                return Fact(BACKWARDS, value, evidence, {"field": self.field.name, "kind": kind})
+        return None
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(BACKWARDS):
+            v = fact.value
+            text = f"{escaped(str(fact.at['field']))} seems to be reversed {told_of(str(fact.at['kind']), v['of'])}: its mean there is that of the "
+            text += "others read backwards"
+            fix = "find out whether the axis runs the other way there, such as from the largest wavelength down; if so, reverse these samples"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(REVERSED):
             v = fact.value
             text = f"{escaped(v['name'])} seems to have the opposite sign {told_of(str(fact.at['kind']), v['of'])}: its mean there is minus that "
@@ -139,6 +178,43 @@ def reversed_cohorts(windows: Any, whose: Any, n: int) -> list[int]:
     if not few(int(odd.sum()), len(large)) or with_it[~odd].min() < SHAPED or with_it[odd].max() > -LIKE:
         return []
     return [int(k) for k in large[odd]]
+
+
+def backwards(windows: Any, whose: Any, n: int) -> list[int]:
+    """The few cohorts, of ``n``, whose mean is that of all others read backwards, and not as it is; of two, the smaller one.
+
+    Args:
+        windows: float [rows, channels, steps].
+    """
+    import numpy as np
+
+    sizes = np.bincount(whose[whose >= 0], minlength=n)
+    large = [k for k in np.argsort(sizes, kind="stable").tolist() if sizes[k] >= 2 * LEAST]
+    shapes = {k: shape for k in large if (shape := _shape(windows[whose == k])) is not None}
+    if len(shapes) < 2 or len(shapes) < len(large):
+        return []
+    odd = []
+    for k, own in shapes.items():
+        rest = np.median([shape for j, shape in shapes.items() if j != k], axis=0)
+        if _like(own, rest) <= BEFORE and _like(own[:, ::-1], rest) >= MIRRORED:
+            odd.append(k)
+    if len(shapes) == 2:
+        return odd[:1] if len(odd) == 2 else []
+    return sorted(odd) if few(len(odd), len(shapes)) else []
+
+
+def _shape(windows: Any) -> Any:
+    """The mean of windows, centred in each channel, [channels, steps]; None if halves of them have other ones."""
+    means = [half.mean(0, dtype=float) for half in (windows, windows[::2], windows[1::2])]
+    means = [mean - mean.mean(1, keepdims=True) for mean in means]
+    return means[0] if _like(means[1], means[2]) >= MIRRORED else None
+
+
+def _like(one: Any, other: Any) -> float:
+    """The correlation of two shapes."""
+    import numpy as np
+
+    return float((one * other).sum() / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-300))
 
 
 CHECK = ReversedSigns

@@ -143,7 +143,9 @@ class Relations(Check):
             if not n or total - n < USUAL * total:
                 continue
             as_far = _mirrored(x - y, odd, differ & ~odd)  # two series that cross are close together there
-            certain = as_far and swapped(x, y, odd, there & ~odd)  # equal ones too: two that are often 0 do not lie apart
+            certain = as_far and swapped(
+                x, y, odd, there & ~odd
+            )  # equal ones too: two that are often 0 do not lie apart
             meant = named(a, b) or (a in self.times and as_far)
             if not certain and not meant:
                 continue

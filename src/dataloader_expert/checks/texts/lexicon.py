@@ -19,9 +19,9 @@ class Words:
     sentence: Any
     tags: int
 
-    def told(self, rows: Any, others: Any) -> Any:
+    def told(self, rows: Any, others: Any, mostly: float = MOSTLY) -> Any:
         """The tag that each of these occurrences has by ``others``, both bool [n], of which it is none itself; UNKNOWN where they do not
-        tell."""
+        tell, as where fewer than ``mostly`` of them have it."""
         import numpy as np
 
         words, width = int(self.word.max(initial=0)) + 1, self.tags
@@ -31,5 +31,5 @@ class Words:
         word, tag, within = self.word[rows], self.tag[rows], others[rows]
         n, own = total[word] - within, within & (tag == best[word])
         # without itself another tag may be the commonest, which then is none that nearly all have
-        sure = (n >= FEWEST) & (top[word] - own >= MOSTLY * n)
+        sure = (n >= FEWEST) & (top[word] - own >= mostly * n)
         return np.where(sure, best[word], UNKNOWN)

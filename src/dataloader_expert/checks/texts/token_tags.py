@@ -52,6 +52,8 @@ DOUBTFUL = 10
 """One wrong tag among so many right ones makes no part doubtful."""
 SENTENCES, TIMES = 5, 5
 """The fewest sentences that are shifted, and how many times as many as the other way."""
+OFTEN = 0.6
+"""The least share of a word's occurrences that have one tag where parts that may be wrong are among them: these make it less than nearly all."""
 FILE, STRETCH = "the file", "the rows"
 
 
@@ -156,7 +158,7 @@ class TokenTags(Check):
         none = -2 if outside is None else types.index(outside)
         shifted = yield from self._shifted(field, rows, words, told, none)
         done = np.zeros(len(order), bool) | shifted
-        for part in self._parts(rows, words, told, none):
+        for part in self._parts(rows, words, words.told(every, every, OFTEN), none):
             own = part.own & ~done
             if 2 * own.sum() <= part.own.sum():
                 continue
@@ -202,8 +204,14 @@ class TokenTags(Check):
                 own = whose == k
                 if text and (name == SPLIT or wrong[own].sum() > right[own].sum() / DOUBTFUL):
                     yield Part(name, text, own, len(of))
-        first, end = highest(wrong - right)
-        yield Part(STRETCH, "", (np.arange(n) >= first) & (np.arange(n) < end), n * n / 2)
+        yield _stretch(wrong - right, n * n / 2)
+        for k in range(words.tags) if none >= 0 else ():  # a type that is not tagged, while others are
+            mine = (told == k) & (k != none)
+            gain = np.bincount(words.sentence, mine & (words.tag == none), n) - np.bincount(
+                words.sentence, mine & (words.tag == k), n
+            )
+            if gain.max(initial=0) > 0:
+                yield _stretch(gain, words.tags * n * n / 2)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHIFTED):
@@ -237,6 +245,15 @@ class TokenTags(Check):
         if by == STRETCH:
             return self.files.stretch(int(fact.value["first"]), int(fact.value["last"]))
         return escaped(str(of)) if by == FILE else called(by, of)
+
+
+def _stretch(gain: Any, tries: float) -> Part:
+    """The sentences between which there is the most of something."""
+    import numpy as np
+
+    first, end = highest(gain)
+    at = np.arange(len(gain))
+    return Part(STRETCH, "", (at >= first) & (at < end), tries)
 
 
 def _pair(tokens: Any, tags: Any) -> tuple[list[str], list[str]] | None:

@@ -9,6 +9,9 @@ from typing import Any
 
 from dataloader_expert.sources.annotations.record import NEARLY_ALL, Row
 
+MOSTLY = 0.8
+"""The most objects whose count of key points is that of all, though some are not labelled: beyond, it is what the count means there."""
+
 
 class Images(list[Row]):
     """Rows of a file in this format, and the names of its categories by number."""
@@ -91,7 +94,9 @@ def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
     }
     labelled = {key: int((at[:, 2] > 0).sum()) for key, (_, at) in held.items() if key not in odd}
     apart = {key for key, n in labelled.items() if held[key][0].get("num_keypoints", n) != n}
-    if len(apart) <= (1 - NEARLY_ALL) * len(labelled):  # else it counts something else, such as the visible ones
+    every = {key for key in apart if held[key][0]["num_keypoints"] == usual}
+    # what most objects contradict may count something else, such as the visible ones, but not all points of some
+    if len(apart) <= (1 - NEARLY_ALL) * len(labelled) or (apart == every and len(apart) <= MOSTLY * len(labelled)):
         odd |= {
             key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its keypoints are labelled"
             for key in apart
