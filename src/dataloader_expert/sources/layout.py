@@ -45,6 +45,8 @@ ABOUT_CLASSES = {"meta"}
 """Folders beside those of splits with a picture of what each class is, such as the signs of GTSRB."""
 BY_FOLDER = "from the folder names"
 """How a label is known that the class folders of the files name."""
+BY_NAME = "chosen by its name"
+"""How a label is known that no other field can be."""
 MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
@@ -457,7 +459,7 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     outcome = any(known in lower for known in OUTCOMES)
     for known in STRONG_LABELS:
         if known in lower and not (outcome and known.startswith("category")):  # a category of goods beside a fraud
-            return lower[known], "chosen by its name"
+            return lower[known], BY_NAME
     for known in WEAK_LABELS:
         if known in lower:
             return lower[known], "chosen by its name; pass label= if it is another"

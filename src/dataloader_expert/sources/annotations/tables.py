@@ -524,10 +524,8 @@ def _separated(data: bytes, cut: bool) -> list[Row]:
         raise ValueError("too large for annotations")
     file = io.StringIO(text, newline="")
     try:
-        if dialect.quoted:
-            lines = list(csv.reader(file, delimiter=dialect.delimiter))
-        else:
-            lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE))
+        quoting = csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE
+        lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=quoting, skipinitialspace=dialect.spaced))
     except csv.Error as e:
         raise ValueError(str(e)) from None
     rows = [line for line in lines if line][dialect.before :]
