@@ -63,6 +63,7 @@ def test_columns_of_some_rows_are_optional_in_all_files(tmp_path: Path) -> None:
         (tmp_path / f"{split}.tsv").write_text(scored(n, 0, more))
     source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
     assert source.splits == {"dev": 40, "test": 30, "train": 200} and not source.problems
+    assert source.modality == "text"
     assert sum(value is not None for value in cells(source, "f6")) == 22
     assert not [p for unit in source.units for p in source.decode(unit, source.read(unit)).problems]
 

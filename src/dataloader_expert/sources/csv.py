@@ -167,6 +167,7 @@ class Csv(Answered[_Part]):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source.steps = _steps(parts)
+        source.optional = frozenset(n for p in parts for n in p.names[len(p.names) - p.dialect.optional :])
         source._check_forms(parts)
         source._check_zeros(parts)
         source.join()
