@@ -219,6 +219,7 @@ class Csv(Answered[_Part]):
         lo, hi, records = ranges[0][0], ranges[-1][1], sum(n for _, _, n in ranges)
         reader = type(self)()
         reader.listing, reader.dialects, reader.types = self.listing, {part.path: part.dialect}, None
+        reader.first = {part.path: 0}
         unit = Unit(0, part.path, 0, records, hi - lo, None, None, (lo, hi))
         block = reader._decoded(unit, reader.read(unit))
         self.problems += block.problems if whole else []
