@@ -107,8 +107,8 @@ class Npy(Source):
         if self._streams(entries):
             return True
         homes = self._homes(entries)
-        apart = any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
-        if homes is None and (len(entries) > 32 or apart) and not self._may_be_cut(entries):
+        in_folders = any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
+        if homes is None and (len(entries) > 32 or in_folders) and not self._may_be_cut(entries):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
         fortran_order: set[str] = set()
@@ -134,7 +134,7 @@ class Npy(Source):
             self._as_classes(groups, fortran_order)
             return True
         sharded = (cut_as_shards(groups, fortran_order) or in_shards(groups)) if homes is None else groups
-        if sharded is None and apart and homes is None:
+        if sharded is None and in_folders and homes is None:
             return False
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])

@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from dataloader_expert.sources.cells import is_number
 
@@ -135,8 +136,12 @@ def _forms(rows: Sequence[Sequence[str]]) -> dict[int, Callable[[str], bool]]:
         if all(map(is_number, column)):
             forms[i] = is_number
         elif length >= CODE and all(map(_is_code, column)) and len({*map(len, column)}) == 1:
-            forms[i] = lambda cell, length=length: len(cell) == length and _is_code(cell)
+            forms[i] = partial(_is_code_of, length)
     return forms if len(rows) > 1 else {}
+
+
+def _is_code_of(length: int, cell: str) -> bool:
+    return len(cell) == length and _is_code(cell)
 
 
 def _is_code(cell: str) -> bool:

@@ -319,6 +319,9 @@ class FileSamples(Source):
     def _withhold(self) -> None:
         """Notes the columns that a whole split lacks, such as the targets of a contest's test split; unless it has the label."""
         absent_in = lacking(self.given, [unit.split for unit in self.units])
+        absent_in = {
+            split: names for split, names in absent_in.items() if split != "train"
+        }  # nothing is withheld there
         absent = frozenset[str]().union(*absent_in.values())
         if self.by_folder and any(
             all(unit.label is None for unit in self.units if unit.split == split) for split in absent_in

@@ -123,8 +123,8 @@ def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: s
 
 def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:
     """The task that the names of fields tell beside a label with classes; None where it is classification."""
-    if asked := _relevance([f for f in fields if f["name"] != label]):
-        return asked
+    if relevance := _relevance([f for f in fields if f["name"] != label]):
+        return relevance
     names = {f["name"]: set(words(f["name"])) for f in fields}
     chosen = choices_of(names)
     if chosen is not None and chosen[1] == label:
