@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     "contrastive learning": ("text", [(n, "text", "str", []) for n in ("anchor", "positive", "negative")]),
     "language modelling": ("text", [("text", "text", "str", []), ("id", "number", "int64", [])]),
     "image to image": ("image", [(n, "image", "uint8", [48, 64, 3]) for n in ("image", "sharp")]),
+    "retrieval": ("tabular", [(n, "number", "int64", []) for n in ("query-id", "corpus-id", "score")]),
     "image data without labels": ("image", [("image", "image", "uint8", [48, 64, 3])]),
     "audio data without labels": ("audio", [AUDIO, ("speaker", "category", "str", [])]),
     "sequence data without labels": ("sequence", [("actions", "sequence", "float64", [None, 7])]),

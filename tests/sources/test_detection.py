@@ -510,14 +510,14 @@ def test_odd_numbers_end_no_call(tmp_path: Path) -> None:
     assert opened(tmp_path).samples == 24
 
 
-def supervisely(root: Path, geometry: str = "rectangle") -> None:
+def supervisely(root: Path, geometry: str = "rectangle", within: str = "ds0") -> None:
     written(root / "meta.json", json.dumps({"classes": [{"title": "owl"}, {"title": "yak"}]}))
     for i in range(16):
-        picture(root / "ds0" / "img" / f"IMG_{i:03}.jpeg")
+        picture(root / within / "img" / f"IMG_{i:03}.jpeg")
         corners = [[2 + i % 3, 3], [12, 3], [14, 15]]
         one = {"classTitle": ("yak", "owl")[i % 2], "geometryType": geometry, "points": {"exterior": corners}}
         held = {"size": {"height": 24, "width": 32}, "objects": [one][: i % 5]}
-        written(root / "ds0" / "ann" / f"IMG_{i:03}.jpeg.json", json.dumps(held))
+        written(root / within / "ann" / f"IMG_{i:03}.jpeg.json", json.dumps(held))
 
 
 def test_objects_of_supervisely_are_read(tmp_path: Path) -> None:
@@ -534,6 +534,16 @@ def test_objects_of_supervisely_are_read(tmp_path: Path) -> None:
     held = {"size": {"height": 24, "width": 32}, "objects": [bitmap]}
     written(tmp_path / "ds0" / "ann" / "IMG_003.jpeg.json", json.dumps(held))
     assert [w["file"] for w in codes(tmp_path)["missing-values"].where] == ["ds0/ann/IMG_003.jpeg.json"]
+
+
+def test_numbers_of_names_begin_again_in_each_split(tmp_path: Path) -> None:
+    """Our promise: of images that are called the same, an annotation is that of the one in the folder beside its own."""
+    for within in ("train", "val"):
+        supervisely(tmp_path, within=within)
+    source = opened(tmp_path)
+    assert source.splits == {"train": 16, "val": 16} and codes(tmp_path) == {}
+    counted = [len(source.decode(u, source.read(u)).columns["classes"].values[0]) for u in source.units]
+    assert counted == [min(i % 5, 1) for i in range(16)] * 2
 
 
 def test_records_called_after_images_are_no_objects(tmp_path: Path) -> None:

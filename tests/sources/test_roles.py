@@ -61,6 +61,7 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "UUID-like codes": ({"ref": [f"{random.Random(i).getrandbits(64):016x}" for i in range(N)]}, {"keys": ["ref"]}),
 }
 LEFT: dict[str, dict[str, Any]] = {
+    "families of species": {"family": [f"Rosaceae {i % 30}" for i in range(N)], "genus": ["Rosa", "Malus"] * 60},
     "a prompt for all": {"prompt": ["You are a helpful assistant. Answer briefly, and say what you do not know."] * N},
     "texts that recur under another name": {"answer": PASSAGES},
     "a passage for each": {

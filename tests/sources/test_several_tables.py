@@ -96,3 +96,52 @@ def test_a_marker_of_a_writer_is_no_file_of_the_data(tmp_path: Path) -> None:
 def test_which_column_may_be_a_label(tmp_path: Path, header: list[str] | None, row: Any, label: str | None) -> None:
     put(tmp_path / "rows.csv", header, [row(i) for i in range(90)])
     assert opened(tmp_path).label == label
+
+
+def test_tables_of_one_width_that_share_a_key_are_two(tmp_path: Path) -> None:
+    """Our promise: rows of a list of things are not appended to the rows that name these things."""
+    ordered = [[i // 6, int(RNG.integers(40)), i % 6, int(RNG.integers(2))] for i in range(600)]
+    header = ["order_id", "product_id", "place", "reordered"]
+    put(tmp_path / "order_products__prior.csv", header, ordered[:480])
+    put(tmp_path / "order_products__train.csv", header, ordered[480:])
+    put(
+        tmp_path / "products.csv",
+        ["product_id", "product_name", "aisle_id", "price"],
+        [[i, f"p{i}", i % 4, i] for i in range(40)],
+    )
+    source = opened(tmp_path)
+    assert (source.samples, aside(source)) == (600, ["products.csv"])
+    assert "belong to each of its rows: join it by product_id" in source.problems[0].told()
+
+
+def test_the_label_may_be_in_the_table_of_what_the_rows_are_of(tmp_path: Path) -> None:
+    """Our promise: a guess at the last column is not made where another table has the label of each thing."""
+    for part, things in (("training", range(40)), ("test", range(40, 60))):
+        rows = [[i, t, float(RNG.normal()), int(RNG.integers(2))] for i in things for t in range(8)]
+        put(tmp_path / f"{part}_set.csv", ["object_id", "t", "flux", "seen"], rows)
+        told = [[i, float(RNG.normal()), i % 2, i % 3][: 4 - (part == "test")] for i in things]
+        put(tmp_path / f"{part}_set_about.csv", ["object_id", "ra", "deep", "target"][: 4 - (part == "test")], told)
+    source = opened(tmp_path)
+    assert source.splits == {"test": 160, "train": 320} and source.label is None
+    assert (
+        source.label_how == "training_set_about.csv has target for each object_id; join it by object_id, or pass label="
+    )
+
+
+def test_a_part_with_another_header_stays_a_part(tmp_path: Path) -> None:
+    for i in range(3):
+        names = ["a", "b", "label"] if i else ["A1", "B1", "c"]
+        put(tmp_path / f"part-{i}.csv", names, [[float(RNG.random()), j / 3, j % 2] for j in range(20)])
+    source = opened(tmp_path)
+    assert source.samples == 60 and {p.code for p in source.problems} == {"missing-key", "extra-key"}
+
+
+def test_lists_of_relevant_documents_are_the_samples(tmp_path: Path) -> None:
+    """TREC's columns, beside the texts of queries and of what is searched."""
+    put(tmp_path / "collection.tsv", None, [[i, said(RNG)] for i in range(90)], "\t")
+    for split, queries in (("train", range(60)), ("dev", range(60, 80))):
+        put(tmp_path / f"queries.{split}.tsv", None, [[i, said(RNG)] for i in queries], "\t")
+        put(tmp_path / f"qrels.{split}.tsv", None, [[i, 0, int(RNG.integers(90)), 1] for i in queries], "\t")
+    source = opened(tmp_path)
+    assert source.splits == {"dev": 20, "train": 60}
+    assert [f.name for f in source.fields] == ["query_id", "iteration", "docid", "relevance"]

@@ -272,4 +272,5 @@ def test_a_text_in_another_encoding_is_still_the_text_of_its_language() -> None:
 
     assert kind_of("train.fi", b"caf\xe9 au lait\nkahvi\n") == "text"
     assert kind_of("train.fi", b"caf\0\xe9") is None
-    assert kind_of("train.unknown", b"caf\xe9 au lait\n") is None
+    assert kind_of("train.unknown", b"caf\xe9 au lait\n") == "text"
+    assert kind_of("train.unknown", b"caf\xe9\x01 au lait\n") is None

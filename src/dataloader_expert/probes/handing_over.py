@@ -31,6 +31,7 @@ CONSTANTS = (
     "TEXTS",
     "DELIMITER",
     "DECIMAL",
+    "SPACED",
     "NAMES",
     "BEFORE",
     "BESIDE",
@@ -105,6 +106,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         known["WINDOW"] = source.fields[0].shape[0]
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["DECIMAL"] = dialects[0].decimal if dialects else "."
+    known["SPACED"] = bool(dialects) and dialects[0].spaced
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
     known["BESIDE"] = {
@@ -161,7 +163,10 @@ def unread(source: Source) -> str | None:
         return "cells that list several labels"
     if (
         len(
-            {(d.delimiter, d.decimal, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}
+            {
+                (d.delimiter, d.spaced, d.decimal, d.remarks, d.header or d.names)
+                for d in getattr(source, "dialects", {}).values()
+            }
         )
         > 1
     ):

@@ -14,13 +14,14 @@ from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
 from dataloader_expert.sources.arrow_columns import absent_columns, columns_of, extra_columns
-from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
+from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect
+from dataloader_expert.sources.dialects import Dialect, called_as, filled, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
+    BY_NAME,
     PART_WORDS,
     is_form,
     label_by_name,
@@ -32,10 +33,25 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_closing_remark, without_nul
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
-from dataloader_expert.sources.other_tables import aside, folds_aside, stem_of, without_folds, without_other_stems
+from dataloader_expert.sources.other_tables import (
+    QRELS,
+    RELEVANCE,
+    aside,
+    folds_aside,
+    stem_of,
+    without_folds,
+    without_other_stems,
+)
 from dataloader_expert.sources.plain import NULLS
+from dataloader_expert.sources.quoting import without_spaces
 from dataloader_expert.sources.roles import WHOLE, group_of_files, words
-from dataloader_expert.sources.sample_table import columns_of_samples, in_other_steps, lists_of_rows, small
+from dataloader_expert.sources.sample_table import (
+    columns_of_samples,
+    in_other_steps,
+    key_of_several,
+    lists_of_rows,
+    small,
+)
 from dataloader_expert.sources.table_label import BARE
 from dataloader_expert.sources.targets import SEVERAL, plain_values
 
@@ -123,6 +139,7 @@ class Csv(Answered[_Part]):
             except Unreadable as problem:
                 source.problems.append(problem)
         source._agree(entries, known)
+        known |= {path: called_as(of, QRELS) for path, of in known.items() if _is_qrels(path, of)}
         for entry, split in zip(entries, splits, strict=True):
             if entry.path not in known:
                 continue
@@ -150,6 +167,7 @@ class Csv(Answered[_Part]):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source.steps = _steps(parts)
+        source.optional = frozenset(n for p in parts for n in p.names[len(p.names) - p.dialect.optional :])
         source._check_forms(parts)
         source._check_zeros(parts)
         source.join()
@@ -201,6 +219,7 @@ class Csv(Answered[_Part]):
         lo, hi, records = ranges[0][0], ranges[-1][1], sum(n for _, _, n in ranges)
         reader = type(self)()
         reader.listing, reader.dialects, reader.types = self.listing, {part.path: part.dialect}, None
+        reader.first = {part.path: 0}
         unit = Unit(0, part.path, 0, records, hi - lo, None, None, (lo, hi))
         block = reader._decoded(unit, reader.read(unit))
         self.problems += block.problems if whole else []
@@ -220,6 +239,8 @@ class Csv(Answered[_Part]):
     """The class of the rows of each file, where folders name it."""
     texts: frozenset[str] = frozenset()
     """Columns that are read as text, for files write their dates in several ways."""
+    elsewhere = ""
+    """Which other table has the label of these rows."""
     only: list[str] | None = None
     """The columns to convert; None: all."""
     steps: frozenset[str] = frozenset()
@@ -232,6 +253,9 @@ class Csv(Answered[_Part]):
     def describe(self) -> None:
         """The label too where it has several numbers of classes in a cell, of columns without names or one that is called so."""
         super().describe()
+        if self.elsewhere and (self.label is None or PLACED in self.label_how):
+            self.label, self.label_how = None, self.elsewhere
+            return
         for field in self.fields if self.label is None and not self.targets else ():
             said = words(field.name)
             if field.dtype != "str" or not (BARE.fullmatch(field.name) or (said and said[-1] in SEVERAL)):
@@ -287,7 +311,9 @@ class Csv(Answered[_Part]):
         held = {part.path for part in kept}
         for part in every:
             if part.path not in held:
-                self.problems.append(aside(part, kept, "note" if part.form else "table"))
+                key = self._key_of(part, kept) if part.named and not part.form else None
+                self.problems.append(aside(part, kept, "note" if part.form else "table", key))
+                self._label_elsewhere(part, key)
         others = [part for part in kept if part.split not in (None, "train")]
         lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
@@ -310,6 +336,23 @@ class Csv(Answered[_Part]):
             return False
         return in_other_steps(self._values_in(part), self._values_in(own[0]))
 
+    def _key_of(self, part: _Part, kept: Sequence[_Part]) -> str | None:
+        """The column by which several rows of the table belong to each of this file."""
+        near = [other for other in kept if other.split == part.split] or kept
+        rows = max(near, key=lambda other: other.records)
+        if not {*part.names} & {*rows.names} or not small([part, rows]):
+            return None
+        try:
+            return key_of_several(self._values_in(part), self._values_in(rows))
+        except Unreadable:
+            return None  # the scan reports it
+
+    def _label_elsewhere(self, part: _Part, key: str | None) -> None:
+        """Takes note of a label that the rows have only by another table, in which several of them have one row."""
+        label, how = label_by_name([name for name in part.names if name not in self.names])
+        if key is not None and label is not None and how == BY_NAME and part.split in (None, "train"):
+            self.elsewhere = f"{part.path} has {label} for each {key}; join it by {key}, or pass label="
+
     def _values_in(self, part: _Part) -> dict[str, Column]:
         """All values of a file that may be set aside, whose faults are then none of the data."""
         known = len(self.problems)
@@ -327,7 +370,11 @@ class Csv(Answered[_Part]):
 
     def _agree(self, entries: Sequence[Entry], known: dict[str, Dialect]) -> None:
         """One decision whether there is a header for files that are written alike: a first row of texts, with a sentence among them, is
-        a row where all others have no header, which are more; and the header of the first of numbered parts is that of all."""
+        a row where all others have no header, which are more; and the header of the first of numbered parts is that of all. Columns that
+        only some rows of one file have are optional in all."""
+        for full in [dialect for dialect in known.values() if dialect.optional]:
+            usual = full.names[: -full.optional]
+            known |= {path: with_optional(of, full.optional) for path, of in known.items() if of.names == usual}
         alike: dict[tuple[str, int], list[Entry]] = {}
         for entry in entries:
             if entry.path in known:
@@ -424,6 +471,9 @@ class Csv(Answered[_Part]):
         """The unit's samples as its file has them."""
         problems: list[Unreadable] = []
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
+        dialect = self.dialects[unit.file]
+        data = without_spaces(data, dialect.delimiter) if dialect.spaced else data
+        data = filled(data, dialect) if dialect.optional else data
         data, blank = self._blanked(unit, data, problems)
         table, skipped = self._table(unit, data, problems)
         if self.types is None:
@@ -540,6 +590,11 @@ class Csv(Answered[_Part]):
         return table, skipped
 
 
+def _is_qrels(path: str, dialect: Dialect) -> bool:
+    """Whether a file without a header is one of TREC's, which say what answers what is asked."""
+    return not dialect.header and len(dialect.names) == len(QRELS) and bool({*tokens(path)} & RELEVANCE)
+
+
 def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
     """Whether it is called unlike all files of the table, which are called alike, and its name tells no split."""
     stems = {other.stem for other in own}
@@ -551,10 +606,10 @@ def _is_another(part: _Part, own: Sequence[_Part], table: set[str]) -> bool:
     mine = set(part.names)
     if part.split is not None:  # a test split may be without most columns
         beside = any(other.split == part.split and other.stem != part.stem for other in own)
-        return beside and len(mine) != len(table) and 2 * len(mine & table) <= len(mine | table)
+        return beside and 2 * len(mine & table) <= len(mine | table)
     apart = _renamed(part, own)
-    if len(mine) == len(table) and not apart:
-        return False
+    if len(mine) == len(table) and part.stem in {other.stem for other in own}:
+        return False  # its header is damaged
     return part.unlike(table) or (apart and bool(mine - table) and bool(table - mine))
 
 

@@ -14,8 +14,9 @@ from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.answer_files import Answers
 from dataloader_expert.sources.base import Column, Unit
+from dataloader_expert.sources.cells import is_number
 from dataloader_expert.sources.csv import Csv
-from dataloader_expert.sources.dialects import ONE_CHARACTER, Dialect, is_number, sniff_dialect
+from dataloader_expert.sources.dialects import ONE_CHARACTER, Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing, is_beside
 from dataloader_expert.sources.layout import (
     PART_WORDS,

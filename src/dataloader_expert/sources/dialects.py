@@ -11,10 +11,12 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.cells import is_number
 from dataloader_expert.sources.leading_zeros import Digits, digits_of
 from dataloader_expert.sources.lines import utf8
 from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
+from dataloader_expert.sources.quoting import are_quoted, evenness, is_spaced, outside_quotes, without_spaces
 from dataloader_expert.sources.roles import FEW, words
 from dataloader_expert.sources.targets import SEVERAL
 from dataloader_expert.sources.times import is_time
@@ -66,6 +68,10 @@ class Dialect:
 
     unequal: bool = False
     """Whether rows are filled up to a place of their own each, as series of unequal length are."""
+    spaced: bool = False
+    """Whether a space follows each delimiter, which is no part of a cell."""
+    optional: int = 0
+    """How many of the last columns only some rows have."""
 
     @property
     def character(self) -> str:
@@ -98,17 +104,21 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
     cut = len(head) if whole else head.rfind(b"\n") + 1 or len(head)
     text = utf8(head[bom:cut], "", []).decode("utf-8", "replace")
-    lines = [line for line in re.split(r"\r?\n", text) if line][:2000]
-    bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # separators inside quotes do not count
+    lines = _lines(text)
+    bare = outside_quotes(text)
 
     def fit(mark: str) -> tuple[float, int]:
-        return max(_evenness(lines, mark), _evenness(bare, mark))
+        return max(evenness(lines, mark), evenness(bare, mark))
 
     if not lines:
         raise Unreadable("empty-file", "no lines")
     delimiter = max(delimiters, key=fit)
+    spaced = is_spaced(bare, delimiter)
+    if spaced:
+        text = without_spaces(text.encode(), delimiter).decode()
+        lines = _lines(text)
     closed = text if whole or text.count('"') % 2 == 0 else text[: text.rindex('"')].rpartition("\n")[0]
-    quoted = _quoted(lines, delimiter) or _well_quoted(closed, delimiter)
+    quoted = are_quoted(lines, closed, delimiter)
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -146,7 +156,8 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         and (_running(first_cells) or not any(map(is_number, first_cells)))
     ):
         rows[0] = ["", *rows[0]]  # as R writes it: the rows have names, and their column has none
-    width = len(rows[0]) if header else width
+    optional = 0 if header or quoted else _optional(rows, delimiter)
+    width = len(rows[0]) if header else width + optional
     names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
     said = Counter(name.strip() for name in rows[0] if header and name.strip())
     if header:
@@ -185,7 +196,14 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         sure,
         begins,
         header and _end_unequally(rows[1:]),
+        spaced,
+        optional,
     )
+
+
+def _lines(text: str) -> list[str]:
+    """The first lines, blank ones apart."""
+    return [line for line in re.split(r"\r?\n", text) if line][:2000]
 
 
 def _have_commas(rows: list[list[str]]) -> bool:
@@ -263,6 +281,36 @@ def _width(rows: list[list[str]]) -> int:
     return Counter(map(len, rows)).most_common(1)[0][0]
 
 
+def _optional(rows: list[list[str]], delimiter: str) -> int:
+    """How many columns stand in some rows behind those of most, where tabs, which no text contains, separate them: the same number in
+    each of these rows, whose other cells are numbers where those of most rows are."""
+    width = _width(rows)
+    usual = [row for row in rows if len(row) == width]
+    longer = [row for row in rows if len(row) > width]
+    numbers = [i for i, column in enumerate(zip(*usual, strict=True)) if all(map(is_number, column))]
+    if delimiter != "\t" or width < 2 or len(longer) < FEW or len({*map(len, longer)}) > 1 or not numbers:
+        return 0
+    fit = all(is_number(row[i]) for row in longer for i in numbers)
+    return len(longer[0]) - width if fit and len(usual) + len(longer) >= NEARLY_ALL * len(rows) else 0
+
+
+def with_optional(dialect: Dialect, n: int) -> Dialect:
+    """The dialect of a file without a header, with so many more columns at the end, which only some rows of other files have."""
+    more = (f"f{len(dialect.names) + i}" for i in range(n))
+    return replace(dialect, names=(*dialect.names, *more), optional=n)
+
+
+def filled(data: bytes, dialect: Dialect) -> bytes:
+    """The lines with blank cells for the last columns that they lack, which only some have."""
+    mark, most = dialect.delimiter.encode(), len(dialect.names) - 1
+    lines = data.split(b"\n")
+    lacking = ((most - line.count(mark)) if line.strip(b"\r") else 0 for line in lines)
+    return b"\n".join(
+        line.rstrip(b"\r") + mark * n if 0 < n <= dialect.optional else line
+        for line, n in zip(lines, lacking, strict=True)
+    )
+
+
 def _past(data: bytes, lines: int) -> int:
     """Where the first line that is not blank begins after so many of them."""
     at = 0
@@ -294,48 +342,6 @@ def _form(cells: list[str]) -> tuple[str, str] | None:
 _LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
 _FRACTION, _STOP = re.compile(r"\s*[-+]?\d+,\d+\s*"), re.compile(r"[-+]?\d+\.\d+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
-_CELL = re.compile(r'"(?:[^"]|"")*"')
-
-
-def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
-    """The share of lines that contain the character as often as most do, and how often that is."""
-    counts = Counter(line.count(mark) for line in lines)
-    most, lines_with = counts.most_common(1)[0]
-    return (lines_with / len(lines) if most else 0.0, most)
-
-
-def _quoted(lines: list[str], delimiter: str) -> bool:
-    """Whether double quotes enclose fields: no, if every line splits evenly without them and some are unpaired."""
-    if not any('"' in line for line in lines):
-        return delimiter != "\t"
-    even = len({line.count(delimiter) for line in lines}) == 1
-    cells = [c for line in lines for c in line.split(delimiter) if '"' in c]
-    wrapped = sum(len(c) > 1 and c[0] == '"' == c[-1] and c[1:-1].count('"') % 2 == 0 for c in cells)
-    return not (even and wrapped < len(cells))
-
-
-def _well_quoted(text: str, delimiter: str) -> bool:
-    """Whether every double quote opens or closes an entire cell, and the cells that span lines are not chance pairs.
-
-    A file that is not quoted may have a quote at the start of a cell and the next one at the end of a cell some lines below. Read
-    as quoted, such pairs are the exception among its records, or they swallow the numbers with which every line begins or ends.
-    """
-    mark = re.escape(delimiter)
-    cells = re.compile(rf'(?:(?<=^)|(?<={mark}))"(?:[^"]|"")*"(?={mark}|\r?$)', re.MULTILINE)
-    found = cells.findall(text)
-    if not found or '"' in cells.sub("", text):
-        return False
-    if sum("\n" in c for c in found) * 2 <= len(found):
-        return True
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][1:]
-    except csv.Error:  # such as a cell of over 128 KiB
-        return False
-    lines = [line.split(delimiter) for line in text.splitlines() if line][1:]
-    spanning = Counter(i for row in rows for i, cell in enumerate(row) if "\n" in cell)
-    if not spanning or max(spanning.values()) * 2 <= len(rows):
-        return False  # a writer that wraps texts does so in one column, record after record
-    return not any(all(map(is_number, column)) for column in zip(*lines, strict=False))
 
 
 def _has_header(rows: list[list[str]]) -> bool:
@@ -411,14 +417,6 @@ def _running(cells: list[str]) -> bool:
     """Whether cells count rows from 0 or 1."""
     start = cells[0].strip()
     return len(cells) > 1 and start in ("0", "1") and cells == [str(int(start) + i) for i in range(len(cells))]
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:

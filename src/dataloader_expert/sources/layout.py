@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dataloader_expert.sources.levels import levels_of
 
-# Folder names are kept as the user wrote them, except for spellings of train and test.
+FOREIGN = {
+    "train": "trainingsdaten trainingsset entrenamiento entrainement apprentissage addestramento treino treinamento обучение 训练 训练集 訓練"
+    " 学習",
+    "validation": "validierung validierungsdaten validacion validacao validazione валидация 验证 验证集 検証",
+    "test": "testdaten testset prueba pruebas teste 测试 测试集 テスト",
+}
+"""Words of other languages, without accents."""
+# Folder names are kept as the user wrote them, except for spellings of train and test, and for other languages.
 SPLITS = {
+    **{word: split for split, of in FOREIGN.items() for word in of.split()},
     "train": "train",
     "training": "train",
     "val": "val",
@@ -45,6 +55,8 @@ ABOUT_CLASSES = {"meta"}
 """Folders beside those of splits with a picture of what each class is, such as the signs of GTSRB."""
 BY_FOLDER = "from the folder names"
 """How a label is known that the class folders of the files name."""
+BY_NAME = "chosen by its name"
+"""How a label is known that no other field can be."""
 MOST_ALONE = 10
 """The most class folders that may hold a file each."""
 HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
@@ -54,12 +66,22 @@ PART_WORDS = {"part", "shard", "chunk", "batch", "piece", "block", "set", "subse
 _SHARD = re.compile(r"[-_.]\d+(?:[-_]of[-_]\d+)?$")
 _TOKEN = re.compile(
     r"t10k|(?i:dev[-_]test)(?![a-z])|[xyXY](?=(?:train|test|val|valid)(?![a-z]))|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
+    r"|[^\W\d_a-zA-Z]+"
 )
+BEGINNINGS = {"train": "train", "test": "test", "valid": "validation"}
+"""How words for splits begin in many languages, which says enough where folders that hold the same ones are called so."""
 
 
 def tokens(name: str) -> list[str]:
     """The words and numbers of a file's name, in lower case: ``ytrain_2.csv`` is y, train, 2 and csv."""
-    return [m.lower() for m in _TOKEN.findall(name)]
+    return [m.lower() for m in _TOKEN.findall(_without_accents(name))]
+
+
+def _without_accents(name: str) -> str:
+    if name.isascii():
+        return name
+    plain = (c for c in unicodedata.normalize("NFD", name) if unicodedata.category(c) != "Mn")
+    return unicodedata.normalize("NFC", "".join(plain))
 
 
 def is_form(path: str) -> bool:
@@ -114,7 +136,7 @@ def split_of_folder(name: str) -> str | None:
     said = tokens(name)
     found = {SPLITS[t] for t in said if t in SPLITS}
     others = [t for t in said if t not in SPLITS and t not in AROUND and not t.isdigit()]
-    whole = len("".join(said)) == len(re.sub(r"[_\-. ]", "", name))  # no sign of another script
+    whole = len("".join(said)) == len(re.sub(r"[_\-. ]", "", _without_accents(name)))  # no sign of another script
     return found.pop() if len(found) == 1 and not others and whole else None
 
 
@@ -172,6 +194,10 @@ def folders_of(paths: Sequence[str]) -> Folders:
     if len(aside) < len({*labels}) - len(aside):
         labels = [None if x in aside else x for x in labels]
     names = sorted({x for x in labels if x is not None})
+    said = {name: split_of_folder(name) for name in names}
+    if len(names) > 1 and len({*said.values()} - {None}) == len(names):  # words of splits are no classes
+        within = [None if label is None else said[label] for label in labels]
+        return Folders([a or b for a, b in zip(splits, within, strict=True)], [None] * len(labels), [], groups)
     alone = len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(
         x is not None for x in labels
     )  # a folder for each file
@@ -193,10 +219,16 @@ def _without_splits(paths: Sequence[str]) -> tuple[list[str | None], list[list[s
     if all(not p for p in parts) and len(paths) > 1:
         named = [split_in_name(p) for p in paths]
         return (list(named) if all(named) and len(set(named)) > 1 else splits), parts
-    if any(level.get(0, ())):
+    outermost = _where_apart(parts)
+    inside = [p[outermost:] for p in parts]
+    named = level.get(outermost, [])
+    named = named if any(named) else _told_by_beginnings(inside)
+    if any(named):
         # some files are outside the split folders: those inside keep their split
-        splits = [split or rest for split, rest in zip(level[0], _trained_on(parts, level[0]), strict=True)]
-        return splits, [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
+        splits = [split or rest for split, rest in zip(named, _splits_outside(inside, named), strict=True)]
+        return splits, [
+            p if split is None else p[:outermost] + p[outermost + 1 :] for p, split in zip(parts, splits, strict=True)
+        ]
     return splits, parts
 
 
@@ -213,6 +245,33 @@ def _beside_splits(folders: Sequence[str], splits: Sequence[str | None]) -> dict
         found.setdefault(split, set()).add(rest[name])
     alike = len(found) > 1 and len({frozenset(of) for of in found.values()}) == 1
     return rest if alike and len({*rest.values()}) > 1 and "" not in rest.values() else None
+
+
+def _where_apart(parts: Sequence[Sequence[str]]) -> int:
+    """The outermost level at which not all files are in the same folder."""
+    return len(list(takewhile(lambda names: len({*names}) == 1, zip(*parts, strict=False))))
+
+
+def _told_by_beginnings(parts: Sequence[Sequence[str]]) -> list[str | None]:
+    """The splits of folders that hold the same folders, as the same classes, by how their names begin in whatever language; None of all
+    where no name does, or two do alike: they may be places or cameras."""
+    below = _below(parts)
+    if len(below) < 2 or "" in below or len(alike := {frozenset(of) for of in below.values()}) > 1 or len(*alike) < 2:
+        return [None] * len(parts)
+    found = {
+        name: next((split for begin, split in BEGINNINGS.items() if name.lower().startswith(begin)), None)
+        for name in below
+    }
+    told = [split for split in found.values() if split is not None]
+    return [found[p[0]] if len({*told}) == len(told) else None for p in parts]
+
+
+def _below(parts: Sequence[Sequence[str]]) -> dict[str, Counter[str]]:
+    """By outermost folder the numbers of files in each folder below."""
+    below: dict[str, Counter[str]] = {}
+    for p in parts:
+        below.setdefault(p[0] if p else "", Counter())["/".join(p[1:])] += 1
+    return below
 
 
 def _without_ancestors(parts: Sequence[Sequence[str]], labels: list[str | None]) -> list[str | None]:
@@ -235,18 +294,34 @@ def _without_shared(parts: list[list[str]]) -> list[list[str]]:
     return inside if len({p[-1] for p in inside if p}) > 1 else parts
 
 
-def _trained_on(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> list[str | None]:
-    """The split of files outside the folders of other splits: in training, if one folder holds them all, with the same folders below
-    and more files than any other, as ``our485/low`` and ``our485/high`` beside ``eval15/low`` and ``eval15/high``."""
+def _splits_outside(parts: Sequence[Sequence[str]], splits: Sequence[str | None]) -> list[str | None]:
+    """The split of files in other folders than those of splits, if each of these is one too.
+
+    A folder that holds the same folders and more files than any other is for training, if no other is, as ``our485/low`` and
+    ``our485/high`` beside ``eval15/low`` and ``eval15/high``. Another one that does is a split by its own name; so is the only one that
+    holds files and no folders where all others hold the same: it is not labelled.
+    """
+    below = _below(parts)
     outer = {p[0] if p else "" for p, split in zip(parts, splits, strict=True) if split is None}
-    below: dict[str, Counter[str]] = {}
-    for p in parts:
-        below.setdefault(p[0] if p else "", Counter())["/".join(p[1:])] += 1
-    alike = len({frozenset(of) for of in below.values()}) == 1 and not any("" in of for of in below.values())
-    most = max((of.total() for name, of in below.items() if name not in outer), default=0)
-    if len(outer) > 1 or not alike or "train" in splits or below[min(outer)].total() <= most:
-        return [None] * len(parts)
-    return ["train"] * len(parts)
+    flat = [name for name, of in below.items() if {*of} == {""}]
+    inner = {frozenset(of) for name, of in below.items() if name not in outer and name not in flat}
+    none: list[str | None] = [None] * len(parts)
+    if len(inner) != 1 or any("" in of for of in inner):
+        return none
+    [held] = inner
+    alike = [name for name in outer if {*below[name]} == held]
+    alone = [name for name in flat if name in outer and name and not _is_no_class(name)]
+    if len(alike) + len(alone) < len(outer) or (alone and len(flat) > 1):
+        return none
+    found = {name: name.lower() for name in (*alike, *alone)} if len(held) > 1 else {}
+    largest = max(below, key=lambda name: below[name].total())
+    if (
+        "train" not in splits
+        and largest in alike
+        and sum(below[name].total() >= below[largest].total() for name in below) == 1
+    ):
+        found[largest] = "train"
+    return [found.get(p[0]) for p in parts]
 
 
 def in_aside(path: str) -> bool:
@@ -483,7 +558,7 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     outcome = any(known in lower for known in OUTCOMES)
     for known in STRONG_LABELS:
         if known in lower and not (outcome and known.startswith("category")):  # a category of goods beside a fraud
-            return lower[known], "chosen by its name"
+            return lower[known], BY_NAME
     for known in WEAK_LABELS:
         if known in lower:
             return lower[known], "chosen by its name; pass label= if it is another"

@@ -156,7 +156,7 @@ def sniff(head: bytes) -> str | None:
 
 def kind_of(name: str, head: bytes) -> str | None:
     """The kind of file, one of the values of ``SUFFIXES``: from the bytes if possible, else from the suffix, else a guess."""
-    suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
+    suffix = suffix_of(name)
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
     if EDF_HEAD.match(head):
@@ -176,6 +176,8 @@ def kind_of(name: str, head: bytes) -> str | None:
             return "YOLO label"
         guess = (text_format(head) or _wide_table(head) or named) if named in (None, "text") else named
         guess = guess_text(head) if guess is None else guess
+        if guess is None and of_single_bytes(head):  # whatever it is called
+            guess = guess_text(head.decode("latin-1").encode())
         guess = "text" if guess == "tsv" and has_tagged_tokens(head) else guess
         if named == "json" and _is_lines(head):
             guess = "jsonl"  # Yelp's and many others' files of lines are so named
@@ -193,6 +195,15 @@ def kind_of(name: str, head: bytes) -> str | None:
     if named is not None and named != family and family not in ("image", "audio"):
         return family
     return family
+
+
+_OF_SEVERAL = re.compile(r"[-_.]\d+[-_]of[-_]\d+\Z")
+
+
+def suffix_of(name: str) -> str:
+    """The suffix, in lower case, without the number of a shard behind it, as in ``train.tfrecord-00000-of-00002``."""
+    name = _OF_SEVERAL.sub("", name)
+    return "." + name.rpartition(".")[2].lower() if "." in name else ""
 
 
 def head_bytes(name: str) -> int:

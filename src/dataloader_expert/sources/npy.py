@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
@@ -114,9 +114,8 @@ class Npy(Source):
         if self._streams(entries):
             return True
         homes = self._homes(entries)
-        if homes is None and (
-            len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
-        ):
+        in_folders = any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
+        if homes is None and (len(entries) > 32 or in_folders) and not self._may_be_cut(entries):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
         fortran_order: set[str] = set()
@@ -141,7 +140,9 @@ class Npy(Source):
         if homes is None and are_classes([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
             self._as_classes(groups, fortran_order)
             return True
-        sharded = in_shards(groups) if homes is None else groups
+        sharded = (cut_as_shards(groups, fortran_order) or in_shards(groups)) if homes is None else groups
+        if sharded is None and in_folders and homes is None:
+            return False
         if not groups or (
             sharded is None and are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()])
         ):
@@ -199,6 +200,13 @@ class Npy(Source):
             most = max(part.samples for part in parts.values() if part is not None)
             self.sharding = f"{len(groups)} shards of up to {most} samples, each of {len(first)} arrays side by side"
         return True
+
+    def _may_be_cut(self, entries: list[Entry]) -> bool:
+        """Whether one folder holds a few arrays beside numbered ones of a few names."""
+        stems = [_NUMBERED.fullmatch(self.stem(unpacked_name(e.path.rpartition("/")[2]))) for e in entries]
+        numbered = {stem[1] for stem in stems if stem is not None}
+        whole = stems.count(None)
+        return len({e.path.rpartition("/")[0] for e in entries}) == 1 and 0 < whole <= MANY >= len(numbered) > 0
 
     def _homes(self, entries: list[Entry]) -> dict[str, str] | None:
         """The folder of each file, without its split, where several folders hold the same arrays side by side, with their labels, as
@@ -373,6 +381,38 @@ def is_stream(stream: Stream) -> bool:
     return dtype.lstrip("<|=") == "u2" and len(shape) == 1 and shape[0] >= LEAST_WINDOWS * WINDOW
 
 
+_NUMBERED = re.compile(r"(.*?[^\d_-])[_-]?(\d+)")
+
+
+def cut_as_shards(
+    groups: Mapping[Shard, dict[str, tuple[Entry, Header, int]]], fortran: Collection[str]
+) -> dict[Shard, dict[str, tuple[Entry, Header, int]]] | None:
+    """The groups by shard, where arrays of one number are one, and others have as many rows as all of them together, such as
+    ``labels.npy`` of ``emb_0000.npy``, ``emb_0001.npy`` and so on: these are cut as they are; else None."""
+    found: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
+    for (split, _), group in groups.items():
+        shards: dict[int, dict[str, tuple[Entry, Header, int]]] = {}
+        whole = {name: of for name, of in group.items() if _NUMBERED.fullmatch(name) is None}
+        for name, of in group.items():
+            if (numbered := _NUMBERED.fullmatch(name)) is not None:
+                shards.setdefault(int(numbered[2]), {})[numbered[1]] = of
+        rows = {i: {h[1][0] for _, h, _ in shard.values()} for i, shard in shards.items()}
+        forms = {(name, h[0], h[1][1:]) for shard in shards.values() for name, (_, h, _) in shard.items()}
+        even = all(len(of) == 1 for of in rows.values()) and len(forms) == len({name for name, *_ in forms})
+        if len(shards) < 2 or not whole or not even or len({tuple(sorted(of)) for of in shards.values()}) > 1:
+            return None
+        total = sum(n for of in rows.values() for n in of)
+        if any(h[1][0] != total or e.path in fortran for e, h, _ in whole.values()):
+            return None
+        first = 0
+        for of_shard, shard in sorted(shards.items()):
+            [n] = rows[of_shard]
+            own = {name: (e, (h[0], (n, *h[1][1:])), at + first * _row_bytes(h)) for name, (e, h, at) in whole.items()}
+            found[(split, str(of_shard))] = {**shard, **own}
+            first += n
+    return found or None
+
+
 def in_shards(
     groups: Mapping[Shard, dict[str, tuple[Entry, Header, int]]],
 ) -> dict[Shard, dict[str, tuple[Entry, Header, int]]] | None:
@@ -384,7 +424,7 @@ def in_shards(
     found: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
     for (split, _), group in groups.items():
         for name, of in group.items():
-            numbered = re.fullmatch(r"(.*?[^\d_-])[_-]?(\d+)", name)
+            numbered = _NUMBERED.fullmatch(name)
             if numbered is None:
                 return None
             shard = found.setdefault((split, numbered[2]), {})

@@ -30,6 +30,10 @@ class Stemmed(Protocol):
 
 COLLECTION, ASKED = {"corpus", "passages", "documents", "docs", "collection"}, {"queries", "questions", "topics"}
 """Words of the names of files with what is searched, and with what is asked of it."""
+RELEVANCE = {"qrels", "qrel"}
+"""Words of the names of TREC's files, which say what of a collection answers what is asked of it."""
+QRELS = ("query_id", "iteration", "docid", "relevance")
+"""The columns of these files, which have no header."""
 SIZES = {"small", "large", "full", "tiny"}
 LOOKED_AT = 1000
 """Records of a file from which its keys are known."""
@@ -48,11 +52,12 @@ class Held(Protocol):
     def names(self) -> Sequence[str]: ...
 
 
-def aside(part: Held, kept: Sequence[Held], what: str = "table") -> Aside:
-    """What is told of a file with another table than the kept ones."""
+def aside(part: Held, kept: Sequence[Held], what: str = "table", key: str | None = None) -> Aside:
+    """What is told of a file with another table than the kept ones. ``key``: the column by which several of their rows name one of its."""
     more = f" and {number(len(kept) - 1, 'more file')}" if len(kept) > 1 else ""
     text = f"another table, with the columns {listed(part.names)}: not read; the samples are the rows of {kept[0].path}{more}"
-    return Aside(what, text, file=part.path)
+    join = "" if key is None else f"; several of them belong to each of its rows: join it by {key} to use its columns"
+    return Aside(what, f"{text}{join}", file=part.path)
 
 
 def all_aside(parts: Sequence[Held], kept: Sequence[Held]) -> list[Aside]:
@@ -104,7 +109,7 @@ def without_other_stems(parts: Sequence[P]) -> list[P]:
     whole = {stem for stem, names in columns.items() if len(names) == 1 and len(splits.get(stem, ())) > 1}
     if len({names for stem in whole for names in columns[stem]}) < 2:
         return list(parts)
-    kept = max(whole, key=lambda stem: (rows[stem], stem))
+    kept = max(whole, key=lambda stem: (bool({*stem} & RELEVANCE), rows[stem], stem))
     return [part for part in parts if part.stem == kept]
 
 

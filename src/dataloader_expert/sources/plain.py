@@ -26,6 +26,8 @@ DECIMAL = "."
 """What separates the fractions of numbers."""
 NAMES: list[str] | None = None
 """Column names of a table without a header."""
+SPACED = False
+"""Whether a space follows each delimiter."""
 BEFORE = 0
 """Lines before the header, or before the first row where there is none; blank ones are not counted."""
 BESIDE: dict[str, dict[str, str]] = {}
@@ -129,7 +131,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
     with opened(path) as file:
         mark = DELIMITER if len(DELIMITER) == 1 else "\x1f"
         texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in file)
-        lines = (row for row in csv.reader(texts, delimiter=mark, strict=True) if row)
+        lines = (row for row in csv.reader(texts, delimiter=mark, strict=True, skipinitialspace=SPACED) if row)
         rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index

@@ -7,7 +7,7 @@ import pkgutil
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -39,7 +39,7 @@ from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
-from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes
+from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
 from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
@@ -138,7 +138,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
         beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
-        foreign = _foreign(listing, kinds, beside, company, source.in_shards)
+        foreign = _foreign(listing, kinds, beside, company, source.in_shards or _of_many(source.units))
         unread = {problem.where.get("file") for problem in foreign}
         read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
@@ -419,9 +419,13 @@ def _kind_of_twice(listing: Listing, ref: SourceRef, data: list[Entry], known: d
     return kinds[0] if kinds and len({*counts}) == 1 else None
 
 
+def _of_many(units: Sequence[Unit]) -> bool:
+    """Whether files hold many samples each, as far as the first tell."""
+    return any(unit.samples > 1 for unit in units[:8])
+
+
 def _suffix(path: str) -> str:
-    name = unpacked_name(path.rsplit("/", 1)[-1])
-    return "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
+    return suffix_of(unpacked_name(path.rsplit("/", 1)[-1]))
 
 
 def _files(kind: str | None, n: int) -> str:

@@ -59,6 +59,10 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
     "employee", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
+RANKS = {
+    "species", "genus", "order", "phylum", "kingdom", "variant", "manufacturer", "make", "brand", "model", "subfamily", "superfamily",
+}  # fmt: skip
+"""Last words of columns of classes beside which a family is a class too, and none of people."""
 PLACES = {"zip", "zipcode", "postcode", "postal", "plz"}
 """Words of columns that say where something is: not whose it is."""
 DIGITS = 19
@@ -417,6 +421,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             continue  # numbers of customers, sessions or patients are counts
         if named and stem[-1] == "subject" and _topics(values):
             continue
+        if named and stem[-1] == "family" and any(words(other)[-1:] and words(other)[-1] in RANKS for other in columns):
+            continue  # of species or of aircraft: what a sample is
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
         if named:
             how = "by its name and its values, which repeat" if repeated else "by its name"

@@ -86,8 +86,13 @@ def small(parts: Sequence[Tabled]) -> bool:
 def in_other_steps(columns: Mapping[str, Column], others: Mapping[str, Column]) -> bool:
     """Whether one of two tables has one row for each value of a column that both have, and the other several, as sums by the day do
     beside those by the hour."""
-    both = ((_plain(columns[name]), _plain(others[name])) for name in columns if name in others)
-    return any(_once(first, second) or _once(second, first) for first, second in both)
+    return key_of_several(columns, others) is not None or key_of_several(others, columns) is not None
+
+
+def key_of_several(columns: Mapping[str, Column], others: Mapping[str, Column]) -> str | None:
+    """The column of both by which several rows of the second table belong to each of the first; None if there is none."""
+    both = (name for name in columns if name in others)
+    return next((name for name in both if _once(_plain(columns[name]), _plain(others[name]))), None)
 
 
 def _once(values: Sequence[object], others: Sequence[object]) -> bool:

@@ -30,7 +30,7 @@ from dataloader_expert.sources.layout import (
     label_by_name,
 )
 from dataloader_expert.sources.levels import numbered_alike
-from dataloader_expert.sources.magic import sniff
+from dataloader_expert.sources.magic import of_single_bytes, sniff
 from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.no_classes import against_classes
 from dataloader_expert.sources.pairing import READ, Pairing, pair
@@ -326,6 +326,9 @@ class FileSamples(Source):
     def _withhold(self) -> None:
         """Notes the columns that a whole split lacks, such as the targets of a contest's test split; unless it has the label."""
         absent_in = lacking(self.given, [unit.split for unit in self.units])
+        absent_in = {
+            split: names for split, names in absent_in.items() if split != "train"
+        }  # nothing is withheld there
         absent = frozenset[str]().union(*absent_in.values())
         if self.by_folder and any(
             all(unit.label is None for unit in self.units if unit.split == split) for split in absent_in
@@ -777,7 +780,7 @@ def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:
 
 
 def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
-    """The text; bytes that are not UTF-8 are replaced and reported, and so is a text in UTF-16, which is read as such.
+    """The text; one in an encoding of one byte each is read as Latin-1, other bytes that are not UTF-8 are replaced; both are reported, and so is a text in UTF-16, which is read as such.
 
     Raises:
         Unreadable: ``not-the-format`` if it is not a text.
@@ -789,8 +792,10 @@ def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         at = data[e.start : e.start + 8]
-        problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}", file=name))
-        text = data.decode("utf-8", "replace")
+        other = data.decode("utf-8", "ignore").isascii() and of_single_bytes(data)  # else it is damaged
+        how = "; the text is read as Latin-1" if other else ""
+        problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}{how}", file=name))
+        text = data.decode("latin-1") if other else data.decode("utf-8", "replace")
     if "\0" in text:
         raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=name)
     return text

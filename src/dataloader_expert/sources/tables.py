@@ -49,6 +49,8 @@ class Table(Source):
         """The fields that a file to fill in with predictions asks for."""
         self.form = ""
         """That file."""
+        self.optional: frozenset[str] = frozenset()
+        """The fields that only some rows have, which do not tell what the rows are."""
 
     @property
     def predicted(self) -> Predicted:
@@ -107,7 +109,7 @@ class Table(Source):
             )
         self._several_labels(blocks)
         self.fields = among_texts(self.fields, self.label, blocks[0])
-        told = self.label_columns.names if self.label_columns is not None else ()
+        told = {*(self.label_columns.names if self.label_columns is not None else ()), *self.optional}
         self.modality = modality_of(tuple(f for f in self.fields if f.name not in told), self.label)
         self.conversations = frozenset(f.name for f in self.fields if has_turns(f, blocks))
         lists = {f.name: {*words(f.name)} for f in self.fields if f.kind in ("other", "sequence")}

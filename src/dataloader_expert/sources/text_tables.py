@@ -61,7 +61,8 @@ def _kind(listing: Listing, entry: Entry, documents: Names) -> str | None:
     if not dialect.header or len(dialect.names) < 2:
         return None
     lines = head[dialect.skip :].decode("utf-8", "replace").splitlines()[:LOOKED_AT]
-    cells = [line.split(dialect.delimiter) for line in lines if line.strip()]
+    mark = f"{dialect.delimiter} " if dialect.spaced else dialect.delimiter
+    cells = [line.split(mark) for line in lines if line.strip()]
     rows = [{n: None if c in NULLS else c for n, c in zip(dialect.names, row, strict=False)} for row in cells]
     named = naming_of(rows, documents, folder_of(entry.path)) if rows else None
     return None if named is None else KINDS[dialect.delimiter]

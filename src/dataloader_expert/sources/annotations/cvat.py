@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names, around
+from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names, around, folder_of
 from dataloader_expert.sources.annotations.voc import KIND, elements
 from dataloader_expert.sources.files import Listing
 
@@ -31,7 +31,7 @@ def join_cvat(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 name = image.get("name")
                 if name is None:
                     continue  # another format's
-                path = files.find(name, False)
+                path = files.find(name, False, f"{folder_of(entry.path)}/")
                 if path is None:
                     lost.append(name)
                     continue

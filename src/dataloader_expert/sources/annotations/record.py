@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
@@ -213,7 +214,13 @@ class Names:
         for at in range(max(0, len(parts) - MAX_DEPTH), len(parts)):
             if (path := "/".join(parts[at:])) in self.whole:
                 return path
-        return _the_one(self.named.get(parts[-1], ()), asked)
+        found = self.named.get(parts[-1], ())
+        return _the_one(found, asked) or _nearest([p for p in found if f"/{p}".endswith(f"/{asked}")], folder)
+
+    def nearest(self, name: str, path: str) -> str | None:
+        """Of the files called so the one that shares more folders with a path than the others do: in each project or split, numbers in
+        names begin again."""
+        return _nearest(self.named.get(name, ()), path)
 
     def numbered(self) -> dict[int, str]:
         """The files by the number that their names end in, if no two end in the same: 42 is ``COCO_train2014_000000000042.jpg``."""
@@ -235,7 +242,7 @@ class Names:
 
     def beside(self, path: str) -> str | None:
         """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name, else the
-        only one in folders of the same split."""
+        only one in folders of the same split, else the nearest."""
         folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         name = name if name in self.stems else name.removeprefix("gt_")
         found = self.stems.get(name, ())
@@ -252,7 +259,7 @@ class Names:
         parts = key_of(f"{folder}/{name}.x")[0].split("/")
         alike = [one for i in range(len(parts)) for one in self.keys.get("/".join(parts[i:]), ())]
         alike = alike or [one for one in found if _split_around(one) == _split_around(path) is not None]
-        return alike[0] if len(alike) == 1 else None
+        return alike[0] if len(alike) == 1 else _nearest(found, path)
 
     def several(self, path: str) -> bool:
         """Whether several files are called like an annotation, so that it may be of any of them."""
@@ -269,6 +276,20 @@ def _split_around(path: str) -> str | None:
     """The one split that words in the names of a file's folders tell, whatever else they say."""
     found = {split for folder in path.split("/")[:-1] if (split := split_in_name(f"{folder}.")) is not None}
     return found.pop() if len(found) == 1 else None
+
+
+def _nearest(found: Sequence[str], path: str) -> str | None:
+    """The one of them that shares more folders with a path than the others do; None if none shares any."""
+    own = path.split("/")[:-1]
+    shared = {one: _shared(one.split("/")[:-1], own) for one in found}
+    most = max(shared.values(), default=0)
+    nearest = [one for one, n in shared.items() if n == most]
+    return nearest[0] if len(nearest) == 1 and (most or len(found) == 1) else None
+
+
+def _shared(folders: Sequence[str], others: Sequence[str]) -> int:
+    """How many of the outer folders are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, others, strict=False)))
 
 
 def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None:

@@ -21,7 +21,7 @@ def join_supervisely(found: Annotations, listing: Listing, paths: list[str]) -> 
     for entry in listing.entries:
         path = None
         if entry.kind == "json" and 0 < entry.size <= MOST_BYTES:
-            path = files.find(entry.path.rpartition("/")[2].removesuffix(".json"), False)
+            path = files.nearest(entry.path.rpartition("/")[2].removesuffix(".json"), entry.path)
             path = path or files.beside(entry.path)
         if path is None:
             continue

@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.bare import Bare, bare_table, is_row, together
@@ -90,6 +90,8 @@ MARKS = ",;\t|"
 """What may separate the values of a table."""
 ENTRY, VALUE = "entry", "value"
 """The columns of the names under which the objects of a JSON file stand, and of what is no object."""
+LISTED = {"file_name", "id", "width", "height"}
+"""What COCO says of each image in a file without annotations, such as that of a test split: how large it is, and nothing that it shows."""
 CAPTIONS = {"sentence", "sentences", "caption", "captions"}
 """Words of a column of objects whose texts say what an image shows."""
 MISTAKES = 0.05
@@ -592,10 +594,8 @@ def _separated(data: bytes, cut: bool) -> list[Row]:
         raise ValueError("too large for annotations")
     file = io.StringIO(text, newline="")
     try:
-        if dialect.quoted:
-            lines = list(csv.reader(file, delimiter=dialect.delimiter))
-        else:
-            lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE))
+        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE
+        lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=quoting, skipinitialspace=dialect.spaced))
     except csv.Error as e:
         raise ValueError(str(e)) from None
     rows = [line for line in lines if line][dialect.before :]
@@ -614,7 +614,10 @@ def _json(data: bytes, cut: bool) -> list[Row]:
     found = json.loads(data, object_hook=slim if len(data) > LARGE_JSON else None)
     if isinstance(found, dict) and isinstance(found.get("images"), list) and isinstance(found.get("annotations"), list):
         return images_of(found)
-    return _rows_in(found)
+    rows = _rows_in(found)
+    if isinstance(found, dict) and rows and rows == found.get("images") and rows[0].keys() >= LISTED:
+        return [{"file_name": row["file_name"]} for row in rows if "file_name" in row]
+    return rows
 
 
 def _rows_in(found: Any, deep: int = 2) -> list[Row]:

@@ -29,6 +29,9 @@ POINTS = {"keypoints", "keypoint", "kpts", "joints", "landmarks"}
 RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
 """Words in the names of masks that are written as the lengths of their runs."""
 PREFIX, SUFFIX = {"prefix"}, {"suffix"}
+QUERY, DOCUMENT = {"query", "question", "topic", "qid"}, {"corpus", "doc", "document", "passage", "pid", "docid", "did"}
+IDS = {"id", "ids", "qid", "pid", "docid", "did"}
+"""Words in the names of fields that name what is asked, and what answers it."""
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
@@ -38,6 +41,8 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     if targets := label.get("targets"):
         numbers = all(f["kind"] == "number" for f in fields if f["name"] in targets)
         return Task(name=f"{modality} multi-target {'regression' if numbers else 'prediction'}", how=label["how"])
+    if asked := _relevance(fields):
+        return asked
     kinds = {f["kind"]: f["name"] for f in fields}
     plain = [f["name"] for f in fields if f["dtype"] == "str" and not f["shape"]]
     texts = {name: set(words(name)) for name in plain if not set(words(name)) & ROW_WORDS}
@@ -78,6 +83,17 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
 
 
+def _relevance(fields: Sequence[Mapping[str, Any]]) -> Task | None:
+    """Retrieval, where fields name what is asked and what answers it, and hold neither."""
+    names = {f["name"]: {*words(f["name"])} for f in fields if f["kind"] != "text" and not f["shape"]}
+    query = next((name for name, of in names.items() if of & QUERY and of & IDS), None)
+    document = next((name for name, of in names.items() if of & DOCUMENT and of & IDS and name != query), None)
+    if query is None or document is None or any(f["kind"] == "text" for f in fields):
+        return None
+    how = f"each row names what is asked in {_quoted(query)} and what answers it in {_quoted(document)}"
+    return Task(name="retrieval", how=how)
+
+
 def _of_masks(names: list[str]) -> Task:
     """Of several masks the one that is called as traced by hand is the target; another one may only say what is to be seen at all."""
     main = next((name for name in names if set(words(name)) & TRACED), names[-1])
@@ -107,6 +123,8 @@ def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: s
 
 def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:
     """The task that the names of fields tell beside a label with classes; None where it is classification."""
+    if relevance := _relevance([f for f in fields if f["name"] != label]):
+        return relevance
     names = {f["name"]: set(words(f["name"])) for f in fields}
     chosen = choices_of(names)
     if chosen is not None and chosen[1] == label:
