@@ -220,7 +220,7 @@ def _mostly_missing(name: str, blocks: list[Block]) -> bool:
     values = values_in(blocks, name)
     absent = [b.columns[name].nulls for b in blocks if name in b.columns]
     marked = sum(int(nulls.sum()) for nulls in absent if nulls is not None)
-    return 2 * max(marked, sum(v is None or bool(v != v) for v in values)) > len(values)
+    return 2 * max(marked, sum(v is None or (isinstance(v, float) and v != v) for v in values)) > len(values)
 
 
 def _one_each(pairs: Mapping[tuple[Any, Any], int]) -> bool:
