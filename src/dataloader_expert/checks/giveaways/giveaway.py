@@ -16,6 +16,7 @@ from typing import Any
 from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.fingerprint import digest64, mix
+from dataloader_expert.checks.common.origins import ORIGINS
 from dataloader_expert.checks.common.rows_kept import NAME, texts_of
 from dataloader_expert.checks.giveaways.encodings import encoding_of
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -312,7 +313,8 @@ class Giveaway(Check):
             measure = str(fact.at.get("measure", ""))
             what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
-            if v["renames"] and not second:
+            tells_origin = bool({*words(name)} & ORIGINS)  # one hospital for each class is no name of it
+            if v["renames"] and not second and not tells_origin:
                 yield finding(
                     "label-leaked-by-field",
                     "info",
