@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterator
 from typing import Any
@@ -249,10 +250,37 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         )
     for early in v["before"]:
         if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
-            (w, h), (u, t) = early["pixels"], early["used"]
-            why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
-            return why, "resize first, if the result stays as good (scale radii and distances with it)", fact
+            return *before_keeping(early), fact
     return None
+
+
+def before_keeping(early: dict[str, Any]) -> tuple[str, str]:
+    """Why a line costs much that works on an image of which little is kept, and what to do."""
+    of, used, by = early["of"], early["used"], early["by"]
+    times = f"{math.prod(of) / max(1, math.prod(used)):.0f} times as many"
+    at = ""
+    if by is not None:
+        at = (
+            f" (line {by['line']})"
+            if by["file"] == early["file"]
+            else f" ({posixpath.basename(by['file'])}:{by['line']})"
+        )
+    slow = "of slow samples, " * early["slow"]
+    if early["kind"] == "slice":
+        why = f"{slow}it works on arrays of {of[0]:,} values, of which {used[0]:,} are kept afterwards{at}: {times}"
+        return (
+            why,
+            "take the part first, with a margin for what filters or resamples it, and read no more than that if the format allows it",
+        )
+    whole, part = (" x ".join(map(str, size)) for size in (of, used))
+    if early["kind"] == "crop":
+        why = f"{slow}it works on images of {whole}, from which {part} are cropped afterwards{at}: {times} pixels"
+        return (
+            why,
+            "crop first, with a margin for what rotates or scales, then do the work on the crop and cut it to size",
+        )
+    why = f"{slow}it works on images of {whole}, which are shrunk to {part} afterwards{at}: {times} pixels"
+    return why, "resize first, if the result stays as good (scale radii and distances with it)"
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line, long_samples)
