@@ -6,6 +6,7 @@ same has hidden them.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections import Counter
@@ -30,6 +31,9 @@ NAME = "health: errors that the dataset hides"
 MOST = 512
 ORDINARY = (LookupError, AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
 """How Python code asks whether something is there, not how it fails."""
+DOUBTFUL, OTHERS, DOUBT_S, DOUBT_SHARE = 128, 16, 1.0, 0.05
+"""The most samples that are looked at because they equal others, so many others beside them, and the most seconds, and share of the time
+left, for this."""
 USUAL_SHARE = 0.5
 """What more samples than this raise is a way to read them, such as a second format that is tried."""
 
@@ -87,6 +91,22 @@ def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
             place, message = raised[0]
             found.append((index, places.setdefault(place, (len(places), message))[0]))
     return {"read": read, "found": found, "places": [*places], "messages": [text for _, text in places.values()]}
+
+
+def replaced(dataset: Any, doubtful: list[int], size: int, left_s: float) -> frozenset[int]:
+    """Those of these samples whose reading raises an error that the dataset's own code catches, as others' does not: what is delivered
+    for them is perhaps another sample."""
+    if not doubtful:
+        return frozenset()
+    among = set(doubtful[:DOUBTFUL])
+    others = [k * size // OTHERS for k in range(OTHERS)] if size >= OTHERS else range(size)
+    order = [i for pair in itertools.zip_longest(among, set(others) - among) for i in pair if i is not None]
+    told = apart(partial(looked, dataset, order), min(DOUBT_S, DOUBT_SHARE * left_s))
+    if told is None:
+        return frozenset()
+    usual = Counter(place for index, place in told["found"] if index not in among)
+    often = {place for place, n in usual.items() if n > USUAL_SHARE * len({*others} - among)}
+    return frozenset(index for index, place in told["found"] if index in among and place not in often)
 
 
 def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
