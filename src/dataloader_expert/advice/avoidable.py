@@ -69,6 +69,10 @@ KINDS = {
         "comparing all rows of a table",
         "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
     ),
+    "labels": (
+        "looking labels up in a table's index, which compares all of them where they recur or are not sorted",
+        "group the rows once in __init__, such as with df.groupby(level=0).indices, and take those of a sample by their positions",
+    ),
     "rows": (
         "taking rows out of a table one at a time",
         "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
@@ -93,7 +97,7 @@ KINDS = {
         "drawing with weights, which are added up each time",
         "add them up once (numpy.cumsum) and look a random number up with numpy.searchsorted, or let a sampler draw",
     ),
-    "loads": ("loading a tokenizer or model", f"load it {ONCE}, and keep it"),
+    "loads": ("loading a tokenizer or model anew", f"load it {ONCE}, and keep it"),
     "converts": (
         "torch.tensor(), which reads Python lists value by value",
         "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
@@ -204,12 +208,11 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-            fix += "whole arrays instead of Python objects; of a loop that must be, use a compiled function (a library's, or numba), or store "
-            fix += "its results once for all samples"
+            fix += "whole arrays instead of Python objects; compile a loop that is needed (numba), or store its results once for all samples"
         if len(cited) > 1:
             fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
-        yield finding("costly-line", "info", text, cited, fix, at)
+        yield finding("costly-line", "info", text, cited, fix, at, cost=low if not called else bounds(share, fact)[0])
 
 
 def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:

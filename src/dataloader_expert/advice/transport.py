@@ -80,6 +80,13 @@ def batch_ms(facts: Facts) -> float:
     return float(own * facts.value(RECEIVING, {"samples": 0})["samples"])
 
 
+def sending_share(facts: Facts) -> float | None:
+    """The share of a sample's time that sending it to the main process takes; None: not measured."""
+    spent = {str(f.at["stage"]): f.value["cpu_ms"] + f.value["wait_ms"] for f in facts.all(STAGE)}
+    whole = sum(spent.values())
+    return spent["worker_transfer"] / whole if whole and "worker_transfer" in spent else None
+
+
 def transport(facts: Facts) -> Iterator[Finding]:
     """B17, B18: what transferring batches from workers costs, by number of tensors and by bytes."""
     fact = facts.find(RECEIVING)
@@ -94,7 +101,7 @@ def transport(facts: Facts) -> Iterator[Finding]:
     if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors):
         text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
         text += f" top of {each:.1f} ms for the samples (estimated: packed batches were not run)"
-        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
+        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK, cost=sending_share(facts))
     copied = 1e3 * bytes_ / FRESH_BYTES_S
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(each, copied):
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
@@ -102,13 +109,13 @@ def transport(facts: Facts) -> Iterator[Finding]:
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
         most, where = carried.get("largest"), []
         if most is not None:
-            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {most['bytes'] / max(1, bytes_):.0%} of its bytes"
+            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {min(1.0, most['bytes'] / max(1, bytes_)):.0%} of its bytes"
             where = [place for place in (most["collate"],) if place is not None]
             where = [{**place, "field": most["path"]} for place in where] or [{"field": most["path"]}]
             if most["nonzero"] < SPARSE:
                 text += f", {most['nonzero']:.1%} of its values are not 0"
                 fix = f"send only the non-zero values of `{escaped(most['path'] or 'it')}` with their indices, and rebuild the dense tensor on the device if it is needed"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where)
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where, cost=sending_share(facts))
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
@@ -139,10 +146,10 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
                 yield finding("main-process-busy", "warning", text, [fact, pace], AT_ONCE, cost=cost)
                 return
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
-            fix = "return few large tensors instead of nested Python objects"
+            fix = "return few large tensors instead of many small ones or nested Python objects"
             if own_iter:
                 fix = "move what it computes to the collate function or __getitem__, which workers run in parallel"
-            yield finding("main-process-busy", "warning", text, fact, fix)
+            yield finding("main-process-busy", "warning", text, fact, fix, cost=min(1.0, own / period))
             return
 
 
