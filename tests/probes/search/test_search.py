@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from dataloader_expert.advice.failures import stuck
 from dataloader_expert.advice.transport import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
@@ -173,6 +174,42 @@ def test_what_only_the_first_sample_of_a_worker_makes_is_charged_to_its_start() 
     ledger.belief.observe(label(plan), runner.blocks)
     kept = label(plan)._replace(persistent=True)
     assert ledger.belief.gain(kept, 800.0) > WORTH - 1
+
+
+class OnlyHere(users.Fine):
+    """A sample comes in this process alone; in a worker it is awaited for ever."""
+
+    never = Event()
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        if get_worker_info() is not None:
+            self.never.wait(60)
+        return super().__getitem__(index)
+
+
+def all_threads(worker: int) -> None:
+    """What a user sets in each worker."""
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_workers_that_deliver_nothing_are_an_error_with_what_they_do(fast: bool) -> None:
+    """Seen: workers that delivered nothing were no finding at all. Where a batch may take as long by what samples take here, it is only
+    a matter of time."""
+    bench = bench_of("Fine", 1.5)
+    served = serving(bench, 8, 0)
+    served.current = served.current.but(workers=2)
+    served.user_loader = DataLoader(OnlyHere(), batch_size=8, num_workers=2, worker_init_fn=all_threads)
+    settings = Settings(bench, served, Ledger(bench, bench.deadline, 0.1))
+    settings.ledger.belief = Belief([(1e-4 if fast else 1.0, 0.0)] * 9, 8, 2.0, epoch=400)
+    settings.ledger.first_s = 1e-3
+    with tapped():
+        try:
+            assert settings.run(served.current) is None
+        finally:
+            settings.close()
+    found = [f for fact in settings.told_broken() if isinstance(fact, Fact) for f in stuck(Facts((fact,)))]
+    assert [(f.code, f.severity) for f in found] == ([("sample-hangs", "error")] if fast else [])
+    assert all("each waits" in f.message and "`all_threads`" in f.fix for f in found)
 
 
 def test_batches_that_are_loaded_and_not_delivered_are_counted() -> None:
