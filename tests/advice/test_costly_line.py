@@ -30,7 +30,7 @@ def test_the_innermost_line_that_takes_half_of_the_time() -> None:
     assert (found.code, found.severity) == ("costly-line", "info")
     assert found.cost == pytest.approx(0.83, abs=0.01)  # Seen: what costs 9 % was told first, as this had no cost
     assert (
-        "90% of a sample's time (95 % 83% to 94%) goes to one line of your code, data.py:30 in `scaled`"
+        "90% of a sample's time (95 % confidence: 83% to 94%) goes to one line of your code, data.py:30 in `scaled`"
         in found.message
     )
     assert list(found.where) == [{"file": "a/data.py", "line": 30}]
@@ -48,7 +48,7 @@ def test_what_the_line_calls_is_named_where_it_takes_as_long() -> None:
     )
     (found,) = costly_line(given)
     assert (
-        "89% of a sample's time (95 % 81% to 94%) goes to your function `pieces`, most of it at words.py:30"
+        "89% of a sample's time (95 % confidence: 81% to 94%) goes to your function `pieces`, most of it at words.py:30"
         in found.message
     )
     assert list(found.where) == [{"file": "a/words.py", "line": 30}]

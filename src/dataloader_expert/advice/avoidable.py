@@ -122,7 +122,7 @@ def bounds(share: float, fact: Fact) -> tuple[float, float]:
 
 
 def between(low: float, high: float) -> str:
-    return f" (95 % {low:.0%} to {high:.0%})"
+    return f" (95 % confidence: {low:.0%} to {high:.0%})"
 
 
 def avoidable(facts: Facts) -> Iterator[Finding]:

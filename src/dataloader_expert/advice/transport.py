@@ -21,6 +21,7 @@ from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT, REMADE
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, TRIALS
+from dataloader_expert.probes.sharding import SHARDING
 
 FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
@@ -69,7 +70,11 @@ def cheap(facts: Facts) -> Iterator[Finding]:
         if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
             present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
-            fix = f"{'use' if present else 'keep'} num_workers=0, or fetch whole batches with __getitems__"
+            fix = f"{'use' if present else 'keep'} num_workers=0"
+            if facts.find(SHARDING) is not None:
+                fix += ", or yield whole batches, with batch_size=None"
+            elif not facts.value(SETTINGS, {}).get("whole"):
+                fix += ", or fetch whole batches with __getitems__"
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
@@ -195,8 +200,10 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         return  # the sampler was timed alone and is not it, and there is no stream: a busy machine
     seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
-        text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"
-        text += " workers are kept: "
+        text = (
+            f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, also where"
+        )
+        text += " workers persist: "
         fix = "draw the order faster (torch.randperm, numpy)"
         if drawn >= 0.5 * fact.value:
             text += "the sampler takes that long to draw its order"
@@ -209,7 +216,7 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
             text += (
                 f": `{escaped(str(pace.at['sampler']))}.__iter__`, {posixpath.basename(place['file'])}:{place['line']}"
             )
-            fix = "keep what it reads of the samples, such as their lengths, from one epoch to the next (in __init__), and draw from that"
+            fix = "compute once, in the sampler's __init__, what does not change from one epoch to the next, such as lengths, counts or weights, and only draw in __iter__"
         where = [place] if place is not None else []
         yield finding(
             "slow-epoch-start", "warning", text, [fact, through], fix, where, cost=min(1.0, fact.value / seconds)

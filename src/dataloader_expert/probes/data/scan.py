@@ -24,7 +24,7 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
-from dataloader_expert.probes.health.caught_errors import replaced
+from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.sources.base import Block, Column, Source, Unit

@@ -257,4 +257,4 @@ def watch_images(kept: KeptParts) -> None:
             kept.decoded()
             return decode(picture)
 
-        file.ImageFile.load = load  # type: ignore[attr-defined]
+        file.ImageFile.load = load
