@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
+import linecache
 import os
 import time
 from collections import Counter
@@ -14,6 +16,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.probes.system.pristine_process import apart
 from dataloader_expert.probes.tracing import users_traced
 
+Place = tuple[str, int]
 ORDINARY = (LookupError, AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
 """How Python code asks whether something is there, not how it fails."""
 DOUBTFUL, OTHERS, DOUBT_S, DOUBT_SHARE = 128, 16, 1.0, 0.05
@@ -27,7 +30,7 @@ def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
     """How many of these samples were read in time, and which of them raised errors within, each with the number of the place."""
     until, read = time.monotonic() + seconds, 0
     found: list[tuple[int, int]] = []
-    places: dict[str, tuple[int, str]] = {}
+    places: dict[str, tuple[int, str, Place | None]] = {}
     for index in order:
         if time.monotonic() > until:
             break
@@ -37,9 +40,15 @@ def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
             continue
         read += 1
         if raised:
-            place, message = raised[0]
-            found.append((index, places.setdefault(place, (len(places), message))[0]))
-    return {"read": read, "found": found, "places": [*places], "messages": [text for _, text in places.values()]}
+            place, message, handler = raised[0]
+            found.append((index, places.setdefault(place, (len(places), message, handler))[0]))
+    return {
+        "read": read,
+        "found": found,
+        "places": [*places],
+        "messages": [text for _, text, _ in places.values()],
+        "handlers": [handler for _, _, handler in places.values()],
+    }
 
 
 def replaced(dataset: Any, doubtful: list[int], size: int, left_s: float) -> frozenset[int]:
@@ -58,21 +67,44 @@ def replaced(dataset: Any, doubtful: list[int], size: int, left_s: float) -> fro
     return frozenset(index for index, place in told["found"] if index in among and place not in often)
 
 
-def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
-    """The errors raised in the user's frames while a sample is read: ``type at file:line in function``, and what each says.
+def errors_within(dataset: Any, index: int) -> list[tuple[str, str, Place | None]]:
+    """The errors raised in the user's frames while a sample is read: ``type at file:line in function``, what each says, and the line of
+    the ``except`` that caught it.
 
     Raises:
         Exception: what the dataset raises itself.
     """
-    raised: list[tuple[str, str]] = []
+    raised: list[tuple[BaseException, str, str]] = []
+    passed: dict[int, tuple[str, int]] = {}
+    """By exception the outermost of the user's lines that it came to."""
 
     def within(frame: FrameType, event: str, arg: Any) -> Any:
         if event == "exception" and not issubclass(arg[0], ORDINARY):
-            code = frame.f_code
-            at = f"{arg[0].__name__} at {escaped(os.path.basename(code.co_filename))}:{frame.f_lineno} in `{escaped(code.co_name)}`"
-            raised.append((at, escaped(arg[1], 160)))
+            code, error = frame.f_code, arg[1]
+            if id(error) not in passed:
+                at = f"{arg[0].__name__} at {escaped(os.path.basename(code.co_filename))}:{frame.f_lineno} in `{escaped(code.co_name)}`"
+                raised.append(
+                    (error, at, escaped(error, 160))
+                )  # kept: the identity of one that has ended may be another's
+            passed[id(error)] = code.co_filename, frame.f_lineno
         return within
 
     with users_traced(within):
         dataset[index]
-    return raised
+    return [(at, text, handler_of(*passed[id(error)])) for error, at, text in raised]
+
+
+def handler_of(file: str, line: int) -> Place | None:
+    """The innermost ``except`` for what is raised at a line; of several the first."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try)
+        and node.handlers
+        and node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
+    ]
+    return (file, max(around, key=lambda node: node.lineno).handlers[0].lineno) if around else None

@@ -59,6 +59,7 @@ class CaughtErrors(Probe):
                 "count": len(rare),
                 "place": told["places"][place],
                 "message": told["messages"][place],
+                "handler": told["handlers"][place],
             }
             yield Fact(CAUGHT, value, evidence("counted", self.name, seen=read, population=size))
 
