@@ -128,7 +128,15 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
     threads: int, queue_s: float, told: str
 ) -> None:
     """Seen: a worker_init_fn that gave each worker all threads kept them from delivering, and nothing was said."""
-    value = {"seconds": 8.0, "alone_s": 0.05, "threads": threads, "cpu_s": 0.6, "queue_s": queue_s, "cpus": 2.0}
+    value = {
+        "seconds": 8.0,
+        "alone_s": 0.05,
+        "threads": threads,
+        "cpu_s": 0.6,
+        "queue_s": queue_s,
+        "cpus": 2.0,
+        "late": True,
+    }
     [found] = stuck(facts_of((STUCK, {**value, "where": "f (ecog.py:30)", "init": "use_all_cores"}, {"workers": 2})))
     assert (found.code, found.severity) == (told, "error")
     assert (

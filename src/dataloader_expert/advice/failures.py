@@ -201,6 +201,8 @@ def stuck(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     many = many_threads(v) and v["queue_s"] >= POOLS_WAIT * v["cpu_s"]
+    if not (many or v["late"]):
+        return  # a first batch may take as long
     does = f"runs {v['threads']} threads on {v['cpus']:g} cores and " if many else ""
     does += "computes" if v["cpu_s"] >= COMPUTES * LOOK_S else "waits"
     text = f"{number(int(fact.at['workers']), 'worker')} delivered nothing in {v['seconds']:.0f} s, although a batch takes {v['alone_s']:.2g} s "

@@ -105,13 +105,14 @@ class KeptParts:
             self.seconds[place] += seconds if not slow else 0.0
             self.slow_places |= {place} if slow else set()
 
-    def told(self, slow_weight: float) -> list[dict[str, Any]]:
-        """The lines that worked on too much in most of the time: of the samples read at even distances, or of the slow ones, if these
+    def told(self, costly: set[Place], slow_weight: float) -> list[dict[str, Any]]:
+        """The costly lines that worked on too much in most of the time: of the samples read at even distances, or of the slow ones, if these
         take most of it."""
         out = []
         for (file, line), one in self.found.items():
             often = self.seconds[file, line] >= 0.5 * self.whole_s[False] > 0
-            if often or (slow_weight >= 0.5 and (file, line) in self.slow_places):
+            told = often or (slow_weight >= 0.5 and (file, line) in self.slow_places)
+            if told and (file, line) in costly:
                 by = None if one.by is None else {"file": one.by[0], "line": one.by[1]}
                 value = {
                     "file": file,

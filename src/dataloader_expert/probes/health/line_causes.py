@@ -134,7 +134,7 @@ def looked(
         "scans": list(scans(notes)),
         "again": len(notes.again) / max(1, read),
         "again_at": [{"file": f, "line": n} for f, n in sorted(notes.parts)],
-        "before": notes.kept.told(slow_weight),
+        "before": notes.kept.told(costly, slow_weight),
     }
 
 

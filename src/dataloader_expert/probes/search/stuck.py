@@ -20,15 +20,14 @@ LOOK_S = 0.3
 
 
 def stuck(bench: Bench, runner: Runner, belief: Belief, seconds: float) -> Fact | None:
-    """What the workers of a trial do that have delivered nothing in so many seconds; None if a batch may take as long by what samples
-    take in this process, however much slower they are in a worker."""
+    """What the workers of a trial do that have delivered nothing in so many seconds; ``late``: that is longer than a batch takes by what
+    samples take in this process, however much slower they are in a worker."""
     n, size, pids = runner.plan.workers, runner.plan.batch_size, runner.pids
     if not n or not pids or runner.delivered[1] or any(count.samples for count in runner.counts()):
         return None
     alone_s = size * (belief.cpu + belief.waits) + belief.collate_s
     started_s = belief.start.seconds(n, belief.cpus)
-    if seconds <= started_s + max(SCALES) * max(1.0, n / belief.cpus) * alone_s:
-        return None
+    late = seconds > started_s + max(SCALES) * max(1.0, n / belief.cpus) * alone_s
     before = times(pids)
     time.sleep(LOOK_S)  # over which the threads' times are compared
     after = times(pids)
@@ -37,6 +36,7 @@ def stuck(bench: Bench, runner: Runner, belief: Belief, seconds: float) -> Fact 
     own = getattr(given, "own", given)
     value: dict[str, Any] = {
         "seconds": round(seconds, 2),
+        "late": late,
         "alone_s": round(alone_s, 4),
         "threads": max((sum(pid == one for pid, _ in after) for one in pids), default=0),
         "cpu_s": round(sum(cpu for cpu, _ in spent), 4),
