@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.avoidable import long_samples
-from dataloader_expert.advice.failures import loader, measuring, overfull
+from dataloader_expert.advice.failures import loader, measuring, overfull, stuck
 from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
 from dataloader_expert.probes.data.scan import RAISES
@@ -17,6 +17,7 @@ from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.system.outside import FAILED
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
 
@@ -118,3 +119,28 @@ def test_what_cannot_be_pickled_matters_only_where_it_is_pickled(method: str, se
     """Seen: a warning that workers cannot be spawned, of a loader that forks them."""
     value = {"why": "db: TypeError", "start_method": method, "workers": 2, "seconds": 0.0, "bytes": 0}
     assert [f.severity for f in pickling(facts_of((PICKLING, value, {})))] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("threads", "queue_s", "told"), [(18, 4.0, "too-many-threads"), (18, 0.1, "sample-hangs"), (1, 4.0, "sample-hangs")]
+)
+def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_so(
+    threads: int, queue_s: float, told: str
+) -> None:
+    """Seen: a worker_init_fn that gave each worker all threads kept them from delivering, and nothing was said."""
+    value = {
+        "seconds": 8.0,
+        "alone_s": 0.05,
+        "threads": threads,
+        "cpu_s": 0.6,
+        "queue_s": queue_s,
+        "cpus": 2.0,
+        "late": True,
+    }
+    [found] = stuck(facts_of((STUCK, {**value, "where": "f (ecog.py:30)", "init": "use_all_cores"}, {"workers": 2})))
+    assert (found.code, found.severity) == (told, "error")
+    assert (
+        "2 workers delivered nothing in 8 s" in found.message
+        and "ecog.py:30" in found.message
+        and "use_all_cores" in found.fix
+    )

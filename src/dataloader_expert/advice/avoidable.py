@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterator
 from typing import Any
@@ -68,6 +69,10 @@ KINDS = {
         "comparing all rows of a table",
         "group the rows once in __init__, such as with df.groupby(column).indices, and look up those of a sample",
     ),
+    "labels": (
+        "looking labels up in a table's index, which compares all of them where they recur or are not sorted",
+        "group the rows once in __init__, such as with df.groupby(level=0).indices, and take those of a sample by their positions",
+    ),
     "rows": (
         "taking rows out of a table one at a time",
         "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
@@ -92,7 +97,7 @@ KINDS = {
         "drawing with weights, which are added up each time",
         "add them up once (numpy.cumsum) and look a random number up with numpy.searchsorted, or let a sampler draw",
     ),
-    "loads": ("loading a tokenizer or model", f"load it {ONCE}, and keep it"),
+    "loads": ("loading a tokenizer or model anew", f"load it {ONCE}, and keep it"),
     "converts": (
         "torch.tensor(), which reads Python lists value by value",
         "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
@@ -117,7 +122,7 @@ def bounds(share: float, fact: Fact) -> tuple[float, float]:
 
 
 def between(low: float, high: float) -> str:
-    return f" (95 % {low:.0%} to {high:.0%})"
+    return f" (95 % confidence: {low:.0%} to {high:.0%})"
 
 
 def avoidable(facts: Facts) -> Iterator[Finding]:
@@ -203,12 +208,11 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
         if not waits:
             fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-            fix += "whole arrays instead of Python objects; of a loop that must be, use a compiled function (a library's, or numba), or store "
-            fix += "its results once for all samples"
+            fix += "whole arrays instead of Python objects; compile a loop that is needed (numba), or store its results once for all samples"
         if len(cited) > 1:
             fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
         at = [{"file": spot["file"], "line": spot["line"]}]
-        yield finding("costly-line", "info", text, cited, fix, at)
+        yield finding("costly-line", "info", text, cited, fix, at, cost=low if not called else bounds(share, fact)[0])
 
 
 def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:
@@ -249,10 +253,37 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         )
     for early in v["before"]:
         if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
-            (w, h), (u, t) = early["pixels"], early["used"]
-            why = f"it works on images of {w} x {h}, which are shrunk to {u} x {t} afterwards: {w * h / max(1, u * t):.0f} times as many pixels"
-            return why, "resize first, if the result stays as good (scale radii and distances with it)", fact
+            return *before_keeping(early), fact
     return None
+
+
+def before_keeping(early: dict[str, Any]) -> tuple[str, str]:
+    """Why a line costs much that works on an image of which little is kept, and what to do."""
+    of, used, by = early["of"], early["used"], early["by"]
+    times = f"{math.prod(of) / max(1, math.prod(used)):.0f} times as many"
+    at = ""
+    if by is not None:
+        at = (
+            f" (line {by['line']})"
+            if by["file"] == early["file"]
+            else f" ({posixpath.basename(by['file'])}:{by['line']})"
+        )
+    slow = "of slow samples, " * early["slow"]
+    if early["kind"] == "slice":
+        why = f"{slow}it works on arrays of {of[0]:,} values, of which {used[0]:,} are kept afterwards{at}: {times}"
+        return (
+            why,
+            "take the part first, with a margin for what filters or resamples it, and read no more than that if the format allows it",
+        )
+    whole, part = (" x ".join(map(str, size)) for size in (of, used))
+    if early["kind"] == "crop":
+        why = f"{slow}it works on images of {whole}, from which {part} are cropped afterwards{at}: {times} pixels"
+        return (
+            why,
+            "crop first, with a margin for what rotates or scales, then do the work on the crop and cut it to size",
+        )
+    why = f"{slow}it works on images of {whole}, which are shrunk to {part} afterwards{at}: {times} pixels"
+    return why, "resize first, if the result stays as good (scale radii and distances with it)"
 
 
 RULES: tuple[Rule, ...] = (avoidable, costly_line, long_samples)

@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, Severity, finding, verb
+from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_threads
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
@@ -17,6 +18,7 @@ from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.stuck import LOOK_S, STUCK
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
@@ -34,6 +36,8 @@ FINDING_OF = {
 }
 
 
+COMPUTES = 0.1
+"""The share of the time of a look at workers from which they compute."""
 UNLIKE = {
     "stack expects each tensor to be equal size": "pad them in a collate function (torch.nn.utils.rnn.pad_sequence), or crop or resize "
     "them in the dataset",
@@ -190,6 +194,29 @@ def crashing(facts: Facts) -> Iterator[Finding]:
         yield finding("sample-crashes", "error", text, fact, "remove the file: it crashes the decoder", where)
 
 
+def stuck(facts: Facts) -> Iterator[Finding]:
+    """The present workers delivered nothing for far longer than a batch takes in the main process."""
+    fact = facts.find(STUCK)
+    if fact is None or facts.find(LOADER_FAILED) is not None:
+        return
+    v = fact.value
+    many = many_threads(v) and v["queue_s"] >= POOLS_WAIT * v["cpu_s"]
+    if not (many or v["late"]):
+        return  # a first batch may take as long
+    does = f"runs {v['threads']} threads on {v['cpus']:g} cores and " if many else ""
+    does += "computes" if v["cpu_s"] >= COMPUTES * LOOK_S else "waits"
+    text = f"{number(int(fact.at['workers']), 'worker')} delivered nothing in {v['seconds']:.0f} s, although a batch takes {v['alone_s']:.2g} s "
+    text += f"in the main process: each {does}{', at ' + escaped(v['where']) if v['where'] else ''}"
+    init = f"; `{escaped(v['init'])}`, the worker_init_fn, " if v["init"] else ""
+    if many:
+        yield finding(
+            "too-many-threads", "error", text, fact, ONE_THREAD + (init and f"{init}may be what sets their number")
+        )
+        return
+    fix = "look at what that line does in a worker and not in the main process; raise budget_s if a first batch may take that long"
+    yield finding("sample-hangs", "error", text, fact, fix + (init and f"{init}runs in workers alone"))
+
+
 def overfull(facts: Facts) -> Iterator[Finding]:
     """Workers that alone used up the allowed memory."""
     fact = facts.find(OVERFULL)
@@ -215,4 +242,4 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         yield finding(code, severity, message, fact, fix or "fix what is named here")
 
 
-RULES: tuple[Rule, ...] = (loader, nothing, raising, hanging, crashing, overfull, measuring)
+RULES: tuple[Rule, ...] = (loader, nothing, raising, hanging, crashing, stuck, overfull, measuring)

@@ -21,8 +21,8 @@ def given_back(facts: Facts) -> Iterator[Finding]:
     low, high = found.evidence.interval or (0.0, 0.0)
     megabytes = pages.value * pages.at["page_bytes"] / 1e6
     text = f"each sample allocates {pages.value:,.0f} pages of memory ({megabytes:.1f} MB) and frees them again: a"
-    text += f" fresh process is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to {high:.2f}); one"
-    text += " that has freed much before, such as the one that measured throughput, may keep them anyway"
+    text += f" fresh process is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to {high:.2f})"
+    text += "; after a large array was freed a process may keep them by itself, so that training gains less"
     yield finding("memory-given-back", "warning", text, [pages, found], FIX, cost=saved(low))
 
 

@@ -1,4 +1,4 @@
-"""A diagnosis of loading in three sentences: what to fix first; the settings; what was not checked, else where the time goes."""
+"""A diagnosis of loading in a few sentences: what to fix first; the settings; where the time goes; what was not checked."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def loading_summary(
     said.append(_settings(facts, stepped))
     if line is not None:
         said.append(in_a_sentence(line))
+    elif bottleneck is not None and (first is None or first.code != COSTLY):
+        said.append(_where(bottleneck, functions))
     if unchecked:
         said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
-    elif line is None and bottleneck is not None:
-        said.append(_where(bottleneck, functions))
     return " ".join(said)
 
 

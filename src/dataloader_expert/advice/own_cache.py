@@ -42,9 +42,11 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     text += f". Each of the {workers} workers caches the samples that it has read itself"
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
     grows, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
-    if current.value["persistent_workers"] and grows > 0:
-        held = grows * samples * 1e3 * workers
-        text += f"; once each has read all {samples:,}, they hold about {in_bytes(held)}" if held >= TOLD_BYTES else ""
+    each = max(1e3 * grows, v.get("memory_bytes", 0) / v["samples"])  # what grows may be measured once a cache is full
+    held = each * samples * (workers if current.value["persistent_workers"] else 1)
+    if held >= TOLD_BYTES:
+        by = "they hold" if current.value["persistent_workers"] else "they hold, in an epoch,"
+        text += f"; if all {samples:,} are kept, {by} about {in_bytes(held)}"
     fix = "read every sample once in the main process before the loader starts: forked workers share what it holds; or"
     fix += " leave caching to CachedDataset(dataset).fill() from dataloader_expert.loaders"
     fix = f"{COPY}; {fix}" if wide else fix

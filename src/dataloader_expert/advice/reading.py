@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dataloader_expert.advice.avoidable import before_keeping
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
@@ -14,6 +15,7 @@ from dataloader_expert.probes.base import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.health.cache_thrash import THRASH
+from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
@@ -186,18 +188,30 @@ def slow(facts: Facts) -> Iterator[Finding]:
     if fact is None or not fact.value["count"] or fact.value["of"] < 20:
         return
     v = fact.value
-    text = f"{v['count']} of {v['of']} samples always take at least ten times the median of {v['median_ms']:.2f} ms"
+    unread = v.get("unread", 0)
+    text = f"{'at least ' * bool(unread)}{v['count']} of {v['of']} samples always take at least ten times the median of {v['median_ms']:.2f} ms"
+    if unread:
+        text += f"; {unread} more were as slow once, and there was no time to read them again"
     share, cited = facts.find(SLOW_SHARE), [fact]
     if share is not None and share.evidence.interval is not None:
         low, high = share.evidence.interval
-        of_all = f"{share.value:.2%} of all samples (95 % {low:.2%} to {high:.2%})"
+        of_all = f"{share.value:.2%} of all samples (95 % confidence: {low:.2%} to {high:.2%})"
+        of_all = f"{low:.1%} to {high:.1%} of all samples" if unread else of_all
         text += (
             f"; this is {of_all}" if share.value >= LEAST_TOLD else f"; at most {high:.2%} of all samples are so slow"
         )
         cited.append(share)
-    fix = "inspect these samples: each holds up its whole batch"
+    fix = "look at what these samples have in common, such as larger files: each holds up its whole batch"
+    fix = next((f"{cure} (these samples are the larger ones)" for cure in larger(facts)), fix)
     places = [{"sample": s["sample"]} for s in v["slowest"]]
     yield finding("slow-samples", "warning", text, cited, fix, places, v["count"])
+
+
+def larger(facts: Facts) -> Iterator[str]:
+    """What to do where lines work on far more of the slow samples than is kept of them."""
+    for early in facts.value(CAUSES, {"before": []})["before"]:
+        if early["slow"]:
+            yield before_keeping(early)[1]
 
 
 def one_by_one(facts: Facts) -> Iterator[Finding]:

@@ -17,6 +17,8 @@ from dataloader_expert.probes.profile.hotspots import LOCKED, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.thresholds import WORTH
+from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
 QUEUED_MS = 0.1
@@ -126,6 +128,15 @@ def copying_ms(facts: Facts) -> float:
     return 1e3 * float(sum(f["bytes_per_sample"] for f in fields)) / FRESH_BYTES_S
 
 
+def workers_help(facts: Facts) -> bool:
+    """Whether the numbers of workers that were tried do not show that more of them deliver no more."""
+    rates: dict[int, float] = {}
+    for trial in facts.value(TRIALS, []):
+        n = trial["num_workers"]
+        rates[n] = max(rates.get(n, 0.0), trial["throughput"]["value"])
+    return len(rates) < 2 or rates[max(rates)] >= WORTH * rates[min(rates)]
+
+
 def collating(facts: Facts) -> Iterator[Finding]:
     """B52: collate takes a quarter of a sample's CPU time, and torch's own longer than any that copies the same bytes."""
     collate, current = facts.find(STAGE, stage="collate"), settings(facts)[0]
@@ -138,7 +149,8 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
         return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "stack arrays in one call, and do the work of each sample once, before training; workers collate as well, so more of them help"
+    fix = "stack arrays in one call, and do the work of each sample once, before training"
+    fix += "; workers collate as well, so more of them help" if workers_help(facts) else ""
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     spots = [spot for spot in facts.value(USER_FUNCTIONS, []) if spot["stage"] == "collate"]

@@ -21,6 +21,7 @@ from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT, REMADE
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, TRIALS
+from dataloader_expert.probes.sharding import SHARDING
 
 FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
@@ -69,7 +70,11 @@ def cheap(facts: Facts) -> Iterator[Finding]:
         if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
             present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
-            fix = f"{'use' if present else 'keep'} num_workers=0, or fetch whole batches with __getitems__"
+            fix = f"{'use' if present else 'keep'} num_workers=0"
+            if facts.find(SHARDING) is not None:
+                fix += ", or yield whole batches, with batch_size=None"
+            elif not facts.value(SETTINGS, {}).get("whole"):
+                fix += ", or fetch whole batches with __getitems__"
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
@@ -78,6 +83,13 @@ def batch_ms(facts: Facts) -> float:
     costs = {str(f.at["stage"]): f.value for f in facts.all(STAGE)}
     own = sum(v["cpu_ms"] + v["wait_ms"] for name, v in costs.items() if name not in MOVING)
     return float(own * facts.value(RECEIVING, {"samples": 0})["samples"])
+
+
+def sending_share(facts: Facts) -> float | None:
+    """The share of a sample's time that sending it to the main process takes; None: not measured."""
+    spent = {str(f.at["stage"]): f.value["cpu_ms"] + f.value["wait_ms"] for f in facts.all(STAGE)}
+    whole = sum(spent.values())
+    return spent["worker_transfer"] / whole if whole and "worker_transfer" in spent else None
 
 
 def transport(facts: Facts) -> Iterator[Finding]:
@@ -94,7 +106,7 @@ def transport(facts: Facts) -> Iterator[Finding]:
     if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors):
         text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
         text += f" top of {each:.1f} ms for the samples (estimated: packed batches were not run)"
-        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
+        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK, cost=sending_share(facts))
     copied = 1e3 * bytes_ / FRESH_BYTES_S
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(each, copied):
         text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
@@ -102,13 +114,13 @@ def transport(facts: Facts) -> Iterator[Finding]:
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
         most, where = carried.get("largest"), []
         if most is not None:
-            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {most['bytes'] / max(1, bytes_):.0%} of its bytes"
+            text += f"; `{escaped(most['path'] or 'the batch')}` (shape {most['shape']}) has {min(1.0, most['bytes'] / max(1, bytes_)):.0%} of its bytes"
             where = [place for place in (most["collate"],) if place is not None]
             where = [{**place, "field": most["path"]} for place in where] or [{"field": most["path"]}]
             if most["nonzero"] < SPARSE:
                 text += f", {most['nonzero']:.1%} of its values are not 0"
                 fix = f"send only the non-zero values of `{escaped(most['path'] or 'it')}` with their indices, and rebuild the dense tensor on the device if it is needed"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where)
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where, cost=sending_share(facts))
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
@@ -139,10 +151,10 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
                 yield finding("main-process-busy", "warning", text, [fact, pace], AT_ONCE, cost=cost)
                 return
             text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
-            fix = "return few large tensors instead of nested Python objects"
+            fix = "return few large tensors instead of many small ones or nested Python objects"
             if own_iter:
                 fix = "move what it computes to the collate function or __getitem__, which workers run in parallel"
-            yield finding("main-process-busy", "warning", text, fact, fix)
+            yield finding("main-process-busy", "warning", text, fact, fix, cost=min(1.0, own / period))
             return
 
 
@@ -188,8 +200,10 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
         return  # the sampler was timed alone and is not it, and there is no stream: a busy machine
     seconds = samples / through.value + (fact.value if fact.quantity.name == ORDER_DRAWN.name else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
-        text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"
-        text += " workers are kept: "
+        text = (
+            f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, also where"
+        )
+        text += " workers persist: "
         fix = "draw the order faster (torch.randperm, numpy)"
         if drawn >= 0.5 * fact.value:
             text += "the sampler takes that long to draw its order"
@@ -202,7 +216,7 @@ def epoch_start(facts: Facts) -> Iterator[Finding]:
             text += (
                 f": `{escaped(str(pace.at['sampler']))}.__iter__`, {posixpath.basename(place['file'])}:{place['line']}"
             )
-            fix = "keep what it reads of the samples, such as their lengths, from one epoch to the next (in __init__), and draw from that"
+            fix = "compute once, in the sampler's __init__, what does not change from one epoch to the next, such as lengths, counts or weights, and only draw in __iter__"
         where = [place] if place is not None else []
         yield finding(
             "slow-epoch-start", "warning", text, [fact, through], fix, where, cost=min(1.0, fact.value / seconds)

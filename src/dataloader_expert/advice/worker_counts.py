@@ -10,7 +10,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.profile.stages import PULSES, READING
+from dataloader_expert.probes.profile.stages import PULSES, READING, RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 
 OWN_THREADS = 4
@@ -27,6 +27,8 @@ WRITING = {"manager", "processes", "connects", "threads"}
 """Work that makes write calls of its own."""
 BATCH_CALLS = 12
 """Write calls that a worker needs to send a batch."""
+TENSOR_CALLS = 2
+"""The most write calls for each of its tensors: one, or two where another process asks for its descriptor."""
 
 
 def many_threads(value: dict[str, Any]) -> bool:
@@ -52,7 +54,8 @@ def chatty(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(COUNTS)
     if fact is None:
         return
-    calls = fact.value["write_calls_per_sample"] - BATCH_CALLS * fact.value["batches_per_sample"]
+    sending = BATCH_CALLS + TENSOR_CALLS * facts.value(RECEIVING, {"tensors": 0})["tensors"]
+    calls = fact.value["write_calls_per_sample"] - sending * fact.value["batches_per_sample"]
     other = {work["kind"] for work in facts.value(AVOIDABLE, [])} & WRITING
     if calls >= 0.5 and not other and facts.value(CURRENT, {}).get("num_workers", 1):
         text = f"workers make {calls:.1f} write calls per sample: printing, logging or a progress bar"

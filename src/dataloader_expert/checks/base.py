@@ -126,6 +126,8 @@ class Context:
     """Files that are byte-identical to another one."""
     failed: int = 0
     """Samples that could not be read: no check sees them."""
+    replaced: frozenset[int] = frozenset()
+    """Samples whose reading failed without being told: what was delivered for them may be another sample, which is no copy."""
     folders: dict[str | None, Counter[str]] = field(default_factory=dict)
     """Files in each class folder by split, read or not, where folders are the labels of a file each."""
     collates: bool = False

@@ -289,7 +289,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
         "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
         "locked": hung and waiting_for == "a lock",
         "client": any(word in stacks for word in CLIENTS),
-        "where": _user_line(stacks) if hung else "",
+        "where": user_line(stacks) if hung else "",
     }
     at: dict[str, Json] = {"workers": workers, "hung": hung} if workers else {"hung": hung}
     yield Fact(LOADER_FAILED, value, evidence("counted", "loading", seen=1), at)
@@ -311,7 +311,7 @@ CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "con
 """Files whose frames show that a worker waits for a connection or an event loop."""
 
 
-def _user_line(stacks: str) -> str:
+def user_line(stacks: str) -> str:
     """The innermost frame of the user's code in a dump of stacks, as text."""
     from dataloader_expert.sources.users import is_users
 

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
@@ -200,6 +200,18 @@ class Serving:
     def batched(self) -> bool:
         """Whether torch builds batches from single samples."""
         return self.user_loader is None or self.user_loader.batch_sampler is not None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the loader's sampler yields lists of indices and the dataset returns a batch for each: torch builds none."""
+        return not self.batched and isinstance(self.first_asked, list | tuple)
+
+    @cached_property
+    def first_asked(self) -> Any:
+        """What the sampler of a loader that builds no batches asks for first; None where it does not say."""
+        with contextlib.suppress(Exception):  # the user's sampler
+            return next(iter(self.user_loader.sampler))
+        return None
 
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list; if that is more than the batch

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.advice.base import findings_of
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.health.caught_errors import LOOKED_FOR, CaughtErrors
 from dataloader_expert.sources.reference import Reference
 
@@ -83,10 +88,12 @@ def test_errors_that_are_hidden_are_told(dataset: Any, samples: set[int] | None)
     source.dataset, source.iterable = dataset, False
     bench = Bench(source, SourceRef("x.py:make", ("/",)), 0, None, lambda at: None, lambda text, share: None)
     found = findings_of(Facts(tuple(f for f in CaughtErrors(most_s=60).measure(bench) if isinstance(f, Fact))))
-    assert [(f.code, {place["sample"] for place in f.where}) for f in found] == (
+    assert [(f.code, {place["sample"] for place in f.where if "sample" in place}) for f in found] == (
         [("errors-hidden", samples)] if samples else []
     )
     assert all("test_caught_errors.py:" in f.message and "in `load`: truncated" in f.message for f in found)
+    lines = Path(__file__).read_text().splitlines()  # Seen: only the line that raised was named
+    assert all("except " in lines[f.where[0]["line"] - 1] and "caught at" in f.message for f in found)
 
 
 class Ending(Plain):
@@ -114,3 +121,28 @@ def test_a_sample_that_ends_or_blocks_its_process_ends_this_check_alone(dataset:
     source.dataset = Plain()
     [said] = CaughtErrors(most_s=20).measure(bench)
     assert isinstance(said, Fact) and said.quantity == LOOKED_FOR and said.value == N
+
+
+class Copied(ByTheNext):
+    """Samples of which every tenth is a copy of the one before, and some that cannot be read are replaced by the next."""
+
+    def load(self, index: int) -> Any:
+        return torch.rand(4, generator=torch.Generator().manual_seed(super().load(index) - (index % 10 == 5)))
+
+
+@pytest.mark.parametrize("usual", [False, True])
+def test_what_was_delivered_for_a_sample_that_failed_is_no_copy(usual: bool) -> None:
+    """Seen: samples that a dataset returned in place of unreadable ones were told as copies to remove."""
+
+    class Tried(Copied):
+        def load(self, index: int) -> Any:
+            if usual:  # every sample meets an error that is caught: that is how they are read
+                with contextlib.suppress(ValueError):
+                    raise ValueError("another format")
+            return super().load(index)
+
+    source = Reference()
+    source.dataset, source.iterable, source.units = Tried(), False, range(N)
+    bench = Bench(source, SourceRef("x.py:make", ("/",)), 0, None, lambda at: None, lambda text, share: None)
+    [found] = [said for said in Scan().measure(bench) if isinstance(said, Finding) and said.code == "duplicate-samples"]
+    assert found.count == (23 if usual else 20)

@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+import pandas
 import pytest
 import torch
 from torch.utils.data import default_collate
@@ -27,6 +29,7 @@ from dataloader_expert.probes.serving import Serving
 SOURCE = """
 import copy, gc, gzip, hashlib, json, pickle, re, subprocess, time, zipfile
 import numpy as np
+import pandas as pd
 import torch
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -37,6 +40,11 @@ ROWS = [(str(i), i) for i in range(200_000)]
 TEXT = json.dumps(CONFIG)
 KEPT = [[] for _ in range(300_000)]
 X = np.random.default_rng(0).random(3000)
+
+TABLE = pd.DataFrame({"v": np.arange(300_000)}, index=np.arange(300_000) * 7919 % 9973)
+
+def labels(i):
+    return TABLE.loc[[i]]["v"].to_numpy()
 
 def copies(i):
     return copy.deepcopy(CONFIG)
@@ -237,6 +245,7 @@ def told(dataset: Any) -> list[Any]:
         "draws",
         "hashes",
         "copies",
+        "labels",
         "parses",
         "processes",
         "collects",
@@ -278,6 +287,37 @@ def test_lines_are_counted_in_streams_and_in_the_collate_function(users: ModuleT
 def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
     """Our promise: a loop over arrays is no loop over single values, and what takes microseconds is not worth a word."""
     assert told(users.Sized(getattr(users, work))) == []
+
+
+def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(users: ModuleType) -> None:
+    """Seen: a look-up that compared all labels of an index was told as rows taken out one at a time; arrays find no rows."""
+    own = (users.__file__ or "", 1 + SOURCE.splitlines().index('    return TABLE.loc[[i]]["v"].to_numpy()'), "labels")
+    fetch = (torch.utils.data._utils.fetch.__file__, 54, "fetch")
+    taking = (pandas.core.indexing.__file__, 1191, "__getitem__")
+    comparing = (pandas.core.indexes.base.__file__, 6474, "get_indexer_non_unique")
+    for stack, kind in (
+        ((taking, own, fetch), "rows"),
+        ((comparing, taking, own, fetch), "labels"),
+        ((comparing, own, fetch), "labels"),
+    ):
+        found = looked.work_of(stack)
+        assert found is not None and found[0] == kind
+
+
+def test_a_tokenizer_that_is_loaded_for_each_sample_is_told(tmp_path: Path) -> None:
+    """Seen: compiled class methods say no module of their own, and a tokenizer read anew for each sample had no name."""
+    pytest.importorskip("tokenizers")
+    (tmp_path / "encoding.py").write_text(
+        "from tokenizers import Tokenizer\n\ndef f(x):\n    t = Tokenizer.from_file(x)\n    return t\n"
+    )
+    module = importlib.util.spec_from_file_location("encoding", tmp_path / "encoding.py")
+    assert module is not None and module.loader is not None
+    sys.modules["encoding"] = importlib.util.module_from_spec(module)
+    module.loader.exec_module(sys.modules["encoding"])
+    stack = ((str(tmp_path / "encoding.py"), 4, "f"), (torch.utils.data._utils.fetch.__file__, 54, "fetch"))
+    found = looked.work_of(stack)
+    del sys.modules["encoding"]
+    assert found is not None and found[0] == "loads"
 
 
 LINE = """

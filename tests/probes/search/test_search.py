@@ -13,19 +13,23 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+from dataloader_expert.advice.failures import stuck
 from dataloader_expert.advice.transport import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.delivery import in_stock
+from dataloader_expert.probes.search.belief import Belief
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.living import Begun
 from dataloader_expert.probes.search.loading import PREDICTED, RECOMMENDED, SPEEDUP, Loading
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.proving import Proof, proof_s, prove
 from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.setting import label
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
+from dataloader_expert.probes.search.thresholds import WORTH
 from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import StreamSharding
@@ -143,6 +147,69 @@ def test_an_epoch_begins_with_what_was_loaded_by_then_and_ends_with_its_busiest_
     waiting.timed, waiting.again = [(300.0, False)], Begun(0.1, 30.0)
     waiting.loader = DataLoader(users.Fine(40), batch_size=10)
     assert waiting.blocks == [pytest.approx(40 / 0.2)]  # one worker reads two of the four batches
+
+
+def test_what_only_the_first_sample_of_a_worker_makes_is_charged_to_its_start() -> None:
+    """Seen: workers that each parsed an index with their first sample were believed to be slow at every sample, so that keeping them
+    from one epoch to the next, which gains the most, was never tried."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 16, 0)
+    plan = served.current.but(workers=2, prefetch=2)
+    started = Begun(0.62, 32.0)  # of which the index takes half a second
+    for rate, whole, samples, expected in (
+        (320 / 1.0, True, 320, 0.57),
+        (288 / 0.36, False, 320, 0.56),
+        (2, True, 32, 0.0),
+    ):
+        runner = Runner(plan, served)
+        runner.loader = DataLoader(users.Fine(samples), batch_size=16)
+        runner.timed, runner.first, runner.startup = [(rate, whole)], started, 0.6
+        for worker in range(2):
+            runner.tap._note(worker, runner.tap.count(worker)._replace(began=0.02))
+        assert runner.first_use_s == pytest.approx(expected, abs=0.05)
+    ledger = Ledger(bench, None, 0.25)
+    ledger.belief = Belief([(1e-3, 0.0)] * 9, 16, 2.0, epoch=320)
+    runner.timed, runner.loader = [(320.0, True)], DataLoader(users.Fine(320), batch_size=16)
+    ledger.ran(label(plan), runner)
+    ledger.belief.observe(label(plan), runner.blocks)
+    kept = label(plan)._replace(persistent=True)
+    assert ledger.belief.gain(kept, 800.0) > WORTH - 1
+
+
+class OnlyHere(users.Fine):
+    """A sample comes in this process alone; in a worker it is awaited for ever."""
+
+    never = Event()
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        if get_worker_info() is not None:
+            self.never.wait(60)
+        return super().__getitem__(index)
+
+
+def all_threads(worker: int) -> None:
+    """What a user sets in each worker."""
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_workers_that_deliver_nothing_are_an_error_with_what_they_do(fast: bool) -> None:
+    """Seen: workers that delivered nothing were no finding at all. Where a batch may take as long by what samples take here, it is only
+    a matter of time."""
+    bench = bench_of("Fine", 1.5)
+    served = serving(bench, 8, 0)
+    served.current = served.current.but(workers=2)
+    served.user_loader = DataLoader(OnlyHere(), batch_size=8, num_workers=2, worker_init_fn=all_threads)
+    settings = Settings(bench, served, Ledger(bench, bench.deadline, 0.1))
+    settings.ledger.belief = Belief([(1e-4 if fast else 1.0, 0.0)] * 9, 8, 2.0, epoch=400)
+    settings.ledger.first_s = 1e-3
+    with tapped():
+        try:
+            assert settings.run(served.current) is None
+        finally:
+            settings.close()
+    found = [f for fact in settings.told_broken() if isinstance(fact, Fact) for f in stuck(Facts((fact,)))]
+    assert [(f.code, f.severity) for f in found] == ([("sample-hangs", "error")] if fast else [])
+    assert all("each waits" in f.message and "`all_threads`" in f.fix for f in found)
 
 
 def test_batches_that_are_loaded_and_not_delivered_are_counted() -> None:

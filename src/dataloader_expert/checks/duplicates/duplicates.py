@@ -251,6 +251,8 @@ class Duplicates(Check):
         self.raw += other.raw
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         if not self.seen:
             return
         evidence = self.evidence()
@@ -258,6 +260,8 @@ class Duplicates(Check):
         told, agreeing = (Groups(self.kept, self.context.copies) for _ in range(2))
         drawn = Rows.none()
         for rows in self.kept.together():
+            if self.context.replaced:
+                rows = rows.take(~np.isin(rows.index, [*self.context.replaced]))
             drawn = _drawn(Rows.joined([drawn, rows]))
             distinct += told.add(rows)
             agreeing.add(_with_labels(rows.repeated()))

@@ -118,6 +118,10 @@ class Seen:
         self.files.merge(other.files)
         self._spill()
 
+    def twice(self) -> list[int]:
+        """The indices of samples that equal another one."""
+        return [int(i) for rows in self.together() for i in rows.repeated().index]
+
     def _spill(self) -> None:
         if self.most is not None and self.held > self.most:
             self.spills.append(Spill.of(self._rows()))

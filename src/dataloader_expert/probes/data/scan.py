@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import OF_SPLITS, ROLES, Check, Context, new_checks
+from dataloader_expert.checks.duplicates.duplicates import Duplicates
 from dataloader_expert.checks.features import with_features
 from dataloader_expert.checks.files.integrity import Integrity
 from dataloader_expert.checks.files.references import Referenced
@@ -23,6 +24,7 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -405,6 +407,12 @@ class Scan(Probe):
         integrity = checks["integrity"]
         assert isinstance(integrity, Integrity)
         integrity.failed += len(raised) + len(nothing)
+        if not source.iterable and checks["duplicates"].applies():
+            duplicates = checks["duplicates"]
+            assert isinstance(duplicates, Duplicates)
+            duplicates.context.replaced = replaced(
+                source.dataset, duplicates.kept.twice(), source.samples, bench.left()
+            )
         if nothing:
             tried = count + len(raised) + len(nothing)
             none = {

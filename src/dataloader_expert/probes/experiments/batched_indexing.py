@@ -35,6 +35,8 @@ class BatchedIndexing(Probe):
             return
         served = serving(bench, self.batch_size, 0)
         dataset = served.dataset
+        if served.whole:
+            return  # it is asked for whole batches already
         if hasattr(dataset, "__getitems__") or len(dataset) < 8:
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s

@@ -6,21 +6,18 @@ same has hidden them.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dataloader_expert.conclusions import MAX_PLACES
-from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.hidden_errors import USUAL_SHARE, looked
 from dataloader_expert.probes.system.pristine_process import apart
-from dataloader_expert.probes.tracing import users_traced
 
 CAUGHT = Quantity(
     "caught_errors", "samples", "samples whose reading raised an error that the dataset's own code caught"
@@ -28,10 +25,6 @@ CAUGHT = Quantity(
 LOOKED_FOR = Quantity("errors_looked_for", "samples", "samples read to find errors that the dataset's own code catches")
 NAME = "health: errors that the dataset hides"
 MOST = 512
-ORDINARY = (LookupError, AttributeError, ImportError, StopIteration, StopAsyncIteration, GeneratorExit)
-"""How Python code asks whether something is there, not how it fails."""
-USUAL_SHARE = 0.5
-"""What more samples than this raise is a way to read them, such as a second format that is tried."""
 
 
 @dataclass(frozen=True)
@@ -66,47 +59,9 @@ class CaughtErrors(Probe):
                 "count": len(rare),
                 "place": told["places"][place],
                 "message": told["messages"][place],
+                "handler": told["handlers"][place],
             }
             yield Fact(CAUGHT, value, evidence("counted", self.name, seen=read, population=size))
-
-
-def looked(dataset: Any, order: list[int], seconds: float) -> dict[str, Any]:
-    """How many of these samples were read in time, and which of them raised errors within, each with the number of the place."""
-    until, read = time.monotonic() + seconds, 0
-    found: list[tuple[int, int]] = []
-    places: dict[str, tuple[int, str]] = {}
-    for index in order:
-        if time.monotonic() > until:
-            break
-        try:
-            raised = errors_within(dataset, index)
-        except Exception:  # the scan says which samples raise
-            continue
-        read += 1
-        if raised:
-            place, message = raised[0]
-            found.append((index, places.setdefault(place, (len(places), message))[0]))
-    return {"read": read, "found": found, "places": [*places], "messages": [text for _, text in places.values()]}
-
-
-def errors_within(dataset: Any, index: int) -> list[tuple[str, str]]:
-    """The errors raised in the user's frames while a sample is read: ``type at file:line in function``, and what each says.
-
-    Raises:
-        Exception: what the dataset raises itself.
-    """
-    raised: list[tuple[str, str]] = []
-
-    def within(frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "exception" and not issubclass(arg[0], ORDINARY):
-            code = frame.f_code
-            at = f"{arg[0].__name__} at {escaped(os.path.basename(code.co_filename))}:{frame.f_lineno} in `{escaped(code.co_name)}`"
-            raised.append((at, escaped(arg[1], 160)))
-        return within
-
-    with users_traced(within):
-        dataset[index]
-    return raised
 
 
 PROBES = (CaughtErrors,)

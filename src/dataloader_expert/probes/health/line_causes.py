@@ -1,13 +1,14 @@
 """Why the user's costly lines cost what they do, as far as running a few samples shows it.
 
-In a process of its own, with SQLite's statements traced and explained, and Pillow's conversions and resizing noted: queries that no
-index serves, images that are made into the same image again, work on images that are shrunk afterwards.
+In a process of its own, with SQLite's statements traced and explained, and Pillow's conversions, resizing and cropping noted: queries
+that no index serves, images that are made into the same image again, work on images of which few pixels are kept afterwards.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import re
 import sys
 import time
@@ -17,29 +18,29 @@ from functools import partial
 from types import FrameType
 from typing import Any, ClassVar
 
-from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.health.kept_parts import KeptParts, Lines, Place, users_places, watch_images
 from dataloader_expert.probes.health.shared_handles import databases
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
-from dataloader_expert.probes.profile.stage_classifier import is_users
+from dataloader_expert.probes.profile.rereads import SLOW
 from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.probes.system.pristine_process import apart
 
 CAUSES = Quantity(
-    "line_causes", "", "what a few samples did at the user's costly lines: queries, conversions, work before shrinking"
+    "line_causes",
+    "",
+    "what a few samples did at the user's costly lines: queries, conversions, work before a part is kept",
 )
 LEAST_SHARE = 0.3
 """The least share of a sample's time of a line that is looked at."""
 SAMPLES = 16
 MANY_ROWS = 1000
 """Rows of a table from which on reading all of them for a query is told."""
-SHRUNK = 4.0
-"""How many times as many pixels an image has before it is shrunk if that is noted."""
 STATEMENTS = 20
 WHERE = re.compile(
     r"\bwhere\b\s+\(*\s*(?:\w+\.)?[\"`\[]?(\w+)[\"`\]]?\s*(?:=|<|>|in\b|between\b|like\b|is\b)", re.IGNORECASE
 )
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,25 @@ class LineCauses(Probe):
             return
         spots = bench.facts.value(USER_FUNCTIONS, [])
         costly = {(spot["file"], spot["line"]) for spot in spots if spot["line_share"] >= LEAST_SHARE}
-        if not costly or not {"sqlite3", "PIL.Image"} & sys.modules.keys():
+        if not costly:
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
-        found = apart(partial(looked, dataset, costly, bench.source.iterable), max(0.0, until - time.monotonic()))
+        found = apart(
+            partial(looked, dataset, costly, bench.source.iterable, *slow_of(bench.facts)),
+            max(0.0, until - time.monotonic()),
+        )
         if found and found["samples"]:
             yield Fact(CAUSES, found, evidence("counted", self.name, seen=found["samples"]))
+
+
+def slow_of(facts: Facts) -> tuple[list[int], float]:
+    """Samples that are always slow, and their share of the time of all."""
+    v = facts.value(SLOW)
+    if v is None or not v["slowest"]:
+        return [], 0.0
+    theirs = v["count"] * sum(one["ms"] for one in v["slowest"]) / len(v["slowest"])
+    return [one["sample"] for one in v["slowest"]], theirs / (theirs + (v["of"] - v["count"]) * v["median_ms"])
 
 
 @dataclass
@@ -74,15 +87,11 @@ class Notes:
     exported: dict[bytes, list[Place]] = field(default_factory=dict)
     parts: set[Place] = field(default_factory=set)
     """The user's lines of both conversions."""
-    reached: set[Place] = field(default_factory=set)
-    shrunk: list[tuple[Any, Any]] = field(default_factory=list)
-    before: dict[Place, tuple[Any, Any]] = field(default_factory=dict)
-    _fresh: bool = True
+    kept: KeptParts = field(default_factory=KeptParts)
 
     def begin(self) -> None:
         self.exported.clear()
-        self.reached.clear()
-        self._fresh = True
+        self.kept.begin()
 
     def ran(self, connection: Any, statement: str) -> None:
         places = users_places(sys._getframe(1))
@@ -90,38 +99,28 @@ class Notes:
         if places and selects and len(self.statements) < STATEMENTS:
             self.statements.setdefault(places[0], (connection, statement))
 
-    def resized(self, before: Any, after: Any) -> None:
-        if self._fresh and before[0] * before[1] >= SHRUNK * after[0] * after[1]:
-            self._fresh = False
-            self.shrunk.append((before, after))
-            for place in self.reached:
-                self.before.setdefault(place, (before, after))
 
-
-def users_places(frame: FrameType | None) -> list[Place]:
-    """The user's innermost line, and the one that called it."""
-    found: list[Place] = []
-    while frame is not None and len(found) < 2:
-        if is_users(frame.f_code.co_filename):
-            found.append((frame.f_code.co_filename, frame.f_lineno))
-        frame = frame.f_back
-    return found
-
-
-def looked(dataset: Any, costly: set[Place], streamed: bool, seconds: float) -> dict[str, Any]:
-    """What a few samples did; changes this process."""
+def looked(
+    dataset: Any, costly: set[Place], streamed: bool, slow: list[int], slow_weight: float, seconds: float
+) -> dict[str, Any]:
+    """What a few samples did, half of them ``slow`` ones if there are some, which take ``slow_weight`` of all samples' time; changes
+    this process."""
     notes, until, read = Notes(costly), time.monotonic() + seconds, 0
     watch_queries(notes, dataset)
-    watch_images(notes)
+    watch_conversions(notes)
+    watch_images(notes.kept)
     stream = iter(dataset) if streamed else None
     size = 0 if streamed else len(dataset)
-    for k in range(SAMPLES):
+    evenly = list(dict.fromkeys(k * size // SAMPLES for k in range(SAMPLES)))
+    chosen = [i for pair in itertools.zip_longest(evenly, slow[: SAMPLES // 2]) for i in pair if i is not None]
+    for index in range(SAMPLES) if streamed else dict.fromkeys(chosen):
         if time.monotonic() > until:
             break
         notes.begin()
+        begun = time.perf_counter()
         sys.settrace(partial(_entered, notes))
         try:
-            next(stream) if stream is not None else dataset[k * size // SAMPLES]
+            sample = next(stream) if stream is not None else dataset[index]
         except StopIteration:
             break
         except Exception:  # the scan says which samples raise
@@ -129,32 +128,25 @@ def looked(dataset: Any, costly: set[Place], streamed: bool, seconds: float) -> 
         finally:
             sys.settrace(None)
         read += 1
+        notes.kept.end(sample, time.perf_counter() - begun, index in slow)
     return {
         "samples": read,
         "scans": list(scans(notes)),
         "again": len(notes.again) / max(1, read),
         "again_at": [{"file": f, "line": n} for f, n in sorted(notes.parts)],
-        "before": [
-            {"file": f, "line": n, "pixels": list(was), "used": list(made)}
-            for (f, n), (was, made) in notes.before.items()
-        ],
-        "shrinking": len(notes.shrunk) / max(1, read),
+        "before": notes.kept.told(costly, slow_weight),
     }
 
 
 def _entered(notes: Notes, frame: FrameType, event: str, arg: Any) -> Any:
     if not any(file == frame.f_code.co_filename for file, _ in notes.costly):
         return None
+    lines = Lines(notes.kept, notes.costly)
 
     def at_line(frame: FrameType, event: str, arg: Any) -> Any:
-        place = frame.f_code.co_filename, frame.f_lineno
-        if event == "line" and place in notes.costly:
-            notes.reached.add(place)
+        lines.event(frame, event, arg)
         return at_line
 
-    first = frame.f_code.co_filename, frame.f_lineno
-    if first in notes.costly:  # a function on one line
-        notes.reached.add(first)
     return at_line
 
 
@@ -196,12 +188,12 @@ def scans(notes: Notes) -> Iterator[dict[str, Any]]:
                     yield {**found, "lines": lines_with(file, line)}
 
 
-def watch_images(notes: Notes) -> None:
+def watch_conversions(notes: Notes) -> None:
     image: Any = sys.modules.get("PIL.Image")
     if image is None:
         return
     kind, made_from = image.Image, image.fromarray
-    resize, thumbnail, exported = kind.resize, kind.thumbnail, kind.__dict__.get("__array_interface__")
+    exported = kind.__dict__.get("__array_interface__")
 
     def from_array(*given: Any, **named: Any) -> Any:
         made = made_from(*given, **named)
@@ -212,19 +204,10 @@ def watch_images(notes: Notes) -> None:
             notes.parts.update(places, notes.exported[digest])
         return made
 
-    def resized(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
-        notes.resized(picture.size, tuple(size))
-        return resize(picture, size, *more, **named)
-
-    def shrunk(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
-        notes.resized(picture.size, tuple(size))
-        return thumbnail(picture, size, *more, **named)
-
     for module in list(sys.modules.values()):
         if getattr(module, "fromarray", None) is made_from:
             with contextlib.suppress(AttributeError, TypeError):
                 module.fromarray = from_array  # type: ignore[attr-defined]  # modules take any
-    kind.resize, kind.thumbnail = resized, shrunk
     if isinstance(exported, property) and exported.fget is not None:
         export = exported.fget
 

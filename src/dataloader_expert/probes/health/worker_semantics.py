@@ -99,7 +99,10 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
         first, following, again = run(bench.seed), run(None), run(bench.seed)
     except Exception as e:  # the user's code, in workers: an outcome
         bench.timed_out = "timed out after" in str(e)
-        yield Unknown("health: random numbers in workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        why = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
+        if bench.timed_out:  # by our patience, which is none of the user's
+            why = f"two workers delivered nothing within {patience_s:.1f} s: raise budget_s"
+        yield Unknown("health: random numbers in workers", why)
         return
     if min(len(first), len(following), len(again)) < WORKERS:
         return

@@ -52,6 +52,8 @@ Place = tuple[str, str, int]
 """File, function, and line; of a loop the first."""
 EVERY = frozenset[str]()
 """Whatever function of the module."""
+LABELS = frozenset({"get_loc", "get_locs", "get_indexer", "get_indexer_for", "get_indexer_non_unique", "slice_indexer"})
+"""What finds rows by their labels in an index."""
 LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "copy": ("copies", EVERY),
     "subprocess": ("processes", EVERY),
@@ -77,8 +79,10 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "tarfile": ("lists", frozenset({"__init__", "getmembers", "getmember", "getnames", "_getmember", "_load"})),
     "ssl": ("connects", frozenset({"do_handshake"})),
     "pandas.core.frame": ("selects", frozenset({"_getitem_bool_array", "query"})),
-    "pandas.core.series": ("selects", frozenset({"_cmp_method"})),
+    "pandas.core.series": ("selects", frozenset({"_cmp_method", "isin"})),
     "pandas.core.indexing": ("rows", EVERY),
+    "pandas.core.indexes.base": ("labels", LABELS),
+    "pandas.core.indexes.multi": ("labels", LABELS),
     "pandas.core.tools.datetimes": ("dates", EVERY),
     "_strptime": ("dates", EVERY),
     "dateutil.parser._parser": ("dates", EVERY),
@@ -169,6 +173,10 @@ def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str
         if kind and (functions is EVERY or f in functions):
             if kind == "matches" and any(n == "_compile" for _, _, n in inner[:at]):
                 kind = "compiles"  # of a pattern that is not, or no longer, in the cache of `re`
+            if kind == "rows" and any(
+                "pandas/core/indexes/" in n.replace("\\", "/") and f in LABELS for n, _, f in inner[:at]
+            ):
+                kind = "labels"
             return kind, file, function, line
     if at:
         return None

@@ -86,6 +86,7 @@ def slow_samples(
     value = {
         "count": len(slow),
         "of": len(known),
+        "unread": len(unread),
         "median_ms": round(1e3 * median, 4),
         "slowest": [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
     }

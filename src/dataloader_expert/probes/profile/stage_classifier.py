@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ClassMethodDescriptorType
 from typing import Any
 
 from dataloader_expert.probes.profile.remote_stack import Columns, Stack
@@ -447,6 +448,9 @@ def target_of(file: str, call: ast.Call) -> str:
     """The module and name of what a call on a line refers to; empty if that is not known."""
     dotted = dotted_name(call.func)
     target = None if dotted is None else _resolve(file, dotted)
+    if dotted is not None and isinstance(target, staticmethod | classmethod | ClassMethodDescriptorType):
+        owner = _resolve(file, dotted.rpartition(".")[0])  # what is compiled says no module of its own
+        return f"{owner.__module__}.{owner.__qualname__}.{dotted.rpartition('.')[2]}"
     module = getattr(target, "__module__", None) or getattr(target, "__self__", None)
     module = getattr(module, "__name__", module)
     return f"{module}.{getattr(target, '__name__', '')}" if target is not None else ""

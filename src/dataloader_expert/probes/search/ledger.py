@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.search.belief import UNSURE, Belief
@@ -76,7 +77,8 @@ class Ledger:
         if not runner.serving.batched and self.belief.batch_size == 1 and runner.batch_samples > 1:
             self.belief.of_batches(runner.batch_samples)
         if setting not in self._costs and setting.workers and runner.start is not None:
-            self.belief.started(runner.start)
+            first_s = runner.first_use_s / max(1.0, setting.workers / self.belief.cpus)
+            self.belief.started(replace(runner.start, cpu_s=runner.start.cpu_s + first_s))
             if runner.received and not self.fine:
                 self.belief.received(runner.main_s / runner.received)
         if runner.again is not None:

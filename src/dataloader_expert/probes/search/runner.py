@@ -206,6 +206,21 @@ class Runner(Living):
             return rate
         return n / (begun.seconds + max(max(0.0, n - begun.samples) / rate, self._longest_s(n, begun.samples, rate)))
 
+    @property
+    def first_use_s(self) -> float:
+        """Seconds that workers took for their first round beyond their start and what a later one takes: they make what only the first
+        sample makes, such as an index. Of whole epochs both are known: each has one first round."""
+        if self.first is None or self.start is None or not self.timed:
+            return 0.0
+        (rate, whole), (seconds, samples) = self.timed[0], self.first
+        if whole:
+            later, later_s = self.epoch_samples - samples, self.epoch_samples / rate - seconds
+            if self.plan.persistent or later <= 0 or later_s <= 0:
+                return 0.0
+            rate = later / later_s
+        starts_s = self.start.seconds(self.plan.workers, self.serving.cpus)
+        return max(0.0, seconds - starts_s - samples / rate)
+
     def _longest_s(self, samples: float, loaded: float, rate: float) -> float:
         """Seconds in which the worker with the most batches reads what is left of its share of an epoch: one no slower than
         among all of them, and no faster than a sample takes alone. ``loaded``: by all workers together, before."""

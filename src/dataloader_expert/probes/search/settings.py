@@ -21,6 +21,7 @@ from dataloader_expert.probes.search.progress import waiting_for
 from dataloader_expert.probes.search.runner import Runner, cycle
 from dataloader_expert.probes.search.setting import Setting, in_words, label
 from dataloader_expert.probes.search.sparing import can_spare
+from dataloader_expert.probes.search.stuck import stuck
 from dataloader_expert.probes.search.tap import Took
 from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
@@ -55,6 +56,8 @@ class Settings:
         self.broken: list[tuple[Exception, int, str, str]] = []
         """What was raised, at how many workers, what these then waited for, and their stacks."""
         self.told_why = False
+        self.stuck: Fact | None = None
+        """What the present workers do that delivered nothing."""
 
     def pids(self) -> tuple[list[int], list[int]]:
         """The active workers, and those paused meanwhile."""
@@ -142,6 +145,8 @@ class Settings:
             if not self.block(runner, self.ledger.by(setting == self.now)):
                 return None
         except TooSlow as e:
+            if setting == self.now:
+                self.stuck = stuck(self.bench, runner, belief, time.perf_counter() - runner._begun)
             runner.close()
             self.failed[self.words(setting)], self.most = str(e), min(self.most, plan.workers)
             return None
@@ -242,4 +247,7 @@ class Settings:
         if self.bench.source.format == "reference" and self.broken and not self.told_why:
             self.told_why = True  # once, for the first; the unknowns name the other settings
             yield from loader_failed(*self.broken[0])
+        if self.stuck is not None:
+            yield self.stuck
+            self.stuck = None
         self.failed = {}
