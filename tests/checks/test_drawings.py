@@ -114,9 +114,9 @@ def test_images_that_all_resemble_one_another_are_no_copies(own: float) -> None:
     body = rng.integers(0, 256, (6, 6)).astype(float)
     images = [
         Image.fromarray(np.clip(body + rng.normal(0, own, (6, 6)), 0, 255).astype(np.uint8)).resize((96, 96), Image.Resampling.BICUBIC)
-        for _ in range(50)
+        for _ in range(30)
     ]  # fmt: skip
-    assert found([i.convert("RGB") for i in images], ["a"] * 50) == {}
+    assert found([i.convert("RGB") for i in images], ["a"] * 30) == {}
 
 
 def test_a_mask_with_a_grey_lower_part_is_no_truncated_file() -> None:

@@ -163,6 +163,7 @@ def threads(pid: int) -> set[int]:
     return {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()}
 
 
+@pytest.mark.journey
 def test_a_cancelled_request_ends_with_all_it_started(home: Home, root: Path, mark: Path) -> None:
     """Our promise: also what left the session; and the next request is answered by the same host."""
 

@@ -106,6 +106,7 @@ def measured(dataset: Plain) -> tuple[Bench, Fact | None]:
     return bench, bench.facts.find(FIRST_USE)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(("kind", "imports"), [(Connects, ""), (Imports, "needed_late")])
 def test_workers_spend_what_a_process_makes_for_itself(kind: type[Plain], imports: str, slow_import: None) -> None:
     bench, fact = measured(kind())
@@ -120,6 +121,7 @@ def test_workers_spend_what_a_process_makes_for_itself(kind: type[Plain], import
     assert time.perf_counter() - begun > 0.8 * TAKES_S  # once, and not for each batch
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("kind", [Plain, Indexes, Sleeps])
 def test_nothing_is_told_of_what_workers_are_measured_with(kind: type[Plain]) -> None:
     assert measured(kind())[1] is None

@@ -48,6 +48,7 @@ def bench_of(dataset: Dataset[Any], seconds: float = 60.0) -> Bench:
     return Bench(source, ref, 0, time.monotonic() + seconds, lambda i: None, lambda m, s: None)
 
 
+@pytest.mark.journey
 def test_a_sample_that_waits_forever_is_given_up_and_the_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen: one locked file took the whole budget, and the cure was to run the tool again."""
     monkeypatch.setattr(patience, "LEAST_S", 0.05)

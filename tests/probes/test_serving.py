@@ -58,6 +58,7 @@ def test_what_sufficed_one_probe_is_timed_again_for_a_stricter_one(bench: Bench)
     assert strict.current.batch_size == 400
 
 
+@pytest.mark.journey
 def test_a_batch_that_stays_dear_is_made_smaller(bench: Bench) -> None:
     """Our promise: what is dear and warm fits the budget in smaller batches."""
     dataset = Warms()

@@ -163,6 +163,7 @@ def test_samples_that_depend_on_what_was_read_before(made: Callable[[], Any], de
     assert (told(made()).find(DEPENDS) is not None) is depends
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     ("made", "by_time"),
     [

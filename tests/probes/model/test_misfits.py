@@ -669,6 +669,7 @@ class Slow(Pictures):
         return super().forward(x)
 
 
+@pytest.mark.journey
 def test_a_slow_model_is_called_with_few_samples() -> None:
     """Our promise: a large batch of a large model takes no minutes; how many were run is said."""
     model = Slow()
@@ -678,6 +679,7 @@ def test_a_slow_model_is_called_with_few_samples() -> None:
     assert model.seen <= 4 * verdict.samples
 
 
+@pytest.mark.journey
 def test_ids_beyond_the_table_are_found_however_slow_the_model() -> None:
     """Our promise: the samples with the largest ids are among the few."""
 
@@ -739,6 +741,7 @@ class OfBoxes(nn.Module):
         return out if labels is None else (out, sum(one["class_labels"].sum() for one in labels))
 
 
+@pytest.mark.journey
 def test_labels_that_the_model_refuses_are_no_reason_to_leave_them_out() -> None:
     """Our promise: without them it runs, and has no loss; that is told."""
     labels = [{"boxes": torch.rand(2, 4), "labels": torch.tensor([1, 2])} for _ in range(8)]

@@ -31,6 +31,7 @@ class Detects(nn.Module):
         return loss
 
 
+@pytest.mark.journey
 def test_classes_that_a_detector_does_not_know_are_told() -> None:
     """Seen: the error of another way of calling it was told, which came less far."""
     images = tuple(torch.rand(3, 8, 8) for _ in range(N))

@@ -267,6 +267,7 @@ def test_each_kind_of_work_is_told_by_its_own_name(users: ModuleType, kind: str)
     assert f"in `{kind}`" in first.message and first.cost >= 0.1  # beside other processes
 
 
+@pytest.mark.journey
 def test_a_length_that_is_counted_for_each_sample_is_told(users: ModuleType) -> None:
     [first] = told(users.Length(None))
     assert "len()" in first.message and "in `__len__`" in first.message

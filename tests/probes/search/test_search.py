@@ -191,6 +191,7 @@ def all_threads(worker: int) -> None:
     """What a user sets in each worker."""
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("fast", [True, False])
 def test_workers_that_deliver_nothing_are_an_error_with_what_they_do(fast: bool) -> None:
     """Seen: workers that delivered nothing were no finding at all. Where a batch may take as long by what samples take here, it is only
@@ -345,6 +346,7 @@ def test_a_stream_tells_its_length_when_an_epoch_ends() -> None:
     assert all(rate < 300 / 0.5 for rate in runner.blocks)
 
 
+@pytest.mark.journey
 def test_a_stream_that_the_main_process_reads_tells_its_length_too() -> None:
     """Our promise: samples of a batch that time cut short count, no pause is taken for the beginning of an epoch, and there are
     no workers that could have nothing to do."""
@@ -404,6 +406,7 @@ def proved(settings: Settings) -> Proof:
     return next(said for said in prove(settings) if isinstance(said, Proof))
 
 
+@pytest.mark.journey
 def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_them(held: list[Settings]) -> None:
     """Our promise: a trial that fails is an outcome; what ran by itself is judged."""
     settings = searched(3, of=2)
@@ -416,6 +419,7 @@ def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_th
     assert proved(settings).best.workers == 3
 
 
+@pytest.mark.journey
 def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: list[Settings]) -> None:
     """Our promise: it goes on with what is left."""
     settings = searched(3, of=3)

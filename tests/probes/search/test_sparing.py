@@ -51,6 +51,7 @@ def measured(dataset: Dataset[Any], workers: int) -> list[Any]:
     return list(Loading(search=False, most_s=4.0, block_s=0.02, pairs=1).measure(bench))
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("workers", [0, 1])
 def test_one_sample_that_raises_is_named_and_the_others_are_timed(workers: int, tmp_path: Path) -> None:
     """Seen: one cut image of 300, of which neither the index nor the file was told, and nothing could be timed."""
