@@ -101,6 +101,7 @@ class Totals(Check):
             return
         rows = in_order(self.drawn.all()[1])
         numbers = np.stack([rows[f"number {name}"] for name in self.fields], 1)
+        numbers[np.isinf(numbers)] = np.nan
         for total in totals_of(numbers, [words(name) for name in self.fields]):
             apart = numbers[:, total.of].sum(1) - (total.usual if total.to is None else numbers[:, total.to])
             known = np.isfinite(apart)

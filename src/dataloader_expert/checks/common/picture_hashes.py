@@ -180,7 +180,8 @@ def sampled(picture: Any) -> Any:
 
     if hasattr(picture, "getbands"):
         return np.asarray(picture.resize((32, 32), 0), np.float32) if picture.mode == "RGB" else None  # 0: the nearest
-    if picture.dtype != np.uint8 or picture.ndim != 3 or 3 not in (picture.shape[0], picture.shape[2]):
+    coloured = picture.dtype == np.uint8 and picture.ndim == 3 and 3 in (picture.shape[0], picture.shape[2])
+    if not coloured or not picture.size:
         return None
     pixels = picture if picture.shape[2] == 3 else picture.transpose(1, 2, 0)
     down, across = ((np.arange(32) * 2 + 1) * n // 64 for n in pixels.shape[:2])

@@ -64,7 +64,9 @@ def nearness(x: Any) -> float:
     import numpy as np
 
     known = x[np.isfinite(x)][:1000]
-    size = float(np.abs(known).max()) if len(known) else 0.0
+    if not len(known):
+        return 0.0
+    size = float(np.abs(known).max())
     for decimals in range(DECIMALS + 1):
         scaled = known * 10.0**decimals
         if (np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).mean() >= MOSTLY:

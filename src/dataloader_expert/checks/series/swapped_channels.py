@@ -54,7 +54,8 @@ class SwappedChannels(Check):
             )
 
     def _looks(self, column: Column, rows: Any) -> Any:
-        """Of each row the level of each channel, and then the logarithm of the spread of each; NaN of windows that are laid out otherwise."""
+        """Of each row the level of each channel, and then the logarithm of the spread of each; NaN of windows with gaps or of another
+        layout."""
         import numpy as np
 
         assert self.channels is not None
@@ -65,7 +66,8 @@ class SwappedChannels(Check):
             parts = self.channels.apart(value[None]) if hasattr(value, "dtype") else None
             if parts is not None and parts.shape[2] >= STEPS:
                 window = parts[0].astype(np.float64)
-                made[i, :width], made[i, width:] = window.mean(1), np.log(window.std(1) + 1e-12)
+                if np.isfinite(window).all():
+                    made[i, :width], made[i, width:] = window.mean(1), np.log(window.std(1) + 1e-12)
         return made
 
     def merge(self, other: Check) -> None:
