@@ -86,6 +86,8 @@ class Bench:
     """The samples that did not come."""
     findings: list[Finding] = field(default_factory=list)
     """What checks have found so far: whose samples are then shown."""
+    shown: dict[str, Any] = field(default_factory=dict)
+    """The first samples of a batch by field, of which thumbnails are made once classes are known."""
     growth: Growth | None = None
     """Of open descriptors, over the samples read one by one before the search."""
     label_sets: Any = None

@@ -107,6 +107,27 @@ def read_again(source: Source, index: int) -> dict[str, Any] | None:
         return None
 
 
+@dataclass(frozen=True)
+class BatchPictures(Probe):
+    """Thumbnails of a batch that was made, once a scan knows what its labels are called."""
+
+    name: ClassVar[str] = "batch_pictures"
+    doing: ClassVar[str] = "making thumbnails"
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        yield from of_batch(bench.shown, bench)
+
+
+def first_of(leaves: dict[str, Any]) -> dict[str, Any]:
+    """The first samples of a batch's leaves, apart from the memory of the others."""
+    first = {
+        name: values[:MOST_SHOWN]
+        for name, values in leaves.items()
+        if getattr(values, "ndim", 0) or isinstance(values, list)
+    }
+    return {name: values.clone() if hasattr(values, "clone") else values for name, values in first.items()}
+
+
 def of_batch(leaves: dict[str, Any], bench: Bench) -> Iterator[Fact]:
     """Thumbnails of the images among a batch's leaves, as a model gets them, with their labels."""
     label = leaves.get(bench.source.label or "")
@@ -254,4 +275,4 @@ def as_image(value: Any, scale: tuple[float, float] | None) -> Any:
     return Image.fromarray(np.ascontiguousarray(value))
 
 
-PROBES = (OddPictures,)
+PROBES = (OddPictures, BatchPictures)

@@ -13,7 +13,7 @@ from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
-from dataloader_expert.probes.data.pictures import of_batch
+from dataloader_expert.probes.data.pictures import first_of
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
@@ -36,7 +36,7 @@ class BatchLook(Probe):
     """Batches of the loader.
 
     ``ends``: batches of the largest, the smallest and the odd samples of its whole range too, for which many are read.
-    ``pictures``: small pictures of the first batch's images too.
+    ``pictures``: the first samples are kept for thumbnails.
     """
 
     name: ClassVar[str] = "batch"
@@ -88,7 +88,7 @@ class BatchLook(Probe):
         }
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
         if self.pictures:
-            yield from of_batch(leaves[0], bench)
+            bench.shown = first_of(leaves[0])
         each = sorted(_bytes(b) / n for b, n in zip((*leaves, *further), (*sizes, *more), strict=True))
         spread: dict[str, Json] = {
             "median": each[len(each) // 2],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
-from dataloader_expert.probes.data.pictures import OddPictures
+from dataloader_expert.probes.data.pictures import BatchPictures, OddPictures
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
@@ -48,6 +48,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocAsStarted(),
         Stages(share=0.2),
         BatchLook(pictures=True, ends=True),
+        BatchPictures(),
         BatchStorages(),
         BatchSizes(share=0.2),
         Storage(),

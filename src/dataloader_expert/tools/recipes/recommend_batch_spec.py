@@ -24,6 +24,7 @@ from dataloader_expert.conclusions import number
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import STREAM, Layout
+from dataloader_expert.probes.data.pictures import BatchPictures
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
@@ -95,6 +96,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         *first,
+        BatchPictures(),
         *([BatchSizes(share=0.15 if fed else 0.25)] if request.batch_size is None else []),
         *memory,
         StandaloneCode(request.batch_size),
