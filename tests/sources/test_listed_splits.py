@@ -61,7 +61,7 @@ def test_lists_of_folds_are_told(tmp_path: Path) -> None:
         lines(tmp_path / "setup" / f"fold{fold}_test.txt", [f"audio/{name}" for name in test])
     source = opened(tmp_path)
     assert (source.splits, source.classes) == ({"test": 12, "train": 24}, ("beach", "bus", "park"))
-    assert "3 folds" in source.unread["folds"]  # type: ignore[attr-defined]
+    assert "3 folds" in source.unread["folds"]  # type: ignore[attr-defined]  # folders of images note it
 
 
 def test_numbers_of_splits_that_count_from_one(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_tables_of_folds_do_not_overlap(tmp_path: Path) -> None:
             lines(tmp_path / "splits" / f"fold_{fold}_{split}.csv", ["path,label", *kept])
     source = opened(tmp_path)
     assert (source.splits, source.problems) == ({"train": 14, "val": 6}, [])
-    assert "4 folds" in source.unread["folds"]  # type: ignore[attr-defined]
+    assert "4 folds" in source.unread["folds"]  # type: ignore[attr-defined]  # folders of images note it
 
 
 def test_numbers_behind_the_names_of_clips_are_their_classes(tmp_path: Path) -> None:

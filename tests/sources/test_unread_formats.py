@@ -176,4 +176,4 @@ def test_records_of_fixed_width_are_told(tmp_path: Path, fixed: bool) -> None:
         (tmp_path / f"USW{i:08}.dly").write_text("\n".join(lines) + "\n")
     source = opened(tmp_path)
     assert source.format == "text"
-    assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]
+    assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]  # sources of files note it

@@ -263,11 +263,8 @@ def before_keeping(early: dict[str, Any]) -> tuple[str, str]:
     times = f"{math.prod(of) / max(1, math.prod(used)):.0f} times as many"
     at = ""
     if by is not None:
-        at = (
-            f" (line {by['line']})"
-            if by["file"] == early["file"]
-            else f" ({posixpath.basename(by['file'])}:{by['line']})"
-        )
+        file = "line " if by["file"] == early["file"] else f"{posixpath.basename(by['file'])}:"
+        at = f" ({file}{by['line']})"
     slow = "of slow samples, " * early["slow"]
     if early["kind"] == "slice":
         why = f"{slow}it works on arrays of {of[0]:,} values, of which {used[0]:,} are kept afterwards{at}: {times}"

@@ -76,9 +76,8 @@ def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
     rooms = {gb: (gb << 30) * (1 - margin) - context for gb in CARDS_GB}
     sizes = {gb: made.largest(room * (1 - FRAGMENTED)) for gb, room in rooms.items()}
     if found is not None and found.value["failed"] is not None and (whole := made.largest(found.value["room"])):
-        share = (
-            found.value["value"] / whole
-        )  # what fragmentation left of the line; less is lost where there is more room
+        # what fragmentation left of the line; less is lost where there is more room
+        share = found.value["value"] / whole
         sizes |= {gb: int(share * made.largest(r)) for gb, r in rooms.items() if r <= NEAR * found.value["room"]}
     return {f"{gb} GB": size for gb, size in sizes.items()}
 

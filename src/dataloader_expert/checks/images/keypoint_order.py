@@ -73,7 +73,6 @@ class KeypointOrder(Check):
         self.cohorts.merge(other.cohorts)
 
     def facts(self) -> Iterable[Fact]:
-
         if not self.drawn.parts:
             return
         rows = in_order(self.drawn.all()[1])
