@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import ORDER, Check, Context
+from dataloader_expert.checks.base import ORDER, Context
 from dataloader_expert.checks.columns.rules import decided, mapped, of_kind, orders, runs_backward, strays
 from dataloader_expert.checks.columns.turned_relations import turned_relation
-from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.grids import moment
-from dataloader_expert.checks.common.parts import LEAST, NEARLY, SPLIT, Grouping, Part, Parts, part_of, part_said
-from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import LEAST, NEARLY, SPLIT, Grouping, Part, part_of, part_said
 from dataloader_expert.checks.common.ranges import many_values
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, moments_of, numbers_of, places
+from dataloader_expert.checks.common.rows_kept import Named, in_order, moments_of, numbers_of, places
 from dataloader_expert.checks.common.scores import normal_scores
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -45,7 +44,7 @@ TARGETS = {"target", "label"}
 """Words in the names of numbers that are predicted."""
 
 
-class BrokenRules(Check):
+class BrokenRules(InParts):
     ids = ("order-reversed", "columns-contradict", "label-leaked-by-field")
 
     def __init__(self, context: Context) -> None:
@@ -58,34 +57,17 @@ class BrokenRules(Check):
         whole = [f.name for f in plain if "int" in f.dtype or "bool" in f.dtype]
         self.keys = [f.name for f in plain if f.kind in ("category", "boolean") or f.name in whole][:KEYS]
         self.named = {name: Named(VALUES) for name in self.keys}
-        self.parts = Parts(context)
-        self.files = Files()
-        width = len(self.numbers) + len(self.keys) + len(self.parts.called) + 3
-        self.drawn = Drawn(min(KEPT, CELLS // width))
+        self.draw(KEPT, CELLS, len(self.numbers) + len(self.keys) + 3)
 
     def applies(self) -> bool:
         return len({*self.numbers, *self.keys}) > 1
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        self.files.note(block)
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         kept |= {f"key {name}": named.of(block.columns.get(name), rows) for name, named in self.named.items()}
         if self.context.timed is not None:
             kept["time"] = moments_of(block.columns.get(self.context.timed.field), rows)
-        self.drawn.keep(block, rows, kept | self.parts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, BrokenRules)
-        self.seen += other.seen
-        self.files.merge(other.files)
-        self.drawn.merge(other.drawn)
-        self.parts.merge(other.parts)
-        for name, named in self.named.items():
-            named.merge(other.named[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.parts import HARDLY, LEAST, SPLIT, Grouping, Part, Parts, part_said
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import HARDLY, LEAST, SPLIT, Grouping, Part, part_said
 from dataloader_expert.checks.common.recorded import FEWEST
-from dataloader_expert.checks.common.rows_kept import Named, at_of, places
+from dataloader_expert.checks.common.rows_kept import Named, places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -30,36 +30,22 @@ RARE = 0.01
 """The largest share of a part's rows with a value that does not count among its codes."""
 
 
-class CodesOfPart(Check):
+class CodesOfPart(InParts):
     ids = ("label-twins",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         aside = {r.field for r in (context.roles.split, context.timed, *context.roles.keys) if r is not None}
         plain = [f for f in context.fields if f.dtype == "str" and not f.shape and f.kind in ("category", "boolean")]
-        self.called = {f.name: Named(VALUES) for f in plain if f.name not in aside}
-        self.called = dict([*self.called.items()][:FIELDS])
-        self.parts = Parts(context)
-        self.drawn = Drawn(min(KEPT, CELLS // (len(self.called) + len(self.parts.called) + 2)))
+        self.named = {f.name: Named(VALUES) for f in plain if f.name not in aside}
+        self.named = dict([*self.named.items()][:FIELDS])
+        self.draw(KEPT, CELLS, len(self.named) + 2)
 
     def applies(self) -> bool:
-        return bool(self.called)
+        return bool(self.named)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept = {f"value {name}": named.of(block.columns.get(name), rows) for name, named in self.called.items()}
-        self.drawn.keep(block, rows, kept | self.parts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, CodesOfPart)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.parts.merge(other.parts)
-        for name, named in self.called.items():
-            named.merge(other.called[name])
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        return {f"value {name}": named.of(block.columns.get(name), rows) for name, named in self.named.items()}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -68,7 +54,7 @@ class CodesOfPart(Check):
             return
         rows = self.drawn.all()[1]
         groupings = [g for g in self.parts.groupings(rows) if g.place]
-        for name, named in self.called.items():
+        for name, named in self.named.items():
             if named.many:
                 continue
             values, which = np.unique(rows[f"value {name}"], return_inverse=True)

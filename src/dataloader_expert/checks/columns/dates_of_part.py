@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.parts import Grouping, Part, Parts, part_of, part_said
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import Grouping, Part, part_of, part_said
 from dataloader_expert.checks.common.recorded import FEWEST
-from dataloader_expert.checks.common.rows_kept import at_of, moments_of, places
+from dataloader_expert.checks.common.rows_kept import moments_of, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -31,32 +31,20 @@ OFF, ON = 0.9, 0.99
 """The most of a group's days that are days of the others, and the least of them once shifted back, and of each other group."""
 
 
-class DatesOfPart(Check):
+class DatesOfPart(InParts):
     ids = ("missing-values", "scale-drift")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         timed = None if context.timed is None else context.timed.field
         self.dates = [f.name for f in context.fields if not f.shape and (f.kind == "time" or f.name == timed)][:DATES]
-        self.parts = Parts(context)
-        self.drawn = Drawn(min(KEPT, CELLS // (len(self.dates) + len(self.parts.called) + 2)))
+        self.draw(KEPT, CELLS, len(self.dates) + 2)
 
     def applies(self) -> bool:
         return bool(self.dates)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept = {f"date {name}": moments_of(block.columns.get(name), rows) for name in self.dates}
-        self.drawn.keep(block, rows, kept | self.parts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, DatesOfPart)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.parts.merge(other.parts)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        return {f"date {name}": moments_of(block.columns.get(name), rows) for name in self.dates}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

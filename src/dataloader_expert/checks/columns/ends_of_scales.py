@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.checks.base import CALENDAR, Check, Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.parts import SPLIT, Grouping, Parts, part_said
+from dataloader_expert.checks.base import CALENDAR, Context
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import SPLIT, Grouping, part_said
 from dataloader_expert.checks.common.recorded import few
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, numbers_of, places
+from dataloader_expert.checks.common.rows_kept import in_order, numbers_of, places
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -51,7 +51,7 @@ class Ends:
     others: float
 
 
-class EndsOfScales(Check):
+class EndsOfScales(InParts):
     ids = ("scale-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -67,24 +67,13 @@ class EndsOfScales(Check):
             and (f.kind == "number" or (f.kind == "category" and f.dtype != "str"))
             and not DATES & {*words(f.name)}
         ][:FIELDS]
-        self.parts = Parts(context)
-        self.drawn = Drawn(min(KEPT, CELLS // (len(self.fields) + len(self.parts.called) + 3)))
+        self.draw(KEPT, CELLS, len(self.fields) + 3)
 
     def applies(self) -> bool:
         return bool(self.fields)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if len(rows):
-            kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
-            self.drawn.keep(block, rows, kept | self.parts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, EndsOfScales)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.parts.merge(other.parts)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        return {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

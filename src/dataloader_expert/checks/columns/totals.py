@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.parts import Part, Parts, part_of, part_said
-from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, numbers_of, places
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import Part, part_of, part_said
+from dataloader_expert.checks.common.rows_kept import in_order, numbers_of, places
 from dataloader_expert.checks.common.scores import nearness
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -55,7 +54,7 @@ class Total:
     """How far off the sum may be by rounding."""
 
 
-class Totals(Check):
+class Totals(InParts):
     ids = ("columns-contradict",)
 
     def __init__(self, context: Context) -> None:
@@ -71,28 +70,13 @@ class Totals(Check):
             and f.kind in ("number", "boolean", "category")
             and f.dtype != "str"
         ][:FIELDS]
-        self.parts = Parts(context)
-        self.files = Files()
-        width = len(self.fields) + len(self.parts.called) + 3
-        self.drawn = Drawn(min(KEPT, CELLS // width))
+        self.draw(KEPT, CELLS, len(self.fields) + 3)
 
     def applies(self) -> bool:
         return len(self.fields) >= MEMBERS
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        self.files.note(block)
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if len(rows):
-            kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
-            self.drawn.keep(block, rows, kept | self.parts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Totals)
-        self.seen += other.seen
-        self.files.merge(other.files)
-        self.drawn.merge(other.drawn)
-        self.parts.merge(other.parts)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        return {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
