@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SIDE = 32
 STEPS = 8
@@ -45,6 +45,16 @@ WINDOWS = 4
 AT_ONCE = 128
 
 
+class Fit(NamedTuple):
+    """How pairs agree: whether they keep to a bound; their best correlation, -1 if no alignment is one that a copy may have; and in that
+    one, the second image as it lies on the first, [n, pixels], and the pixels where it does."""
+
+    same: Any
+    best: Any
+    laid: Any
+    inside: Any
+
+
 def alike(ones: Any, others: Any, bound: Bound = USUAL) -> Any:
     """Whether the pairs show the same: in some alignment they keep to the bound, in the third-worst of ``WINDOWS`` x ``WINDOWS``
     windows; bool [n].
@@ -54,7 +64,7 @@ def alike(ones: Any, others: Any, bound: Bound = USUAL) -> Any:
     """
     import numpy as np
 
-    parts = [_scaled(a, b, bound)[0] for a, b in _parts(ones, others)]
+    parts = [_scaled(a, b, bound).same for a, b in _parts(ones, others)]
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
@@ -62,8 +72,13 @@ def likeness(ones: Any, others: Any) -> Any:
     """The best correlation of each pair in any alignment, -1 if none is one that a copy may have; float32 [n]. Arguments as of ``alike``."""
     import numpy as np
 
-    parts = [_scaled(a, b, NEVER)[1] for a, b in _parts(ones, others)]
+    parts = [fit.best for fit in aligned(ones, others)]
     return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+def aligned(ones: Any, others: Any) -> Iterator[Fit]:
+    """The best alignment of each pair, some pairs at a time; the images are blurred. Arguments as of ``alike``."""
+    return (_scaled(a, b, NEVER) for a, b in _parts(ones, others))
 
 
 def _parts(ones: Any, others: Any) -> Iterator[tuple[Any, Any]]:
@@ -73,18 +88,28 @@ def _parts(ones: Any, others: Any) -> Iterator[tuple[Any, Any]]:
         yield ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32)
 
 
-def _scaled(a: Any, b: Any, bound: Bound) -> tuple[Any, Any]:
-    """Whether the pairs agree, and their best correlations."""
+def _scaled(a: Any, b: Any, bound: Bound) -> Fit:
     import numpy as np
 
     a, b = blurred(a), blurred(b)
-    same, best = np.zeros(len(a), bool), np.full(len(a), -1, np.float32)
+    whole = _none(len(a))
     for scale in SCALES:
-        rows = np.flatnonzero(~same & (best < bound.alike) & ((best >= bound.hopeful) | (scale == SCALES[0])))
+        hopeful = (whole.best >= bound.hopeful) | (scale == SCALES[0])
+        rows = np.flatnonzero(~whole.same & (whole.best < bound.alike) & hopeful)
         if len(rows):
-            same[rows], found = _fitted(a[rows], b[rows], scale, bound)
-            best[rows] = np.maximum(best[rows], found)
-    return same, best
+            found = _fitted(a[rows], b[rows], scale, bound)
+            whole.same[rows] = found.same
+            better = found.best > whole.best[rows]
+            for kept, new in zip(whole[1:], found[1:], strict=True):
+                kept[rows[better]] = new[better]
+    return whole
+
+
+def _none(n: int) -> Fit:
+    import numpy as np
+
+    pixels = (n, SIDE * SIDE)
+    return Fit(np.zeros(n, bool), np.full(n, -1, np.float32), np.zeros(pixels, np.float32), np.zeros(pixels, bool))
 
 
 def _worst(left: Any, off: Any, inside: Any) -> Any:
@@ -113,8 +138,8 @@ def blurred(a: Any) -> Any:
     return (p[:, :, :-2] + 2 * p[:, :, 1:-1] + p[:, :, 2:]) / 4
 
 
-def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
-    """Whether the pairs agree at some step, and the best correlation before, -1 where the warp went beyond what a copy may have.
+def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
+    """How the pairs agree from this scale on; a warp beyond what a copy may have does not count.
 
     A pair that agrees is settled and takes no further step, nor does one that is not hopeful.
     """
@@ -124,7 +149,8 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
     y, x = (g.ravel() for g in np.meshgrid(*[(np.arange(SIDE, dtype=np.float32) - middle) / middle] * 2, indexing="ij"))
     down, across = np.gradient(b, axis=(1, 2))
     target = a.reshape(n, -1)
-    same, best = np.zeros(n, bool), np.full(n, -1, np.float32)
+    found = _none(n)
+    same, best = found.same, found.best
     rows = np.arange(n)
     p = np.zeros((n, 6), np.float32)
     p[:, 0] = p[:, 4] = scale
@@ -142,7 +168,9 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
         fits = (
             (count[:, 0] > OVERLAP * SIDE * SIDE) & (scales < np.log(STRETCH)) & (np.abs(p[:, [1, 3]]).max(1) < SHEAR)
         )
-        best[rows] = np.maximum(best[rows], np.where(fits, whole, -1))
+        better = fits & (whole > best[rows])
+        at = rows[better]
+        best[at], found.laid[at], found.inside[at] = whole[better], warped[better], inside[better]
         gain = np.clip(shared / (power + 1e-3), *GAINS)[:, None]
         wrong = off_a - gain * off_b
         agreed = fits & (whole >= bound.alike)
@@ -161,7 +189,7 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
         turned = slopes.transpose(0, 2, 1)
         normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
         p = p + np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
-    return same, best
+    return found
 
 
 def _sampler(u: Any, v: Any) -> Any:

@@ -2,21 +2,19 @@
 
 Such images correlate without being copies, the more so if a few of them are inverted or have a mark in common. The mean image and the few
 ways in which the images vary most (principal components, as of eigenfaces: Turk and Pentland, 1991) are removed; copies still agree in what is
-left, others do not.
+left, others do not. They are removed after alignment: what all have in common lies elsewhere in a cropped copy.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.duplicates.alignment import blurred, likeness
+from dataloader_expert.checks.duplicates.alignment import aligned, blurred
 
 COMPONENTS, EACH = 8, 20
 """The most ways in which images vary that are removed, and the images to each: of few images they would be the images themselves."""
 COMMON = 0.7
 """The least share of an image that the mean and these explain where it is what it has in common with the others."""
-CONTRAST = 1_000
-"""What brings vectors of unit length to about the contrast of images of bytes, which alignment expects."""
 OWN = 0.8
 """The least correlation, after alignment, of what is left of copies."""
 
@@ -37,8 +35,26 @@ def agree_beyond(grey: Any, some: Any, ones: Any, others: Any) -> Any:
     explained = np.minimum(*(1 - (part * part).sum(1) for part in left))
     same = np.ones(len(ones), bool)
     rows = np.flatnonzero(explained >= COMMON)
-    same[rows] = likeness(*(part[rows].reshape(-1, *grey.shape[1:]) * CONTRAST for part in left)) >= OWN
+    either_way = [_own(ones[rows], others[rows], mean, ways), _own(others[rows], ones[rows], mean, ways)]
+    same[rows] = np.maximum(*either_way) >= OWN  # either may be the crop
     return same
+
+
+def _own(ones: Any, others: Any, mean: Any, ways: Any) -> Any:
+    """The correlation of what is left of each pair where the second image, aligned, lies on the first; float64 [n]."""
+    import numpy as np
+
+    common = np.stack([np.ones_like(mean), mean, *ways], 1)
+    first = blurred(ones.astype(np.float32)).reshape(len(ones), len(mean))
+    found, at = np.zeros(len(ones)), 0
+    for fit in aligned(ones, others):
+        for one, other, inside in zip(first[at:], fit.laid, fit.inside, strict=False):
+            if inside.any():
+                pair = np.stack([one, other], 1)[inside]
+                off = pair - common[inside] @ np.linalg.lstsq(common[inside], pair, rcond=None)[0]
+                found[at] = (off[:, 0] @ off[:, 1]) / (np.sqrt((off * off).sum(0)).prod() + 1e-6)
+            at += 1
+    return found
 
 
 def _common(images: Any, k: int) -> tuple[Any, Any]:

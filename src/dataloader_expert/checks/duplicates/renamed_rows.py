@@ -66,7 +66,7 @@ class RenamedRows(Check):
         if not len(rows):
             return
         kept = {f"value {name}": digests_by_name(block.columns.get(name), rows) for name in self.names}
-        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:
