@@ -254,6 +254,9 @@ class Context:
 
     def splits_of(self, block: Block) -> tuple[list[str | None], Any]:
         """The splits in a block: their names, and the index of each sample's split, int16."""
+        return block.once("splits", None, lambda: self._splits_of(block))
+
+    def _splits_of(self, block: Block) -> tuple[list[str | None], Any]:
         import numpy as np
 
         n, role = block.samples, self.roles.split
@@ -338,7 +341,8 @@ class Check(ABC):
 
     def view(self, block: Block) -> Block:
         """The block as it looks at it: with a column for each feature, if it looks at features."""
-        return with_features(block, self.context.features) if self.context.features else block
+        features = self.context.features
+        return block.once("features", features, lambda: with_features(block, features)) if features else block
 
     def join(self, other: Check) -> None:
         """``merge``, guarded likewise."""

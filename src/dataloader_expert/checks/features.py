@@ -49,7 +49,11 @@ def with_features(block: Block, features: Mapping[str, Feature]) -> Block:
         and values.ndim == 2
         and values.shape[1] > f.at
     }
-    return replace(block, columns=block.columns | made) if made else block
+    if not made:
+        return block
+    found = replace(block, columns=block.columns | made)
+    found.once = block.once  # the same rows
+    return found
 
 
 @dataclass(frozen=True)

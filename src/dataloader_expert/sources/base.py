@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Json
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from dataloader_expert.plan import SourceRef
     from dataloader_expert.sources.files import Listing
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,21 @@ class Unit:
         return self.members[row] if self.members else self
 
 
+class Once:
+    """What was made of some rows, so that those who ask for the same hold one array of it."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Hashable, int], tuple[Any, Any]] = {}
+
+    def __call__(self, what: Hashable, rows: Any, make: Callable[[], T]) -> T:
+        """What ``make`` returns, called once for the same ``rows``: the object, not one that is equal."""
+        known = self._made.get((what, id(rows)))
+        if known is None:
+            known = self._made[what, id(rows)] = (rows, make())  # held, so that no other object gets its id
+        made: T = known[1]
+        return made
+
+
 @dataclass
 class Column:
     """Values of one field for the samples of a unit: an array (first axis: samples) or a list (ragged, text, images).
@@ -78,6 +95,7 @@ class Column:
     coded: tuple[np.ndarray[Any, Any], list[str | None]] | None = None
     """Dictionary-encoded texts: the index of each sample's text, shape ``[samples]``, and the texts, some of which may not
     occur. None: unknown."""
+    once: Once = field(default_factory=Once, init=False, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -154,6 +172,7 @@ class Block:
     """If only some of the unit's samples are here: which ones, counted from the unit's first; int64."""
     population: int = 0
     """How many samples are read in all, this block's among them, where that is known; 0: it is not."""
+    once: Once = field(default_factory=Once, init=False, compare=False, repr=False)
 
     @property
     def samples(self) -> int:

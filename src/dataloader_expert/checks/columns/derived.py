@@ -132,7 +132,8 @@ class Derived(SeriesRows):
         super().see(block)
         if len(self.parts) == before:
             return
-        rows = np.arange(min(block.samples, MOST - block.unit.start))
+        n = min(block.samples, MOST - block.unit.start)
+        rows = block.once(("first", n), None, lambda: np.arange(n))
         kept = self.parts[-1][1]
         for name in self.dates:
             kept[f"date {name}"] = seconds_of(block.columns.get(name), rows)

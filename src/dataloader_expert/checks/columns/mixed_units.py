@@ -112,8 +112,8 @@ class MixedUnits(Check):
             kept |= _of_channels(channels, block, rows)
         for name in self.groups:
             kept[f"group {name}"] = self.called[name].of(block.columns.get(name), rows)
-        kept[f"group {FILE}"] = self.called[FILE].coded(*files_of(block, rows))
-        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        kept[f"group {FILE}"] = self.called[FILE].coded(files_of(block, rows))
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
         for name in self.kinds:
             kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
         if self.time is not None:

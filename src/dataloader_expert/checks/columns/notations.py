@@ -71,8 +71,8 @@ class Notations(Check):
         for name, named in self.groups.items():
             kept[f"group of {name}"] = named.of(block.columns.get(name), rows)
         for name in self.codes:
-            texts, at = distinct(block.columns.get(name), rows, NAME)
-            kept[f"whole {name}"] = self.texts[name].coded(texts, at)
+            texts, at = whole = distinct(block.columns.get(name), rows, NAME)
+            kept[f"whole {name}"] = self.texts[name].coded(whole)
             codes = [text if len(text) <= LONGEST and CODE.fullmatch(text) else "" for text in texts]
             bare = ["".join(_LETTERS.findall(code)).upper() for code in codes]
             way = [_LETTERS.sub("", code) + _case(code) for code in codes]

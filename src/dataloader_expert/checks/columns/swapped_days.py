@@ -86,7 +86,7 @@ class SwappedDays(Check):
             kept[f"day {name}"], kept[f"month {name}"] = other, moments
         for name, named in self.groups.items():
             column = block.columns.get(name)
-            kept[f"group {name}"] = named.coded(*files_of(block, rows)) if name == FILE else named.of(column, rows)
+            kept[f"group {name}"] = named.coded(files_of(block, rows)) if name == FILE else named.of(column, rows)
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.recorded import is_place
-from dataloader_expert.checks.common.rows_kept import Named, files_of, split_of
+from dataloader_expert.checks.common.rows_kept import Coded, Named, files_of, split_of
 from dataloader_expert.errors import escaped
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import part_of_name
@@ -41,12 +41,9 @@ class Cohorts:
 
     def of(self, block: Block, rows: Any) -> dict[str, Any]:
         """The cohort of each of these rows, by kind, uint64, to be kept with them."""
-        found = {SPLIT: self.called[SPLIT].coded(*split_of(self.context, block, rows))}
-        files, codes = files_of(block, rows)
-        one_each = all(unit.samples == 1 and unit.key is None for unit in block.unit.members or (block.unit,))
-        names = [(part_of_name(file, 1) or "") if one_each else "" for file in files]
-        found[PREFIX] = self.called[PREFIX].coded(names, codes)
-        found[SHARD] = self.called[SHARD].coded([""] * len(files) if one_each else files, codes)
+        found = {SPLIT: self.called[SPLIT].coded(split_of(self.context, block, rows))}
+        prefixes, shards = block.once("prefixes", rows, lambda: _by_files(block, rows))
+        found[PREFIX], found[SHARD] = self.called[PREFIX].coded(prefixes), self.called[SHARD].coded(shards)
         for name in self.fields:
             found[name] = self.called[name].of(block.columns.get(name), rows)
         return {f"cohort {kind}": values for kind, values in found.items()}
@@ -70,6 +67,15 @@ class Cohorts:
                 place = np.full(len(texts), -1)
                 place[large] = np.arange(len(large))
                 yield kind, [texts[k] for k in large], place[codes]
+
+
+def _by_files(block: Block, rows: Any) -> tuple[Coded, Coded]:
+    """The prefixes of the files' names, where each is a sample, else the files; the other is empty."""
+    files = files_of(block, rows)
+    nothing = Coded([""] * len(files.texts), files.codes)
+    if any(unit.samples != 1 or unit.key is not None for unit in block.unit.members or (block.unit,)):
+        return nothing, files
+    return Coded([part_of_name(file, 1) or "" for file in files.texts], files.codes), nothing
 
 
 def confined(cohorts: Cohorts, rows: dict[str, Any], marked: Any, least: int) -> tuple[str, list[str]] | None:

@@ -30,15 +30,18 @@ class Drawn:
         """The rows of a block that may be kept."""
         import numpy as np
 
-        if "row hashes" not in block.views:
-            block.views["row hashes"] = self._hashes(block, np.arange(block.samples))
-        hashes, limit = block.views["row hashes"], self.limit
+        limit = self.limit
         if self.of_all and limit is None and block.population > SPARE * self.most:
             limit = (SPARE * self.most << 64) // block.population
-        rows = np.arange(len(hashes)) if limit is None else np.flatnonzero(hashes <= np.uint64(limit))
-        if len(rows) > self.most:  # of a large block, too, no more are kept in the end
-            rows = np.sort(rows[np.argpartition(hashes[rows], self.most - 1)[: self.most]])
-        return rows
+
+        def drawn() -> Any:
+            hashes = block.once("row hashes", None, lambda: self._hashes(block, np.arange(block.samples)))
+            rows = np.arange(len(hashes)) if limit is None else np.flatnonzero(hashes <= np.uint64(limit))
+            if len(rows) > self.most:  # of a large block, too, no more are kept in the end
+                rows = np.sort(rows[np.argpartition(hashes[rows], self.most - 1)[: self.most]])
+            return rows
+
+        return block.once(("drawn", self.most, limit), None, drawn)
 
     def of(self, block: Block, name: str | None) -> tuple[Any, Any]:
         """The values of a field and the rows of them that may be kept; no rows where the block lacks it."""
@@ -46,7 +49,7 @@ class Drawn:
         return (column.values, self.rows(block)) if column is not None and block.samples else ((), ())
 
     def keep(self, block: Block, rows: Any, values: dict[str, Any]) -> None:
-        self.parts.append((self._hashes(block, rows), values))
+        self.parts.append((block.once("hashes", rows, lambda: self._hashes(block, rows)), values))
         self.held += len(rows)
         if self.held > 2 * self.most:
             self._prune()

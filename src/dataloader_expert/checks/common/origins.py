@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -69,21 +68,11 @@ class Origins:
     def _of(self, name: str, block: Block, rows: Any) -> Any:
         named = self.named[name]
         if name == SPLIT:
-            return named.coded(*self._splits(block, rows))
+            return named.coded(split_of(self.context, block, rows))
         if self.by_names and name == self.grouped:
             groups = self.context.groups_of(block)
-            return named.coded(*numbered([str(groups[i] or "") for i in rows.tolist()]))
+            return named.coded(numbered([str(groups[i] or "") for i in rows.tolist()]))
         return named.of(block.columns.get(name), rows)
-
-    def _splits(self, block: Block, rows: Any) -> tuple[list[str], Any]:
-        """As :func:`split_of`, which looks at each row of a split column, of these rows alone."""
-        import numpy as np
-
-        role = self.context.roles.split
-        if role is None or role.field not in block.columns or len(rows) == block.samples:
-            return split_of(self.context, block, rows)
-        part = replace(block, columns={role.field: block.columns[role.field]}).take(rows)
-        return split_of(self.context, part, np.arange(len(rows)))
 
     def merge(self, other: Origins) -> None:
         for name, named in self.named.items():

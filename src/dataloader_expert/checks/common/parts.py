@@ -77,8 +77,8 @@ class Parts:
 
     def of(self, block: Block, rows: Any) -> dict[str, Any]:
         """The groups of each of these rows, to be kept with them."""
-        found = {SPLIT: self.called[SPLIT].coded(*split_of(self.context, block, rows))}
-        found[FILE] = self.called[FILE].coded(*files_of(block, rows))
+        found = {SPLIT: self.called[SPLIT].coded(split_of(self.context, block, rows))}
+        found[FILE] = self.called[FILE].coded(files_of(block, rows))
         found |= {
             name: named.of(block.columns.get(name), rows) for name, named in self.called.items() if name not in found
         }

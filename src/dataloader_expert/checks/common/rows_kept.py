@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -17,12 +20,26 @@ NAME = 80
 """Characters of a text by which it is told from others as a name."""
 
 
+def _shared(values: Any) -> Any:
+    """An array that several checks keep: none may write to it."""
+    values.flags.writeable = False
+    return values
+
+
 def numbers_of(column: Column | None, rows: Any) -> Any:
-    """Values as float64 [rows], NaN where there is none or no number."""
+    """Values as float64 [rows], NaN where there is none or no number; not to be written to, for other checks keep them too."""
     import numpy as np
 
-    values = None if column is None else column.values
-    if column is None or not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "biuf":
+    if column is None:
+        return np.full(len(rows), np.nan)
+    return column.once("numbers", rows, lambda: _shared(_numbers_of(column, rows)))
+
+
+def _numbers_of(column: Column, rows: Any) -> Any:
+    import numpy as np
+
+    values = column.values
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "biuf":
         return np.full(len(rows), np.nan)
     made = values[rows].astype(np.float64)
     return made if column.nulls is None else np.where(column.nulls[rows], np.nan, made)
@@ -30,21 +47,23 @@ def numbers_of(column: Column | None, rows: Any) -> Any:
 
 def moments_of(column: Column | None, rows: Any) -> Any:
     """Times as seconds since 1970, float64 [rows]; NaN where there is none, or a text is a date in one order of day and month and
-    another one in the other order."""
+    another one in the other order; not to be written to."""
     import numpy as np
 
     if column is None or isinstance(column.values, np.ndarray):
         return numbers_of(column, rows)
-    texts = [text.strip() for text in texts_of(column, rows, LONGEST_TIME)]
-    known = list(filter(None, texts))
-    if not all(map(is_time, known[:READ])):
-        return np.full(len(rows), np.nan)
-    made = np.full(len(rows), np.nan)
-    for i, text in enumerate(texts):
-        readings = {t for t in read_time(text) if t is not None} if text else ()
-        if len(readings) == 1:
-            made[i] = next(iter(readings))
-    return made
+
+    def made() -> Any:
+        texts = [text.strip() for text in texts_of(column, rows, LONGEST_TIME)]
+        known = list(filter(None, texts))
+        found = np.full(len(rows), np.nan)
+        for i, text in enumerate(texts) if all(map(is_time, known[:READ])) else ():
+            readings = {t for t in read_time(text) if t is not None} if text else ()
+            if len(readings) == 1:
+                found[i] = next(iter(readings))
+        return _shared(found)
+
+    return column.once("moments", rows, made)
 
 
 def texts_of(column: Column | None, rows: Any, most: int | None = None) -> list[str]:
@@ -59,13 +78,47 @@ def digest_of(text: str) -> int:
     return digest64(text.encode("utf-8", "surrogatepass"))
 
 
-def distinct(column: Column | None, rows: Any, most: int | None = None) -> tuple[list[str], Any]:
+@dataclass(frozen=True)
+class Coded:
+    """Texts of rows: the different ones, and which one each row has, int64 [rows]. Unpacked, it is the two."""
+
+    texts: list[str]
+    codes: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.texts, self.codes))
+
+    @cached_property
+    def digests(self) -> Any:
+        """One uint64 for each row, of its text; not to be written to."""
+        return _shared(self._each[self.codes])
+
+    @cached_property
+    def called(self) -> dict[int, str]:
+        """The texts that occur, by their digests: what stands under a mark of absence is none."""
+        import numpy as np
+
+        used = np.flatnonzero(np.bincount(self.codes, minlength=len(self.texts))).tolist()
+        return {int(self._each[k]): self.texts[k] for k in used}
+
+    @cached_property
+    def _each(self) -> Any:
+        return digests_of(self.texts)
+
+
+def distinct(column: Column | None, rows: Any, most: int | None = None) -> Coded:
     """The different values of these rows as :func:`texts_of` has them, and which one each row has; values that occur often are made
     texts once."""
     import numpy as np
 
     if column is None:
-        return [""], np.zeros(len(rows), np.int64)
+        return Coded([""], np.zeros(len(rows), np.int64))
+    return column.once(("distinct", most), rows, lambda: _distinct(column, rows, most))
+
+
+def _distinct(column: Column, rows: Any, most: int | None) -> Coded:
+    import numpy as np
+
     values: Any = column.values
     if column.coded is not None:
         used, codes = _used(column.coded[0][rows], len(column.coded[1]))
@@ -77,7 +130,7 @@ def distinct(column: Column | None, rows: Any, most: int | None = None) -> tuple
     texts = [str(value)[:most] for value in values]
     if column.nulls is not None:
         texts, codes = [*texts, ""], np.where(column.nulls[rows], len(texts), codes)
-    return texts, codes
+    return Coded(texts, codes)
 
 
 def _used(codes: Any, n: int) -> tuple[Any, Any]:
@@ -91,18 +144,17 @@ def _used(codes: Any, n: int) -> tuple[Any, Any]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
-def numbered(texts: list[str]) -> tuple[list[str], Any]:
-    """The different ones among these texts, and which one each is, int64."""
+def numbered(texts: list[str]) -> Coded:
+    """The different ones among these texts, and which one each is."""
     import numpy as np
 
     places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    return list(places), np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+    return Coded(list(places), np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)))
 
 
 def digests_by_name(column: Column | None, rows: Any) -> Any:
-    """A digest of each value as text, uint64 [rows]."""
-    texts, codes = distinct(column, rows, NAME)
-    return digests_of(texts)[codes]
+    """A digest of each value as text, uint64 [rows]; not to be written to."""
+    return distinct(column, rows, NAME).digests
 
 
 class Named:
@@ -117,23 +169,17 @@ class Named:
         self.many = False
 
     def of(self, column: Column | None, rows: Any) -> Any:
-        """One uint64 for the value of each of these rows; zeros once there are too many, unless they are wanted."""
-        import numpy as np
+        """One uint64 for the value of each of these rows; zeros once there are too many, unless they are wanted; not to be written to."""
+        if not self.many or self.whole:
+            return self.coded(distinct(column, rows, NAME))
+        return _nothing(rows) if column is None else column.once("nothing", rows, lambda: _nothing(rows))
 
+    def coded(self, of: Coded) -> Any:
+        """The same of texts."""
         if self.many and not self.whole:
-            return np.zeros(len(rows), np.uint64)
-        return self.coded(*distinct(column, rows, NAME))
-
-    def coded(self, texts: list[str], codes: Any) -> Any:
-        """One uint64 for each row, of the text that its code is the place of."""
-        import numpy as np
-
-        known = digests_of(texts)
-        used = np.flatnonzero(
-            np.bincount(codes, minlength=len(texts))
-        ).tolist()  # what stands under a mark of absence is none
-        self._note({int(known[k]): texts[k] for k in used})
-        return known[codes]
+            return _nothing(of.codes)
+        self._note(of.called)
+        return of.digests
 
     def merge(self, other: Named) -> None:
         self.many = self.many or other.many
@@ -147,28 +193,45 @@ class Named:
             self.texts.clear()
 
 
-def split_of(context: Context, block: Block, rows: Any) -> tuple[list[str], Any]:
+def _nothing(rows: Any) -> Any:
+    import numpy as np
+
+    return np.zeros(len(rows), np.uint64)
+
+
+def split_of(context: Context, block: Block, rows: Any) -> Coded:
     """The names of splits, empty for none, and which one each row is in."""
-    names, codes = context.splits_of(block)
-    return [name or "" for name in names], codes[rows]
+
+    def made() -> Coded:
+        names, codes = context.splits_of(block)
+        return Coded([name or "" for name in names], codes[rows])
+
+    return block.once("split of", rows, made)
 
 
-def files_of(block: Block, rows: Any) -> tuple[list[str], Any]:
+def files_of(block: Block, rows: Any) -> Coded:
     """The files of a block, and which one each row is in."""
+    return block.once("files of", rows, lambda: _files_of(block, rows))
+
+
+def _files_of(block: Block, rows: Any) -> Coded:
     import numpy as np
 
     unit = block.unit
     if not unit.members:
-        return [unit.file], np.zeros(len(rows), np.int64)
+        return Coded([unit.file], np.zeros(len(rows), np.int64))
     return numbered([block.file(i) for i in rows.tolist()])
 
 
 def at_of(block: Block, rows: Any) -> dict[str, Any]:
-    """Where rows are: arrays by name, to be kept."""
+    """Where rows are: arrays by name, to be kept, and not to be written to."""
     import numpy as np
 
-    files, codes = files_of(block, rows)
-    return {"sample": block.indices(rows), "file": np.array(files, object)[codes]}
+    def made() -> dict[str, Any]:
+        files, codes = files_of(block, rows)
+        return {"sample": block.indices(rows), "file": np.array(files, object)[codes]}
+
+    return block.once("at", rows, made)
 
 
 def in_order(kept: dict[str, Any]) -> dict[str, Any]:

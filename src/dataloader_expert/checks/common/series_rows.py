@@ -78,16 +78,22 @@ class SeriesRows(Check):
         n = min(block.samples, MOST - block.unit.start)
         if n <= 0 or block.rows is not None or not self.applies():
             return
-        rows = np.arange(n)
+        rows = block.once(("first", n), None, lambda: np.arange(n))
         self.files.note(block)
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         for name, named in self.kinds.items():
             kept[f"kind {name}"] = named.of(block.columns.get(name), rows)
-        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
-        kept["time"] = np.zeros(n)
-        for name in self.times:  # of a calendar, the year counts most
-            kept["time"] = kept["time"] * 64 + seconds_of(block.columns.get(name), rows)
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
+        kept["time"] = block.once(("time", *self.times), rows, lambda: self._time(block, rows))
         self.parts.append((block.unit.start, kept))
+
+    def _time(self, block: Block, rows: Any) -> Any:
+        import numpy as np
+
+        time = np.zeros(len(rows))
+        for name in self.times:  # of a calendar, the year counts most
+            time = time * 64 + seconds_of(block.columns.get(name), rows)
+        return time
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, SeriesRows)
@@ -178,11 +184,15 @@ def _moment(seconds: float) -> str:
 
 
 def seconds_of(column: Column | None, rows: Any) -> Any:
-    """Times as numbers that order them, float64 [rows]; NaN where there is none, or which one is not known."""
+    """Times as numbers that order them, float64 [rows]; NaN where there is none, or which one is not known. Not to be written to."""
     import numpy as np
 
     if column is None or isinstance(column.values, np.ndarray):
         return numbers_of(column, rows)
-    texts, codes = distinct(column, rows, LONGEST_TIME)
-    read = [{t for t in read_time(text) if t is not None} if text else () for text in texts]
-    return np.array([next(iter(r)) if len(r) == 1 else np.nan for r in read], np.float64)[codes]
+
+    def made() -> Any:
+        texts, codes = distinct(column, rows, LONGEST_TIME)
+        read = [{t for t in read_time(text) if t is not None} if text else () for text in texts]
+        return np.array([next(iter(r)) if len(r) == 1 else np.nan for r in read], np.float64)[codes]
+
+    return column.once("seconds", rows, made)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.fingerprint import digests_of, mix
-from dataloader_expert.checks.common.rows_kept import NAME, Named, distinct
+from dataloader_expert.checks.common.rows_kept import NAME, Coded, Named, distinct
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -85,7 +85,7 @@ class CodeParts(Check):
             codes = np.array([len(text) <= LONGEST and CODE.fullmatch(text) is not None for text in texts], bool)
             kept[f"code {name}"], kept[f"whole {name}"] = codes[at], digests_of(texts)[at]
             for part, here in PARTS.items():
-                kept[f"{part} {name}"] = self.examples[name, part].coded([text[here] for text in texts], at)
+                kept[f"{part} {name}"] = self.examples[name, part].coded(Coded([text[here] for text in texts], at))
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:

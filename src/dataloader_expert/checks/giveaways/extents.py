@@ -71,7 +71,7 @@ class Extents(Check):
             kept[f"length {name}"], kept[f"bytes {name}"] = lengths_of(block.columns.get(name), rows)
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
-        kept["group of file"] = self.files.coded(*files_of(block, rows))
+        kept["group of file"] = self.files.coded(files_of(block, rows))
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

@@ -59,7 +59,7 @@ class Marks(DrawnByClass):
         rows = rows[seen.there[rows]]
         if len(rows):
             kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
-            kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+            kept["split"] = self.splits.coded(split_of(self.context, block, rows))
             middles = [seen.middles[i] for i in rows.tolist()]
             known = [i for i, middle in enumerate(middles) if middle is not None]
             kept["sharp"] = np.full(len(rows), np.nan)

@@ -58,7 +58,7 @@ class SetPhrases(DrawnByClass):
         texts = texts_of(block.columns[self.name], rows, READ)
         words = [text.split() for text in texts]
         kept: dict[str, Any] = {"class": self.called.of(label, rows)}
-        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
         for k in range(1, WORDS + 1):
             kept[f"{BEGIN} {k}"] = digests_of([" ".join(w[:k]) for w in words])
             kept[f"{END} {k}"] = digests_of([" ".join(w[-k:]) for w in words])

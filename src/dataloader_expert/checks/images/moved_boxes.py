@@ -72,7 +72,7 @@ class MovedBoxes(Check):
         self.placed.see(block)
         gray = evened(looks(block, picture).small)
         rows = np.arange(len(gray))
-        self.parts.append((block.indices(rows), gray, self.splits.coded(*split_of(self.context, block, rows))))
+        self.parts.append((block.indices(rows), gray, self.splits.coded(split_of(self.context, block, rows))))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, MovedBoxes)

@@ -68,7 +68,7 @@ class UnmarkedRun(Check):
                 continue
             kept = {"x": numbers_of_content(self.context, block, [self.image], rows)}
             kept["empty"] = np.array([_is_empty(block.columns[name], i) for i in rows.tolist()], np.int8)
-            kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+            kept["split"] = self.splits.coded(split_of(self.context, block, rows))
             drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

@@ -21,7 +21,7 @@ from dataloader_expert.checks.common.class_tellers import by_means, numbers_of_c
 from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.checks.common.origins import SPLIT, Origins
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import Named, digest_of, distinct, texts_of
+from dataloader_expert.checks.common.rows_kept import Coded, Named, digest_of, distinct, texts_of
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN, permutation
 from dataloader_expert.checks.common.vectors import vectors
@@ -108,7 +108,7 @@ class MovedLabels(Check):
         else:
             x = vectors(block, self.names, self.whole)[:, :WIDEST].astype(np.float32)
         texts, whose = distinct(label, rows)
-        codes = self.labels.coded(["" if text == "None" else text for text in texts], whose)
+        codes = self.labels.coded(Coded(["" if text == "None" else text for text in texts], whose))
         self.parts.append((block.unit.start, x, np.where(codes == digest_of(""), np.uint64(0), codes)))
         kinds = {name: named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
         self.of_kinds.append((block.unit.start, kinds))

@@ -99,7 +99,7 @@ class UnfitLabels(Check):
         label = block.columns.get(self.context.label or "")
         kept["label"] = self.labels.of(label, rows)
         whole = [(block.unit.file if block.unit.samples > 1 else "")] if not block.unit.members else []
-        kept["part"] = self.named.coded(*numbered([whole[0] if whole else block.file(i) for i in rows.tolist()]))
+        kept["part"] = self.named.coded(numbered([whole[0] if whole else block.file(i) for i in rows.tolist()]))
         if self.rich or self.plain:
             kept["numbers"] = numbers_of_content(self.context, block, self.rich or self.plain, rows)
         for name, named in self.sorts.items():

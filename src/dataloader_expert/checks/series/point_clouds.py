@@ -71,7 +71,7 @@ class PointClouds(Check):
         if rows:
             at = np.array(rows)
             kept = {"cloud": np.array([measured(values[i]) for i in rows], np.float64)}
-            kept["split"] = self.splits.coded(*split_of(self.context, block, at))
+            kept["split"] = self.splits.coded(split_of(self.context, block, at))
             self.drawn.keep(block, at, kept | at_of(block, at))
 
     def merge(self, other: Check) -> None:

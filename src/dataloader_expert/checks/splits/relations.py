@@ -104,7 +104,7 @@ class Relations(Check):
         kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
-        kept["split"] = self.splits.coded(*split_of(self.context, block, rows))
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
         self.drawn.keep(block, rows, kept | at_of(block, rows))
 
     def merge(self, other: Check) -> None:

@@ -102,8 +102,7 @@ class TokenTags(Check):
             if not there.any():
                 continue
             rows, found = rows[there], [pair for pair in pairs if pair is not None]
-            texts, codes = numbered([tag for _, tags in found for tag in tags])
-            flat = named.coded(texts, codes)
+            flat = named.coded(numbered([tag for _, tags in found for tag in tags]))
             tagged, words = np.zeros((len(found), WIDTH), np.uint64), np.full((len(found), WIDTH), -1, np.int32)
             at = 0
             for k, (own, tags) in enumerate(found):
@@ -112,7 +111,7 @@ class TokenTags(Check):
                 at += len(tags)
             kept = self.origins.of(block, rows) | at_of(block, rows) | {"words": words, "tags": tagged}
             one = block.unit.file if block.unit.samples > 1 and not block.unit.members else None
-            kept["part"] = self.named.coded(*numbered([one or block.file(i) for i in rows.tolist()]))
+            kept["part"] = self.named.coded(numbered([one or block.file(i) for i in rows.tolist()]))
             drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
