@@ -137,7 +137,7 @@ class Draws(Probe):
         loader = getattr(bench.source, "loader", None)
         if loader is not None:
             served = serving(bench, self.batch_size, 0)
-            yield from order(served)
+            yield from order(bench, served)
             yield from length(served)
         if loader is not None and n == len(loader.dataset):
             present = present_batches(loader)

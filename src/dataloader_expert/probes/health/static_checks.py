@@ -57,7 +57,7 @@ class StaticChecks(Probe):
         if served.user_loader is not None:
             yield from settings(served)
             if not bench.source.iterable:
-                yield from order(served)
+                yield from order(bench, served)
 
 
 def left_over() -> Iterator[Observation]:
@@ -242,10 +242,12 @@ def _batch_s(served: Serving) -> float:
     return (time.perf_counter() - begun) / max(1, n) * served.current.batch_size
 
 
-def order(served: Serving) -> Iterator[Observation]:
-    """The first indices of two epochs; and whether the order is drawn from the global generator."""
+def order(bench: Bench, served: Serving) -> Iterator[Observation]:
+    """The first indices of two epochs; and whether the order is drawn from the global generator. Nothing if another probe has told it."""
     from dataloader_expert.loaders.building import orders, shuffles
 
+    if bench.facts.find(ORDER) is not None:
+        return
     loader = served.user_loader
     try:
         (one, first_s, pace_s), (two, again_s, pace_again_s) = _drawn(orders(loader)), _drawn(orders(loader))
