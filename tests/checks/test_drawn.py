@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dataloader_expert.checks.base import new_checks
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.sources.base import Block, Column, Unit
+from tests.checks.looking import Data, context_of
 
 
 def drawn(sizes: list[int]) -> tuple[list[int], int]:
@@ -45,3 +50,24 @@ def test_of_a_known_number_of_samples_the_same_rows_are_kept_and_few_others_look
         start += size
     assert sorted(knowing.all()[1]["x"].tolist()) == sorted(free.all()[1]["x"].tolist())
     assert looked <= 160  # 100 are expected of more than that, and they scatter
+
+
+def test_checks_that_draw_rows_merge_all_that_they_gather_beside_them() -> None:
+    """Our promise: what is found is the same however the samples were dealt out, and to whichever process."""
+    columns = {
+        "site": ["a", "b"] * 20,
+        "code": ["A-1", "A-2"] * 20,
+        "prompt": ["what is it"] * 40,
+        "response": ["it is a cat"] * 40,
+        "date": ["2024-03-05", "2024-04-06"] * 20,
+        "start": [0, 1] * 20,
+        "end": [9, 8] * 20,
+        "label": ["cat", "dog"] * 20,
+    }
+    made = new_checks(context_of(Data(columns, "label", ["train"] * 20 + ["test"] * 20))).values()
+    checks = [pickle.loads(pickle.dumps(check)) for check in made if isinstance(check, DrawnRows)]
+    assert any(check.beside for check in checks)
+    for check in checks:
+        own = [value for name, value in vars(check).items() if name != "drawn"]
+        own += [one for value in own if isinstance(value, dict) for one in value.values()]
+        assert {id(one) for one in own if hasattr(one, "merge")} == {id(one) for one in check.beside}, check

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import BY_KIND, Check, Context
+from dataloader_expert.checks.base import BY_KIND, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import Named, digest_of, numbers_of
 from dataloader_expert.facts import Fact
 from dataloader_expert.sources.base import Block
@@ -21,7 +22,7 @@ LEAST, NEARLY, APART = 20, 0.99, 0.5
 """The fewest samples of a kind that count, the share of them that agree, and of the range of all others that zero may lie off."""
 
 
-class AbsentByKind(Check):
+class AbsentByKind(DrawnRows):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         plain = [f for f in context.fields if not f.shape][:MOST_FIELDS]
@@ -38,17 +39,14 @@ class AbsentByKind(Check):
         self.kinds = {name: None if name in numeric else Named(MOST_NAMES) for name in named}
         """Not what says where or when a sample is from, the label last; of texts what they are called."""
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds)))))
+        self.beside = [named for named in self.kinds.values() if named is not None]
 
     def applies(self) -> bool:
         return bool(self.fields and self.kinds)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
         kept: dict[str, Any] = {}
         for name in self.fields:
             column = block.columns.get(name)
@@ -57,15 +55,7 @@ class AbsentByKind(Check):
         for name, named in self.kinds.items():
             column = block.columns.get(name)
             kept[f"kind {name}"] = numbers_of(column, rows) if named is None else named.of(column, rows)
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, AbsentByKind)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for mine, theirs in zip(self.kinds.values(), other.kinds.values(), strict=True):
-            if mine is not None and theirs is not None:
-                mine.merge(theirs)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

@@ -67,7 +67,7 @@ class BrokenRules(InParts):
         kept |= {f"key {name}": named.of(block.columns.get(name), rows) for name, named in self.named.items()}
         if self.context.timed is not None:
             kept["time"] = moments_of(block.columns.get(self.context.timed.field), rows)
-        return kept
+        return kept | self.parts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -45,7 +45,8 @@ class CodesOfPart(InParts):
         return bool(self.named)
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
-        return {f"value {name}": named.of(block.columns.get(name), rows) for name, named in self.named.items()}
+        kept = {f"value {name}": named.of(block.columns.get(name), rows) for name, named in self.named.items()}
+        return kept | self.parts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

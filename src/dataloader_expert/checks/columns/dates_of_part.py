@@ -44,7 +44,8 @@ class DatesOfPart(InParts):
         return bool(self.dates)
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
-        return {f"date {name}": moments_of(block.columns.get(name), rows) for name in self.dates}
+        kept = {f"date {name}": moments_of(block.columns.get(name), rows) for name in self.dates}
+        return kept | self.parts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.core import core_of
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, moments_of, numbers_of, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import moments_of, numbers_of, places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -57,7 +58,7 @@ VARIED = 0.1
 """The least share of distinct pairs of coordinates: of a few stations one may stand where both are 0."""
 
 
-class DefaultValues(Check):
+class DefaultValues(DrawnRows):
     ids = ("missing-values",)
 
     def __init__(self, context: Context) -> None:
@@ -71,25 +72,16 @@ class DefaultValues(Check):
         """Fields that may count since 1970."""
         self.times = [f.name for f in plain if f.kind == "time" or (f.dtype == "str" and f.kind != "text")][:MOST]
         self.pairs = coordinates([f.name for f in plain if f.kind == "number"])[:MOST]
-        self.kept = list(dict.fromkeys([*self.counted, *(name for pair in self.pairs for name in pair)]))
-        self.drawn = Drawn(min(KEPT, CELLS // max(1, len(self.kept) + len(self.times) + 1)))
+        self.numbers = list(dict.fromkeys([*self.counted, *(name for pair in self.pairs for name in pair)]))
+        self.drawn = Drawn(min(KEPT, CELLS // max(1, len(self.numbers) + len(self.times) + 1)))
 
     def applies(self) -> bool:
-        return bool(self.kept or self.times)
+        return bool(self.numbers or self.times)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         kept |= {f"time {name}": moments_of(block.columns.get(name), rows) for name in self.times}
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, DefaultValues)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

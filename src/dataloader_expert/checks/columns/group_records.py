@@ -66,6 +66,7 @@ class GroupRecords(DrawnNumbers):
         self.kinds = {name: Named(MOST_GROUPS) for name in placed}
         self.fields = [f.name for f in plain if f.kind == "number" and f.name not in placed][:FIELDS]
         self.drawn = Drawn(max(1, min(KEPT, CELLS // (len(self.fields) + len(self.kinds) + 1))))
+        self.beside = [*self.kinds.values()]
 
     def applies(self) -> bool:
         return bool(self.fields)

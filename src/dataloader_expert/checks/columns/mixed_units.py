@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from dataloader_expert.checks.base import CHANGED_UNITS, MIXED_UNITS, Check, Context
+from dataloader_expert.checks.base import CHANGED_UNITS, MIXED_UNITS, Context
 from dataloader_expert.checks.columns.rescaled import (
     differing_pair,
     fits_name,
@@ -24,11 +24,11 @@ from dataloader_expert.checks.columns.rescaled import (
     rescaled_groups,
 )
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.recorded import FILE, is_place
 from dataloader_expert.checks.common.rows_kept import (
     Named,
-    at_of,
     digests_by_name,
     files_of,
     in_order,
@@ -72,7 +72,7 @@ MEASURES_COMPARED = 16
 """The most other numbers of which it is asked whether they explain why a group differs."""
 
 
-class MixedUnits(Check):
+class MixedUnits(DrawnRows):
     ids = ("scale-drift",)
     of_features = True
 
@@ -98,15 +98,12 @@ class MixedUnits(Check):
         of_channels = len(MEASURES) * sum(channels.width for channels in self.channels)
         width = of_channels + len(self.numbers) + len(self.groups) + len(self.kinds) + 3
         self.drawn = Drawn(min(KEPT, CELLS // max(1, width)))
+        self.beside = [self.splits, *self.called.values()]
 
     def applies(self) -> bool:
         return bool(self.numbers or self.channels)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.numbers}
         for channels in self.channels:
             kept |= _of_channels(channels, block, rows)
@@ -118,15 +115,7 @@ class MixedUnits(Check):
             kept[f"kind {name}"] = digests_by_name(block.columns.get(name), rows)
         if self.time is not None:
             kept["time"] = moments_of(block.columns.get(self.time.name), rows)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, MixedUnits)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.splits.merge(other.splits)
-        for group, names in other.called.items():
-            self.called[group].merge(names)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of, mix
-from dataloader_expert.checks.common.rows_kept import NAME, Named, at_of, distinct, in_order, places, split_of
+from dataloader_expert.checks.common.rows_kept import NAME, Named, distinct, in_order, places, split_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -42,7 +43,7 @@ SPLIT = "split"
 _LETTERS = re.compile("[A-Za-z0-9]+")
 
 
-class Notations(Check):
+class Notations(DrawnRows):
     ids = ("label-twins",)
 
     def __init__(self, context: Context) -> None:
@@ -53,6 +54,7 @@ class Notations(Check):
         self.groups = {name: Named(VALUES) for name in [*named, *self._numbered()][:GROUPS]}
         self.texts = {name: Named(EXAMPLES) for name in self.codes}
         self.drawn = Drawn(ROWS)
+        self.beside = [*self.groups.values(), *self.texts.values()]
 
     def _numbered(self) -> list[str]:
         """Fields of whole numbers that may name groups, such as sites."""
@@ -61,13 +63,9 @@ class Notations(Check):
     def applies(self) -> bool:
         return bool(self.codes)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if self.codes else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         splits, split = split_of(self.context, block, rows)
-        kept = at_of(block, rows) | {f"group {SPLIT}": digests_of(splits)[split]}
+        kept = {f"group {SPLIT}": digests_of(splits)[split]}
         for name, named in self.groups.items():
             kept[f"group of {name}"] = named.of(block.columns.get(name), rows)
         for name in self.codes:
@@ -77,15 +75,7 @@ class Notations(Check):
             bare = ["".join(_LETTERS.findall(code)).upper() for code in codes]
             way = [_LETTERS.sub("", code) + _case(code) for code in codes]
             kept[f"bare {name}"], kept[f"way {name}"] = digests_of(bare)[at], digests_of(way)[at]
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Notations)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for own, others in ((self.groups, other.groups), (self.texts, other.texts)):
-            for name, named in own.items():
-                named.merge(others[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

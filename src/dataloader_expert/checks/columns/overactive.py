@@ -11,10 +11,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_numbers import DrawnNumbers
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import (
     NAME,
-    at_of,
     digests_by_name,
     distinct,
     in_order,
@@ -51,7 +50,7 @@ RATE, BRIEF = 10, 0.2
 """How many times as many events, for the time in which they come; and the largest part of that of the others that this time is."""
 
 
-class Overactive(DrawnNumbers):
+class Overactive(DrawnRows):
     ids = ("outliers",)
 
     def __init__(self, context: Context) -> None:
@@ -64,26 +63,21 @@ class Overactive(DrawnNumbers):
         self.user = next((f.name for f in plain if f.name == group and {*words(f.name)} & USERS), None)
         self.fields = [f.name for f in plain if f.kind in ("number", "category") and f.name not in {*aside, self.user}]
         self.fields = self.fields[:FIELDS]
-        self.kinds = {}
         self.drawn = Drawn(ROWS)
 
     def applies(self) -> bool:
         return self.user is not None
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.user is not None else ()
-        if not len(rows):
-            return
         kept = {f"value {name}": _values(block.columns.get(name), rows) for name in self.fields}
         if self.time is not None:
             kept["time"] = moments_of(block.columns.get(self.time), rows)
         user = block.columns.get(self.user or "")
         texts, codes = distinct(user, rows, NAME)
         kept["name"] = np.array(texts, object)[codes]
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -13,11 +13,11 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.day_month import with_days_swapped
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.recorded import FILE, is_place
 from dataloader_expert.checks.common.rows_kept import (
     LONGEST_TIME,
     Named,
-    at_of,
     distinct,
     files_of,
     in_order,
@@ -42,7 +42,7 @@ SURE, BACK, RARELY, FARTHER = 10, 3, 0.1, 3.0
 back that is left the other way, as a share: matches of one weekend are in no order; and how many times as far all steps lead as they do then."""
 
 
-class SwappedDays(Check):
+class SwappedDays(DrawnRows):
     ids = ("dtype-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -57,6 +57,7 @@ class SwappedDays(Check):
         self.ambiguous: set[str] = set()
         """The fields that have dates which may be read in two ways."""
         self.drawn = Drawn(min(KEPT, CELLS // max(1, 2 * len(self.dates) + 2 * len(self.read) + len(self.groups))))
+        self.beside = [*self.groups.values()]
 
     def applies(self) -> bool:
         return bool(self.dates or self.read)
@@ -64,13 +65,9 @@ class SwappedDays(Check):
     def looked(self) -> bool:
         return bool(self.ambiguous)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
         kept: dict[str, Any] = {}
         for name in self.dates:
             texts, codes = distinct(block.columns.get(name), rows, LONGEST_TIME)
@@ -87,15 +84,12 @@ class SwappedDays(Check):
         for name, named in self.groups.items():
             column = block.columns.get(name)
             kept[f"group {name}"] = named.coded(files_of(block, rows)) if name == FILE else named.of(column, rows)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
+        return kept
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, SwappedDays)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        super().merge(other)
         self.ambiguous |= other.ambiguous
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -65,6 +65,7 @@ class SwappedNumbers(DrawnNumbers):
         kinds = [f.name for f in named if f.kind in ("category", "boolean") or f.name in (context.label, split)]
         self.kinds = {name: Named(GROUPS) for name in kinds}
         self.drawn = Drawn(max(1, min(KEPT, CELLS // (len(self.fields) + len(self.kinds) + 1))))
+        self.beside = [*self.kinds.values()]
 
     def applies(self) -> bool:
         return bool(self.pairs)

@@ -76,7 +76,8 @@ class Totals(InParts):
         return len(self.fields) >= MEMBERS
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
-        return {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
+        return kept | self.parts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.recorded import is_place
 from dataloader_expert.checks.common.rows_kept import Coded, Named, files_of, split_of
 from dataloader_expert.errors import escaped
@@ -104,25 +105,20 @@ def mostly_in(cohorts: Cohorts, rows: dict[str, Any], marked: Any) -> str:
     return ""
 
 
-class DrawnImages(Check):
-    """Looks at drawn samples of the first field of images, with their cohorts. A member says in ``kept`` how many are kept."""
+class DrawnImages(DrawnRows):
+    """Looks at drawn samples of the first field of images, and keeps their ``cohorts`` too. A member says at most how many samples."""
 
-    kept: ClassVar[int]
+    most: ClassVar[int]
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.name = next((f.name for f in context.fields if f.kind == "image" and f.name != context.label), "")
         self.cohorts = Cohorts(context)
-        self.drawn = Drawn(self.kept)
+        self.drawn = Drawn(self.most)
+        self.beside, self.needs = [self.cohorts], [self.name]
 
     def applies(self) -> bool:
         return bool(self.name)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, DrawnImages)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
 
 
 def told_of(kind: str, names: list[str]) -> str:

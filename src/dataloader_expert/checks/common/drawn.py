@@ -43,11 +43,6 @@ class Drawn:
 
         return block.once(("drawn", self.most, limit), None, drawn)
 
-    def of(self, block: Block, name: str | None) -> tuple[Any, Any]:
-        """The values of a field and the rows of them that may be kept; no rows where the block lacks it."""
-        column = block.columns.get(name or "")
-        return (column.values, self.rows(block)) if column is not None and block.samples else ((), ())
-
     def keep(self, block: Block, rows: Any, values: dict[str, Any]) -> None:
         self.parts.append((block.once("hashes", rows, lambda: self._hashes(block, rows)), values))
         self.held += len(rows)

@@ -174,6 +174,11 @@ def looks(block: Block, name: str) -> Looks:
     return Looks(*map(block.views.__getitem__, keys))
 
 
+def visible(block: Block, name: str, rows: Any) -> Any:
+    """Those of these rows whose images could be looked at."""
+    return rows[looks(block, name).there[rows]] if len(rows) else rows
+
+
 def sampled(picture: Any) -> Any:
     """Some pixels of a picture in colour, evenly spread, float32 [32, 32, 3]; None of others."""
     import numpy as np

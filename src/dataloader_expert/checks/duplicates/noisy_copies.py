@@ -13,8 +13,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places, split_of
+from dataloader_expert.checks.common.rows_kept import in_order, places, split_of
 from dataloader_expert.checks.common.vectors import vectors
 from dataloader_expert.checks.duplicates.pairs import NEAR
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -41,7 +42,7 @@ FEWEST = 50
 """The fewest samples of training."""
 
 
-class NoisyCopies(Check):
+class NoisyCopies(DrawnRows):
     ids = ("splits-near-overlap",)
 
     def __init__(self, context: Context) -> None:
@@ -56,22 +57,17 @@ class NoisyCopies(Check):
     def applies(self) -> bool:
         return self.context.near and self.context.several_splits and bool(self.fields) and not self.rich
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if not len(rows):
-            return
         values = vectors(block, self.fields, whole=True)[rows].astype(np.float32)
         names, codes = split_of(self.context, block, rows)
         self.splits.update(zip(digests_of(names).tolist(), names, strict=True))
-        self.drawn.keep(block, rows, at_of(block, rows) | {"values": values, "split": digests_of(names)[codes]})
+        return {"values": values, "split": digests_of(names)[codes]}
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NoisyCopies)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        super().merge(other)
         self.splits.update(other.splits)
 
     def facts(self) -> Iterable[Fact]:

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import mix
 from dataloader_expert.checks.common.rows_kept import (
     Named,
-    at_of,
     digest_of,
     digests_by_name,
     in_order,
@@ -44,7 +44,7 @@ LEAST, TIMES, TOGETHER = 10, 3.0, 4
 PLAIN = ("number", "category", "boolean", "time", "text")
 
 
-class RenamedRows(Check):
+class RenamedRows(DrawnRows):
     ids = ("splits-near-overlap",)
 
     def __init__(self, context: Context) -> None:
@@ -56,24 +56,15 @@ class RenamedRows(Check):
         self.floats = {f.name for f in plain if "float" in f.dtype and f.kind != "time"}
         self.splits = Named(FIELDS)
         self.drawn = Drawn(min(KEPT, CELLS // (len(self.names) + 3)))
+        self.beside = [self.splits]
 
     def applies(self) -> bool:
         return len(self.names) > EQUAL
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"value {name}": digests_by_name(block.columns.get(name), rows) for name in self.names}
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, RenamedRows)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.splits.merge(other.splits)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -42,22 +42,14 @@ ALL, ELSEWHERE = 0.95, 0.01
 
 class Bands(DrawnByClass):
     ids = ("label-leaked-by-field",)
-    kind, kept, classes = "audio", KEPT, CLASSES
+    kind, most, classes = "audio", KEPT, CLASSES
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        label, rates = block.columns.get(self.context.label or ""), block.columns.get(RATE)
-        if not block.samples or self.name not in block.columns or label is None or self.called.many:
-            return
-        rows = self.drawn.rows(block)
-        if not len(rows):
-            return
-        values = block.columns[self.name].values
+        values, rates = block.columns[self.name].values, block.columns.get(RATE)
         heard = [measured(values[i], 0.0 if rates is None else float(rates.values[i])) for i in rows.tolist()]
-        kept = {"heard": np.array(heard, np.float64)}
-        self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
+        return {"heard": np.array(heard, np.float64), "class": self.called.of(block.columns[self.label], rows)}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from dataloader_expert.checks.base import GIVEAWAY, Check, Context
+from dataloader_expert.checks.base import GIVEAWAY, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of, mix
 from dataloader_expert.checks.common.rows_kept import NAME, Coded, Named, distinct
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -51,7 +52,7 @@ class Known(NamedTuple):
     klass: int
 
 
-class CodeParts(Check):
+class CodeParts(DrawnRows):
     ids = ("label-leaked-by-field",)
 
     def __init__(self, context: Context) -> None:
@@ -65,20 +66,16 @@ class CodeParts(Check):
         self.classes = Named(CLASSES)
         self.examples = {(name, part): Named(EXAMPLES) for name in self.fields for part in PARTS}
         self.drawn = Drawn(ROWS)
+        self.beside = [self.classes, *self.examples.values()]
+        self.needs = [context.label or ""]
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.fields)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        label = block.columns.get(self.context.label or "")
-        if label is None or not self.applies():
-            return
-        rows = self.drawn.rows(block)
-        if not len(rows):
-            return
+        label = block.columns[self.context.label or ""]
         kept = {LABEL: self.classes.of(label, rows), "labelled": _labelled(label, rows)}
         for name in self.fields:
             texts, at = distinct(block.columns.get(name), rows, NAME)
@@ -86,15 +83,7 @@ class CodeParts(Check):
             kept[f"code {name}"], kept[f"whole {name}"] = codes[at], digests_of(texts)[at]
             for part, here in PARTS.items():
                 kept[f"{part} {name}"] = self.examples[name, part].coded(Coded([text[here] for text in texts], at))
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, CodeParts)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.classes.merge(other.classes)
-        for key, named in self.examples.items():
-            named.merge(other.examples[key])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts or self.classes.many:

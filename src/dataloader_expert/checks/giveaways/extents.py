@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import Named, at_of, files_of, in_order, numbers_of, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import Named, files_of, in_order, numbers_of, places
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -41,7 +42,7 @@ PAIRED = (
 )  # fmt: skip
 
 
-class Extents(Check):
+class Extents(DrawnRows):
     ids = ("length-mismatch",)
 
     def __init__(self, context: Context) -> None:
@@ -56,15 +57,12 @@ class Extents(Check):
         self.files = Named(GROUPS)
         width = 2 * len(self.pairs) + 2 * len(self.texts) + len(self.groups) + 2
         self.drawn = Drawn(min(KEPT, CELLS // width))
+        self.beside = [self.files, *self.groups.values()]
 
     def applies(self) -> bool:
         return bool(self.pairs)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.pairs else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         names = dict.fromkeys(name for pair in self.pairs for name in pair)
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in names}
         for name in self.texts:
@@ -72,15 +70,7 @@ class Extents(Check):
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         kept["group of file"] = self.files.coded(files_of(block, rows))
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Extents)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.files.merge(other.files)
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

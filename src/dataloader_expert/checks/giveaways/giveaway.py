@@ -15,6 +15,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digest64, mix
 from dataloader_expert.checks.common.origins import ORIGINS
 from dataloader_expert.checks.common.rows_kept import NAME, texts_of
@@ -98,7 +99,7 @@ LEAST, RARE = 30, 5
 SECOND_LABELS = {"label", "labels", "class", "classes", "cls", "category", "target", "targets", "species", "name"}
 
 
-class Giveaway(Check):
+class Giveaway(DrawnRows):
     ids = ("label-leaked-by-field",)
     of_features = True
 
@@ -139,23 +140,21 @@ class Giveaway(Check):
         """Texts of other fields, by their digests."""
         width = len(self.names) + len(self.sized) + (3 + READ) * len(self.texts) + len(self.keyed) + len(self.numbered)
         self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
+        self.needs = [context.label or ""]
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(
             self.names or self.sized or self.texts or self.keyed or self.numbered
         )
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        rows, label = super().rows(block), block.columns[self.context.label or ""]
+        return rows[_present(label, rows).astype(bool)]  # what has no label is of no class
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        label = block.columns.get(self.context.label or "")
-        if not block.samples or label is None or not self.applies():
-            return
-        rows = self.drawn.rows(block)
-        rows = rows[_present(label, rows).astype(bool)]  # what has no label is of no class
-        if not len(rows):
-            return
+        label = block.columns[self.context.label or ""]
         kept = {LABEL: _values(label, rows)}
         for name in self.names:
             column = block.columns.get(name)
@@ -192,12 +191,11 @@ class Giveaway(Check):
             kept[f"{KEY} {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         if self.numbered:
             kept[ORDER] = block.indices(rows).astype(np.float64)
-        self.drawn.keep(block, rows, kept)
+        return kept
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Giveaway)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        super().merge(other)
         self.called.update(other.called)
         self.values.update(other.values)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.fixed_marks import ELSEWHERE, NEARLY, SAME, mark
-from dataloader_expert.checks.common.picture_hashes import looks
-from dataloader_expert.checks.common.rows_kept import Named, at_of, places, split_of
+from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.rows_kept import Named, places, split_of
 from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP, sharpness
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
@@ -39,37 +39,28 @@ BLURS = 0.95
 
 class Marks(DrawnByClass):
     ids = ("label-leaked-by-field",)
-    kind, kept, classes = "image", KEPT, CLASSES
+    kind, most, classes = "image", KEPT, CLASSES
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.splits = Named(SPLITS)
+        self.beside = [self.called, self.splits]
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        return visible(block, self.name, super().rows(block))
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        label = block.columns.get(self.context.label or "")
-        if not block.samples or self.name not in block.columns or label is None or self.called.many:
-            return
-        rows = self.drawn.rows(block)
-        if not len(rows):
-            return
         seen = looks(block, self.name)
-        rows = rows[seen.there[rows]]
-        if len(rows):
-            kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
-            kept["split"] = self.splits.coded(split_of(self.context, block, rows))
-            middles = [seen.middles[i] for i in rows.tolist()]
-            known = [i for i, middle in enumerate(middles) if middle is not None]
-            kept["sharp"] = np.full(len(rows), np.nan)
-            kept["sharp"][known] = np.array(sharpness([middles[i] for i in known]), np.float64)
-            self.drawn.keep(block, rows, kept | {"class": self.called.of(label, rows)} | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Marks)
-        super().merge(other)
-        self.splits.merge(other.splits)
+        kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
+        kept["split"] = self.splits.coded(split_of(self.context, block, rows))
+        middles = [seen.middles[i] for i in rows.tolist()]
+        known = [i for i, middle in enumerate(middles) if middle is not None]
+        kept["sharp"] = np.full(len(rows), np.nan)
+        kept["sharp"][known] = np.array(sharpness([middles[i] for i in known]), np.float64)
+        kept["class"] = self.called.of(block.columns[self.label], rows)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import Check
 from dataloader_expert.checks.common.fingerprint import digests_of
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, split_of, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, in_order, places, split_of, texts_of
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -39,25 +38,19 @@ _NUMBERS = re.compile(r"\d+")
 
 class SetPhrases(DrawnByClass):
     ids = ("label-leaked-by-field",)
-    kind, kept, classes = "text", KEPT, CLASSES
+    kind, most, classes = "text", KEPT, CLASSES
 
     def __init__(self, context: Any) -> None:
         super().__init__(context)
         self.splits = Named(SPLITS)
+        self.beside = [self.called, self.splits]
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        label = block.columns.get(self.context.label or "")
-        if not block.samples or self.name not in block.columns or label is None or self.called.many:
-            return
-        rows = self.drawn.rows(block)
-        if not len(rows):
-            return
         texts = texts_of(block.columns[self.name], rows, READ)
         words = [text.split() for text in texts]
-        kept: dict[str, Any] = {"class": self.called.of(label, rows)}
+        kept: dict[str, Any] = {"class": self.called.of(block.columns[self.label], rows)}
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
         for k in range(1, WORDS + 1):
             kept[f"{BEGIN} {k}"] = digests_of([" ".join(w[:k]) for w in words])
@@ -66,12 +59,7 @@ class SetPhrases(DrawnByClass):
         kept["form"] = digests_of([_NUMBERS.sub("0", " ".join(w)) if len(w) >= LONG else None for w in words])
         kept[BEGIN] = np.array([" ".join(w)[:SHOWN] for w in words], object)
         kept[END] = np.array([" ".join(w)[-SHOWN:] for w in words], object)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, SetPhrases)
-        super().merge(other)
-        self.splits.merge(other.splits)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts or self.called.many:

@@ -4,9 +4,11 @@ of rare values away, and on new rows it tells far less."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import digests_by_name, numbers_of, split_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
@@ -24,7 +26,7 @@ NEAR, ALWAYS, GROUPS = 6e-3, 0.98, 10
 """By how much a rounded mean may differ from the label's, relative to its spread; the least share of rows; and the fewest values."""
 
 
-class TargetMeans(Check):
+class TargetMeans(DrawnRows):
     ids = ("label-leaked-by-field",)
 
     def __init__(self, context: Context) -> None:
@@ -41,13 +43,9 @@ class TargetMeans(Check):
         small = self.context.samples is not None and self.context.samples <= KEPT
         return small and self.label is not None and bool(self.numbers and self.groups)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
         kept = {
             f"number {name}": numbers_of(block.columns.get(name), rows) for name in (*self.numbers, self.label or "")
         }
@@ -55,12 +53,7 @@ class TargetMeans(Check):
             kept[f"group {name}"] = digests_by_name(block.columns.get(name), rows)
         splits, codes = split_of(self.context, block, rows)
         kept["train"] = np.array([split in ("", "train") for split in splits], bool)[codes]
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, TargetMeans)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -29,7 +30,7 @@ STRAIGHT = 0.9
 """The correlation of a profile with the numbers of its channels from which it rises or falls all along."""
 
 
-class ChannelOrder(Check):
+class ChannelOrder(DrawnRows):
     ids = ("order-reversed",)
 
     def __init__(self, context: Context) -> None:
@@ -38,6 +39,7 @@ class ChannelOrder(Check):
         self.name, self.axis = next(iter(axes.items()), ("", 0))
         self.shape = next((f.shape for f in context.fields if f.name == self.name), ())
         self.drawn = Drawn(KEPT)
+        self.needs = [self.name]
 
     def applies(self) -> bool:
         return bool(self.name)
@@ -45,13 +47,9 @@ class ChannelOrder(Check):
     def looked(self) -> bool:
         return bool(self.drawn.parts)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block)
-        if not block.samples or not len(rows) or self.name not in block.columns:
-            return
         values = block.columns[self.name].values
         other = tuple(k for k in range(3) if k != self.axis)
         found = np.full((len(rows), int(self.shape[self.axis] or 0)), np.nan)
@@ -59,12 +57,7 @@ class ChannelOrder(Check):
             value = values[row]
             if isinstance(value, np.ndarray) and value.shape == self.shape and value.dtype.kind in "iuf":
                 found[i] = value.mean(other, dtype=np.float64)
-        self.drawn.keep(block, rows, {"profile": found} | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, ChannelOrder)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return {"profile": found}
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.cohorts import Cohorts, told_of
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -34,7 +35,7 @@ other one, and how many times as far it is from its own."""
 TOLD = 4
 
 
-class KeypointOrder(Check):
+class KeypointOrder(DrawnRows):
     ids = ("keypoints-outside",)
 
     def __init__(self, context: Context) -> None:
@@ -49,28 +50,17 @@ class KeypointOrder(Check):
         self.boxes = next((f.name for f in context.fields if has_boxes(f)), "")
         self.cohorts = Cohorts(context)
         self.drawn = Drawn(KEPT)
+        self.beside, self.needs = [self.cohorts], [self.points, self.boxes]
 
     def applies(self) -> bool:
         return bool(self.points and self.boxes and self.context.corners)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        if not block.samples or self.points not in block.columns or self.boxes not in block.columns:
-            return
-        rows = self.drawn.rows(block)
         points, boxes = (block.columns[name].values for name in (self.points, self.boxes))
         made = [placed(points[i], boxes[i], self.width) for i in rows.tolist()]
-        if len(rows):
-            kept = {"places": np.stack(made).reshape(len(rows), -1)}
-            self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, KeypointOrder)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
+        return {"places": np.stack(made).reshape(len(rows), -1)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

@@ -10,8 +10,8 @@ from typing import Any
 
 from dataloader_expert.checks.common.cohorts import DrawnImages, told_of
 from dataloader_expert.checks.common.fixed_marks import mark
-from dataloader_expert.checks.common.picture_hashes import looks
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places
+from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -26,20 +26,16 @@ LEAST, OTHERS = 12, 25
 
 class MarkedParts(DrawnImages):
     ids = ("preprocessing-differs",)
-    kept = 3_000
+    most = 3_000
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        return visible(block, self.name, super().rows(block))
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.name in block.columns else ()
-        if not len(rows):
-            return
-        seen = looks(block, self.name)
-        rows = rows[seen.there[rows]]
-        if len(rows):
-            kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
-            self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+        small = looks(block, self.name).small[rows]
+        return {"small": small.reshape(len(rows), -1).astype(np.float16)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
-from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -37,20 +37,18 @@ TINT = 2.0
 
 class Recoloured(DrawnImages):
     ids = ("preprocessing-differs",)
-    kept = KEPT
+    most = KEPT
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        rows, values = super().rows(block), block.columns[self.name].values
+        return rows[[in_colour(values[i]) for i in rows.tolist()]]
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        if not block.samples or self.name not in block.columns:
-            return
         values = block.columns[self.name].values
-        found = {i: pixels for i in self.drawn.rows(block).tolist() if (pixels := sampled(values[i])) is not None}
-        if found:
-            rows = np.array(list(found))
-            kept = {"pixels": np.stack(list(found.values())).reshape(len(rows), -1)}
-            self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+        pixels = np.stack([sampled(values[i]) for i in rows.tolist()])
+        return {"pixels": pixels.reshape(len(rows), -1)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -78,19 +76,21 @@ class Recoloured(DrawnImages):
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
 
 
-def sampled(value: Any) -> Any:
-    """Some pixels of an image in colour, evenly spread, uint8 [pixels, 3]; None of others."""
+def in_colour(value: Any) -> bool:
     import numpy as np
 
     if getattr(value, "mode", None) == "RGB":
+        return True
+    bytewise = getattr(value, "dtype", None) == np.uint8 and value.ndim == 3
+    return bytewise and value.size > 0 and 3 in (value.shape[0], value.shape[2])
+
+
+def sampled(value: Any) -> Any:
+    """Some pixels of an image in colour, evenly spread, uint8 [pixels, 3]."""
+    import numpy as np
+
+    if hasattr(value, "mode"):
         return np.asarray(value.resize((SIDE, SIDE), 0)).reshape(-1, 3)  # 0: the nearest
-    if (
-        getattr(value, "dtype", None) != np.uint8
-        or value.ndim != 3
-        or not value.size
-        or 3 not in (value.shape[0], value.shape[2])
-    ):
-        return None
     whole = value if value.shape[2] == 3 else value.transpose(1, 2, 0)
     down, across = ((np.arange(SIDE) * 2 + 1) * n // (2 * SIDE) for n in whole.shape[:2])
     return whole[down[:, None], across].reshape(-1, 3)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places, split_of
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import in_order, places, split_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -25,7 +26,7 @@ BESIDE, ALONE, FEWEST, CLEAR = 1.2, 1.6, 10, 0.95
 the fewest of a split; and the least share of them that are rougher at all."""
 
 
-class Reshaped(Check):
+class Reshaped(DrawnRows):
     ids = ("layout-mismatch",)
 
     def __init__(self, context: Context) -> None:
@@ -34,33 +35,25 @@ class Reshaped(Check):
             f for f in context.fields if f.kind in ("image", "array") and len(f.shape) == 3 and f.name != context.label
         ]
         found = [f for f in found if None not in f.shape and min(n or 0 for n in (f.shape[0], f.shape[2])) <= CHANNELS]
-        self.field = found[0].name if len(found) == 1 else None
+        self.field = found[0].name if len(found) == 1 else ""
         self.drawn = Drawn(KEPT)
+        self.needs = [self.field]
 
     def applies(self) -> bool:
-        return self.field is not None
+        return bool(self.field)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        values, rows = self.drawn.of(block, self.field)
-        if not len(rows):
-            return
-        made = np.array([rougher(values[i]) for i in rows.tolist()], np.float64)
+        values = block.columns[self.field].values
         names, codes = split_of(self.context, block, rows)
-        kept = {"rougher": made, "split": np.array(names, object)[codes]}
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Reshaped)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        made = np.array([rougher(values[i]) for i in rows.tolist()], np.float64)
+        return {"rougher": made, "split": np.array(names, object)[codes]}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.drawn.parts or self.field is None:
+        if not self.drawn.parts:
             return
         kept = in_order(self.drawn.all()[1])
         names, of = np.unique(kept["split"].astype(str), return_inverse=True)
@@ -80,7 +73,7 @@ class Reshaped(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(RESHAPED):
-            v, name = fact.value, escaped(str(self.field))
+            v, name = fact.value, escaped(self.field)
             n, inside = v["count"], f" (in {', '.join(map(escaped, v['splits']))})" if v["splits"] else ""
             text = f"{n:,} of {number(v['of'], 'array')} of {name} {verb(n, 'are')} scrambled{inside}: neighbouring pixels only match after "
             text += (

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
-from dataloader_expert.checks.common.picture_hashes import looks
-from dataloader_expert.checks.common.rows_kept import at_of, places
+from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -58,25 +58,19 @@ MIRRORED = "mirrored left to right"
 
 class Turned(DrawnImages):
     ids = ("preprocessing-differs",)
-    kept = KEPT
+    most = KEPT
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        return visible(block, self.name, super().rows(block))
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        if not block.samples or self.name not in block.columns:
-            return
-        rows = self.drawn.rows(block)
-        seen = looks(block, self.name) if len(rows) else None
-        rows = rows[seen.there[rows]] if seen is not None else rows
-        if seen is None or not len(rows):
-            return
-        small = seen.small[rows].reshape(len(rows), -1).astype(np.float64)
+        small = looks(block, self.name).small[rows].reshape(len(rows), -1).astype(np.float64)
         with np.errstate(all="ignore"):
             small -= small.mean(1, keepdims=True)
             small /= small.std(1, keepdims=True)
-        found = {"small": np.nan_to_num(small, posinf=0, neginf=0).astype(np.float32)}
-        self.drawn.keep(block, rows, found | self.cohorts.of(block, rows) | at_of(block, rows))
+        return {"small": np.nan_to_num(small, posinf=0, neginf=0).astype(np.float32)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.origins import SPLIT, Origins
-from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, moments_of, places
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, moments_of, places
 from dataloader_expert.checks.labels.label_facts import STOPPED
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
@@ -50,7 +51,7 @@ class Stop:
     share: float
 
 
-class LabelsStopped(Check):
+class LabelsStopped(DrawnRows):
     ids = ("label-odd-one-out",)
 
     def __init__(self, context: Context) -> None:
@@ -59,27 +60,20 @@ class LabelsStopped(Check):
         self.origins = Origins(context)
         self.labels = Named(MOST_CLASSES)
         self.drawn = Drawn(KEPT)
+        self.beside = [self.labels, self.origins]
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
         return label is not None and not label.shape and self.time is not None and self.time != label.name
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        if not block.samples or not self.applies() or self.labels.many:
-            return
-        rows = self.drawn.rows(block)
-        kept = self.origins.of(block, rows) | at_of(block, rows)
+    def rows(self, block: Block) -> Any:
+        return () if self.labels.many else super().rows(block)
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept = self.origins.of(block, rows)
         kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         kept["time"] = moments_of(block.columns.get(self.time or ""), rows)
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, LabelsStopped)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.labels.merge(other.labels)
-        self.origins.merge(other.origins)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

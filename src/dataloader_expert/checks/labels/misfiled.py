@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.class_tellers import by_means, numbers_of_content
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields
-from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, in_order, places
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, in_order, places
 from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN
 from dataloader_expert.checks.common.vectors import distances
 from dataloader_expert.checks.labels.fits import kappa
@@ -40,7 +41,7 @@ NEAR, OF_OTHER, OF_OWN = 10, 0.4, 0.1
 """Neighbours, the least share of them that are of the other class, and the most that are of their own."""
 
 
-class Misfiled(Check):
+class Misfiled(DrawnRows):
     ids = ("label-odd-one-out",)
 
     def __init__(self, context: Context) -> None:
@@ -49,29 +50,17 @@ class Misfiled(Check):
         self.names = [name for name in content_fields(context) if kinds.get(name) in RICH][:1]
         self.labels = Named(CLASSES)
         self.drawn = Drawn(KEPT)
+        self.beside = [self.labels]
+        self.needs = [context.label or "", *self.names]
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
         return bool(self.names) and label is not None and not label.shape and label.kind in ("category", "boolean")
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        label = block.columns.get(self.context.label or "")
-        if not self.names or not block.samples or label is None or self.names[0] not in block.columns:
-            return
-        rows = self.drawn.rows(block)
-        if len(rows):
-            kept = {
-                "x": numbers_of_content(self.context, block, self.names, rows),
-                "label": self.labels.of(label, rows),
-            }
-            self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Misfiled)
-        self.seen += other.seen
-        self.labels.merge(other.labels)
-        self.drawn.merge(other.drawn)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        label = block.columns[self.context.label or ""]
+        x = numbers_of_content(self.context, block, self.names, rows)
+        return {"x": x, "label": self.labels.of(label, rows)}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

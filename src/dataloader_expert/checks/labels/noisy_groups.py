@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.class_tellers import by_means, by_words, numbers_of_content
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields, digest64
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
-from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, places, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, places, texts_of
 from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN, Exchange, swaps
 from dataloader_expert.checks.common.word_cells import cells_of, likelihoods
 from dataloader_expert.conclusions import Finding, Severity, finding, number
@@ -40,7 +41,7 @@ TOLD = 5
 """The most swapped classes that are told."""
 
 
-class NoisyGroups(Check):
+class NoisyGroups(DrawnRows):
     ids = ("label-odd-one-out",)
 
     def __init__(self, context: Context) -> None:
@@ -56,19 +57,20 @@ class NoisyGroups(Check):
         self.names = [name for name in self.names if name not in self.origins.named]
         self.labels = Named(MOST_CLASSES if self.text is None else MOST_BY_WORDS)
         self.drawn = Drawn(KEPT)
+        self.beside = [self.labels, self.origins]
+        self.needs = self.names
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
         told = label is not None and not label.shape and (self.text is not None or bool(self.names))
         return told and bool(self.origins.named)
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        return () if self.labels.many else super().rows(block)
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if not len(rows) or self.labels.many or any(name not in block.columns for name in self.names):
-            return  # a shard may lack a member
         kept = self.origins.of(block, rows)
         kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         if self.text is not None:
@@ -79,14 +81,7 @@ class NoisyGroups(Check):
             kept["content"] = numbers_of_content(self.context, block, self.names, rows)
             values = [row.tobytes() for row in kept["content"]]
         kept["again"] = _recurring(values)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, NoisyGroups)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.labels.merge(other.labels)
-        self.origins.merge(other.origins)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

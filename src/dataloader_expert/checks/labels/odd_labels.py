@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields, digest64
-from dataloader_expert.checks.common.rows_kept import at_of
 from dataloader_expert.checks.common.vectors import vectors
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
@@ -36,7 +36,7 @@ GAIN = 0.5
 LEAST, CLASSES, WIDEST = 200, 100, 256
 
 
-class OddLabels(Check):
+class OddLabels(DrawnRows):
     ids = ("label-odd-one-out",)
 
     def __init__(self, context: Context) -> None:
@@ -50,33 +50,23 @@ class OddLabels(Check):
         self.whole = fixed
         """Whether an array's own components are used, not a summary."""
         self.drawn = Drawn(KEPT)
+        self.needs = [context.label or ""]
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names) and not self.context.guessed
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        rows, absent = super().rows(block), block.columns[self.context.label or ""].nulls
+        return rows if absent is None else rows[~absent[rows]]
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        n = block.samples
-        self.seen += n
-        label = block.columns.get(self.context.label or "")
-        if not n or label is None or not self.applies():
-            return
-        rows = self.drawn.rows(block)
-        if label.nulls is not None:
-            rows = rows[~label.nulls[rows]]
-        if not len(rows):
-            return
-        x = vectors(block if len(rows) == n else block.take(rows), self.names, self.whole)[:, :WIDEST]
+        label = block.columns[self.context.label or ""]
+        x = vectors(block if len(rows) == block.samples else block.take(rows), self.names, self.whole)[:, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = [digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()]
-        kept = {"x": x.astype(np.float32), "label": np.array(codes, np.uint64)}
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, OddLabels)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return {"x": x.astype(np.float32), "label": np.array(codes, np.uint64)}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

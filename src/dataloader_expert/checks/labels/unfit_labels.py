@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.class_tellers import by_means, by_presence, numbers_of_content
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, numbered, places, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, numbered, places, texts_of
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.checks.common.swapped_classes import SWAPPED_IN
 from dataloader_expert.checks.common.word_cells import cells_of
@@ -61,7 +62,7 @@ class Part(NamedTuple):
     tries: float
 
 
-class UnfitLabels(Check):
+class UnfitLabels(DrawnRows):
     ids = ("label-odd-one-out", "rows-shifted")
 
     def __init__(self, context: Context) -> None:
@@ -78,8 +79,9 @@ class UnfitLabels(Check):
         self.plain = [] if rich or self.text else plain[:MOST_FIELDS]
         self.sorts = {name: Named(VALUES) for name in ([] if rich or self.text else sorts)[:MOST_FIELDS]}
         self.labels, self.named = Named(MOST_CLASSES), Named(MOST_PARTS)
-        self.drawn = Drawn(KEPT)
-        self.files = Files()
+        self.files, self.drawn = Files(), Drawn(KEPT)
+        self.beside = [self.labels, self.named, *self.sorts.values(), self.origins, self.files]
+        self.needs = [*self.rich, *self.plain, *([self.text] if self.text else [])]
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
@@ -87,17 +89,17 @@ class UnfitLabels(Check):
         return plain and bool(self.rich or self.text or self.plain or self.sorts)
 
     def see(self, block: Block) -> None:
+        self.files.note(block)
+        super().see(block)
+
+    def rows(self, block: Block) -> Any:
+        return () if self.labels.many else super().rows(block)
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        self.files.note(block)
-        rows = self.drawn.rows(block) if block.samples else np.zeros(0, np.int64)
-        fields = [*self.rich, *self.plain, *([self.text] if self.text else [])]
-        if not len(rows) or self.labels.many or any(name not in block.columns for name in fields):
-            return  # a shard may lack a member
-        kept = self.origins.of(block, rows) | at_of(block, rows)
-        label = block.columns.get(self.context.label or "")
-        kept["label"] = self.labels.of(label, rows)
+        kept = self.origins.of(block, rows)
+        kept["label"] = self.labels.of(block.columns.get(self.context.label or ""), rows)
         whole = [(block.unit.file if block.unit.samples > 1 else "")] if not block.unit.members else []
         kept["part"] = self.named.coded(numbered([whole[0] if whole else block.file(i) for i in rows.tolist()]))
         if self.rich or self.plain:
@@ -106,18 +108,7 @@ class UnfitLabels(Check):
             kept[f"sort {name}"] = named.of(block.columns.get(name), rows)
         if self.text:
             kept["words"] = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, UnfitLabels)
-        self.seen += other.seen
-        for mine, theirs in ((self.labels, other.labels), (self.named, other.named)):
-            mine.merge(theirs)
-        for name, named in other.sorts.items():
-            self.sorts[name].merge(named)
-        self.origins.merge(other.origins)
-        self.drawn.merge(other.drawn)
-        self.files.merge(other.files)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

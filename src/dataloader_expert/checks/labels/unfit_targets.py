@@ -12,14 +12,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.class_tellers import numbers_of_content
 from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.recorded import few
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, numbers_of, places
+from dataloader_expert.checks.common.rows_kept import in_order, numbers_of, places
 from dataloader_expert.checks.common.scores import correlation, normal_scores
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -48,7 +49,7 @@ FITS, ALL, NONE = 0.6, 0.5, 0.2
 """The least part of the usual correlation with the targets of rows beside; the least of all rows, and the most of it that may fit their own."""
 
 
-class UnfitTargets(Check):
+class UnfitTargets(DrawnRows):
     ids = ("label-odd-one-out", "rows-shifted")
 
     def __init__(self, context: Context) -> None:
@@ -58,6 +59,8 @@ class UnfitTargets(Check):
         self.cohorts, self.files = Cohorts(context), Files()
         self.targets = self._targets()
         self.drawn = Drawn(KEPT)
+        self.beside = [self.cohorts, self.files]
+        self.needs = self.names
 
     def _targets(self) -> list[str]:
         context = self.context
@@ -73,22 +76,13 @@ class UnfitTargets(Check):
         return bool(self.drawn.parts)
 
     def see(self, block: Block) -> None:
-        self.seen += block.samples
         self.files.note(block)
-        if not self.names or not block.samples or self.names[0] not in block.columns:
-            return
-        rows = self.drawn.rows(block)
-        if len(rows):
-            kept = {"x": numbers_of_content(self.context, block, self.names, rows)}
-            kept |= {f"target {name}": numbers_of(block.columns.get(name), rows) for name in self.targets}
-            self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+        super().see(block)
 
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, UnfitTargets)
-        self.seen += other.seen
-        self.cohorts.merge(other.cohorts)
-        self.files.merge(other.files)
-        self.drawn.merge(other.drawn)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept = {"x": numbers_of_content(self.context, block, self.names, rows)}
+        kept |= {f"target {name}": numbers_of(block.columns.get(name), rows) for name in self.targets}
+        return kept | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -14,9 +14,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_numbers import DrawnNumbers
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.recorded import FEWEST, few, is_place
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, moments_of, numbers_of
+from dataloader_expert.checks.common.rows_kept import Named, in_order, moments_of, numbers_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -70,7 +70,7 @@ class Moved:
     by: str | None
 
 
-class GroupClocks(DrawnNumbers):
+class GroupClocks(DrawnRows):
     ids = ("scale-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -92,19 +92,16 @@ class GroupClocks(DrawnNumbers):
         ]
         width = len(self.fields) + len(self.kinds) + len(self.times) + 1
         self.drawn = Drawn(max(1, min(KEPT, CELLS // width)))
+        self.beside = [*self.kinds.values()]
 
     def applies(self) -> bool:
         return bool(self.times and self.kinds)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.applies() else ()
-        if not len(rows):
-            return
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"time {name}": moments_of(block.columns.get(name), rows) for name in self.times}
         kept |= {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.fields}
         kept |= {f"kind {name}": named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

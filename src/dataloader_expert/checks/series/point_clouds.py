@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, split_of
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import Named, in_order, places, split_of
 from dataloader_expert.checks.common.scores import apart, chance_apart
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -39,7 +40,7 @@ elsewhere; the part of it that may remain from those of the other axis; and how 
 NAMES = ("x", "y", "z")
 
 
-class PointClouds(Check):
+class PointClouds(DrawnRows):
     ids = ("constant-samples", "preprocessing-differs")
 
     def __init__(self, context: Context) -> None:
@@ -56,29 +57,22 @@ class PointClouds(Check):
         )  # fmt: skip
         self.splits = Named(20)
         self.drawn = Drawn(KEPT)
+        self.beside = [self.splits]
+        self.needs = [self.name]
 
     def applies(self) -> bool:
         return bool(self.name)
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        rows, values = super().rows(block), block.columns[self.name].values
+        return rows[[_is_cloud(values[i]) for i in rows.tolist()]]
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        if not block.samples or self.name not in block.columns:
-            return
         values = block.columns[self.name].values
-        rows = [i for i in self.drawn.rows(block).tolist() if _is_cloud(values[i])]
-        if rows:
-            at = np.array(rows)
-            kept = {"cloud": np.array([measured(values[i]) for i in rows], np.float64)}
-            kept["split"] = self.splits.coded(split_of(self.context, block, at))
-            self.drawn.keep(block, at, kept | at_of(block, at))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, PointClouds)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.splits.merge(other.splits)
+        clouds = np.array([measured(values[i]) for i in rows.tolist()], np.float64)
+        return {"cloud": clouds, "split": self.splits.coded(split_of(self.context, block, rows))}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.recorded import few
-from dataloader_expert.checks.common.rows_kept import at_of, digests_by_name, in_order, places
+from dataloader_expert.checks.common.rows_kept import digests_by_name, in_order, places
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -40,7 +41,7 @@ MIRRORED, BEFORE, MANY = 0.9, 0.5, 20
 it is; and how many values of a label make it a quantity."""
 
 
-class ReversedSigns(Check):
+class ReversedSigns(DrawnRows):
     ids = ("scale-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -48,21 +49,18 @@ class ReversedSigns(Check):
         found = [f for f in context.fields if f.kind in KINDS and f.name != context.label and _is_window(f)]
         self.field = found[0] if len(found) == 1 and context.objects is None else None
         self.channels = Channels.of(self.field) if self.field is not None and len(self.field.shape) > 1 else None
+        self.name = "" if self.field is None else self.field.name
         self.cohorts = Cohorts(context)
         self.drawn = Drawn(KEPT)
+        self.beside, self.needs = [self.cohorts], [self.name]
 
     def applies(self) -> bool:
         return self.field is not None and (len(self.field.shape) == 1 or self.channels is not None)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        column = block.columns.get(self.field.name) if self.field is not None else None
-        rows = self.drawn.rows(block) if block.samples and column is not None and self.applies() else ()
-        if not len(rows) or column is None:
-            return
-        kept = {"window": self._windows(column, rows)}
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept = {"window": self._windows(block.columns[self.name], rows)}
         kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
-        self.drawn.keep(block, rows, kept | self.cohorts.of(block, rows) | at_of(block, rows))
+        return kept | self.cohorts.of(block, rows)
 
     def _windows(self, column: Column, rows: Any) -> Any:
         """Of each row its channels, one after another, each of as many steps; NaN where it has others."""
@@ -84,16 +82,10 @@ class ReversedSigns(Check):
                 made[i] = parts[:width, at].reshape(-1)
         return made
 
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, ReversedSigns)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
-
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.drawn.parts or self.field is None:
+        if not self.drawn.parts:
             return
         rows = in_order(self.drawn.all()[1])
         known = np.isfinite(rows["window"]).all(1) & (np.abs(rows["window"]) < 1e15).all(1)
@@ -115,9 +107,9 @@ class ReversedSigns(Check):
                 if not odd:
                     continue
                 marked = np.isin(whose, odd)
-                name = self.channels.called(channel) if self.channels is not None else self.field.name
+                name = self.channels.called(channel) if self.channels is not None else self.name
                 value = {"of": [names[k] for k in odd], "count": round(float(marked.mean()) * self.seen)}
-                value |= {"name": name, "where": places(rows, marked, self.field.name)}
+                value |= {"name": name, "where": places(rows, marked, self.name)}
                 yield Fact(REVERSED, value, self.evidence("sampled", len(known)), {"field": name, "kind": kind})
                 return
 
@@ -125,17 +117,15 @@ class ReversedSigns(Check):
         """The cohorts of the first kind that has any whose windows run the other way."""
         import numpy as np
 
-        if self.field is None:
-            return None
         every = rows["window"].reshape(len(same), -1, STEPS)
         for kind, names, whose in self.cohorts.kinds(rows, 2 * LEAST):
             odd = backwards(every, np.where(same, whose, -1), len(names))
             if odd:
                 marked = np.isin(whose, odd)
                 value = {"of": [names[k] for k in odd], "count": round(float(marked.mean()) * self.seen)}
-                value["where"] = places(rows, marked, self.field.name)
+                value["where"] = places(rows, marked, self.name)
                 evidence = self.evidence("sampled", len(same))
-                return Fact(BACKWARDS, value, evidence, {"field": self.field.name, "kind": kind})
+                return Fact(BACKWARDS, value, evidence, {"field": self.name, "kind": kind})
         return None
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -53,6 +53,7 @@ class StillSince(DrawnNumbers):
         """Fields of which each value may be a series of its own, whose rows lie among those of others."""
         self.time = None if context.timed is None else context.timed.field
         self.drawn = Drawn(max(1, min(KEPT, CELLS // max(1, len(self.fields) + len(self.kinds) + 1))))
+        self.beside = [*self.kinds.values()]
 
     def applies(self) -> bool:
         return bool(self.fields)

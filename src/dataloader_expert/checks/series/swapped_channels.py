@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.checks.common.scores import apart, chance_apart
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.conclusions import Finding, finding
@@ -28,7 +29,7 @@ LEAST, UNLIKE, LIKE, CHANCE = 20, 0.5, 0.5, 1e-6
 part of it that may remain from those of the other channel; and how unlikely such a distance must be by chance."""
 
 
-class SwappedChannels(Check):
+class SwappedChannels(DrawnRows):
     ids = ("scale-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -36,22 +37,16 @@ class SwappedChannels(Check):
         found = [f for f in context.fields if f.kind in KINDS and len(f.shape) == 2 and f.name != context.label]
         channels = Channels.of(found[0]) if len(found) == 1 and context.objects is None else None
         self.channels = channels if channels is not None and channels.width <= CHANNELS else None
+        self.name = "" if self.channels is None else self.channels.name
         self.cohorts = Cohorts(context)
         self.drawn = Drawn(KEPT)
+        self.beside, self.needs = [self.cohorts], [self.name]
 
     def applies(self) -> bool:
         return self.channels is not None
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        column = block.columns.get(self.channels.name) if self.channels is not None else None
-        if column is None or not block.samples:
-            return
-        rows = self.drawn.rows(block)
-        if len(rows):
-            self.drawn.keep(
-                block, rows, {"looks": self._looks(column, rows)} | self.cohorts.of(block, rows) | at_of(block, rows)
-            )
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        return {"looks": self._looks(block.columns[self.name], rows)} | self.cohorts.of(block, rows)
 
     def _looks(self, column: Column, rows: Any) -> Any:
         """Of each row the level of each channel, and then the logarithm of the spread of each; NaN of windows with gaps or of another
@@ -70,16 +65,10 @@ class SwappedChannels(Check):
                     made[i, :width], made[i, width:] = window.mean(1), np.log(window.std(1) + 1e-12)
         return made
 
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, SwappedChannels)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
-
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.drawn.parts or self.channels is None:
+        if not self.drawn.parts:
             return
         rows = in_order(self.drawn.all()[1])
         rows = {name: values[np.isfinite(rows["looks"]).all(1)] for name, values in rows.items()}
@@ -94,8 +83,8 @@ class SwappedChannels(Check):
                     continue
                 told |= own
                 value: dict[str, Any] = {"channels": list(pairs[0]), "of": name}
-                value |= {"count": round(float(own.mean()) * self.seen), "where": places(rows, own, self.channels.name)}
-                at = {"field": self.channels.name, "kind": kind, "of": name}
+                value |= {"count": round(float(own.mean()) * self.seen), "where": places(rows, own, self.name)}
+                at = {"field": self.name, "kind": kind, "of": name}
                 yield Fact(SWAPPED, value, self.evidence("sampled", len(own)), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

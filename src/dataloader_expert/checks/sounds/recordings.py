@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, digests_by_name, in_order, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import digests_by_name, in_order, places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -36,38 +37,31 @@ ONE_LENGTH, NEAR = 0.5, 0.2
 RATES = (8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 
-class Recordings(Check):
+class Recordings(DrawnRows):
     ids = ("silent-audio", "header-mismatch")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.field = next((f.name for f in context.fields if f.kind == "audio"), None)
+        self.field = next((f.name for f in context.fields if f.kind == "audio"), "")
         self.drawn = Drawn(KEPT)
+        self.needs = [self.field]
 
     def applies(self) -> bool:
-        return self.field is not None
+        return bool(self.field)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        values, rows = self.drawn.of(block, self.field)
-        if not len(rows):
-            return
+        values = block.columns[self.field].values
         measured = np.array([_measured(values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
         kept = {name: measured[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
         kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Recordings)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.drawn.parts or self.field is None:
+        if not self.drawn.parts:
             return
         kept = in_order(self.drawn.all()[1])
         kept = {name: values[np.isfinite(kept["loud"])] for name, values in kept.items()}
@@ -96,7 +90,7 @@ class Recordings(Check):
             pitch = float(np.median(kept["pitch"][at])) / max(others, 1e-12)
             if told is not None and abs(pitch * length / usual - 1) <= NEAR and abs(pitch - 1) > NEAR:
                 value = {"count": round(n / len(at) * self.seen), "share": length / usual, "pitch": pitch}
-                value |= {"rates": list(told), "where": places(kept, at, str(self.field))}
+                value |= {"rates": list(told), "where": places(kept, at, self.field)}
                 yield Fact(RATE, value, evidence, {"length": int(length)})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.cohorts import Cohorts, confined, told_of
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, in_order, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -23,7 +24,7 @@ KEPT, LEAST, STILL = 10_000, 8, 1e-4
 formats leave."""
 
 
-class TwinChannels(Check):
+class TwinChannels(DrawnRows):
     ids = ("channel-drift",)
 
     def __init__(self, context: Context) -> None:
@@ -31,6 +32,7 @@ class TwinChannels(Check):
         self.name = next((f.name for f in context.fields if f.kind == "audio"), "")
         self.cohorts = Cohorts(context)
         self.drawn = Drawn(KEPT)
+        self.beside, self.needs = [self.cohorts], [self.name]
 
     def applies(self) -> bool:
         return bool(self.name)
@@ -38,22 +40,15 @@ class TwinChannels(Check):
     def looked(self) -> bool:
         return bool(self.drawn.parts)
 
-    def see(self, block: Block) -> None:
+    def rows(self, block: Block) -> Any:
+        rows, values = super().rows(block), block.columns[self.name].values
+        return rows[[stereo(values[i]) for i in rows.tolist()]]
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        values, rows = self.drawn.of(block, self.name)
-        alike = {i: same for i in rows.tolist() if (same := twins(values[i])) is not None} if len(rows) else {}
-        if alike:
-            at = np.array(list(alike))
-            kept = {"twins": np.array(list(alike.values()), bool)} | self.cohorts.of(block, at) | at_of(block, at)
-            self.drawn.keep(block, at, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, TwinChannels)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.cohorts.merge(other.cohorts)
+        values = block.columns[self.name].values
+        return {"twins": np.array([twins(values[i]) for i in rows.tolist()], bool)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:
@@ -75,12 +70,15 @@ class TwinChannels(Check):
             yield finding("channel-drift", "warning", text, fact, fix, v["where"], v["count"])
 
 
-def twins(value: Any) -> bool | None:
-    """Whether the two channels are the same; None of what has another number of channels, or says nothing."""
+def stereo(value: Any) -> bool:
+    """Whether there are two channels, and they are not silent."""
+    return hasattr(value, "dtype") and value.ndim == 2 and value.shape[1] == 2 and bool(value.any())
+
+
+def twins(value: Any) -> bool:
+    """Whether the two channels are the same."""
     import numpy as np
 
-    if not hasattr(value, "dtype") or value.ndim != 2 or value.shape[1] != 2 or not value.any():
-        return None
     left, right = value.astype(np.float64).T
     size = float(np.sqrt((left**2).mean() + (right**2).mean()))
     return bool(np.sqrt(((left - right) ** 2).mean()) <= STILL * size)

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import ORDER, Check, Context
+from dataloader_expert.checks.base import ORDER, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.ranges import many_values, swapped
 from dataloader_expert.checks.common.rows_kept import (
     Named,
-    at_of,
     digest_of,
     moments_of,
     numbers_of,
@@ -68,7 +68,7 @@ PAIRED = (
 """Words by which two names tell that one number or time is the larger."""
 
 
-class Relations(Check):
+class Relations(DrawnRows):
     ids = ("order-reversed", "preprocessing-differs", "scale-drift")
 
     def __init__(self, context: Context) -> None:
@@ -82,38 +82,27 @@ class Relations(Check):
         ]
         """Those and the label, if it is a number: points from one to seven are classes too."""
         self.whole = [f.name for f in plain if f.kind == "number" and "int" in f.dtype][:MOST]
-        self.kept = list(dict.fromkeys([*self.numbers, *self.ordered, *self.whole]))
+        self.all_numbers = list(dict.fromkeys([*self.numbers, *self.ordered, *self.whole]))
         self.times = [f.name for f in plain if f.kind == "time" or f.dtype == "str"][:MOST]
         """Fields that hold times, or texts that may be times."""
         texts = [f.name for f in plain if f.dtype == "str"]
         self.named = texts[:MOST] if self.context.several_splits else []
         self.groups = {name: Named(MOST_VALUES, whole=bool(self.named)) for name in texts[:MOST]}
         self.splits = Named(MOST_VALUES)
-        width = len(self.kept) + len(self.times) + 2 * len(self.groups) + 3
+        width = len(self.all_numbers) + len(self.times) + 2 * len(self.groups) + 3
         self.drawn = Drawn(min(KEPT, CELLS // width))
+        self.beside = [self.splits, *self.groups.values()]
 
     def applies(self) -> bool:
         return len(self.times) > 1 or (bool(self.ordered) and (len(self.ordered) > 1 or bool(self.groups)))
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.kept}
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.all_numbers}
         kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Relations)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        self.splits.merge(other.splits)
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dataloader_expert.checks.base import CUT_AT, Check, Context
+from dataloader_expert.checks.base import CUT_AT, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.explained import explained
 from dataloader_expert.checks.common.fingerprint import digests_of
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places
+from dataloader_expert.checks.common.rows_kept import Named, in_order, places
 from dataloader_expert.checks.common.wording import last_said
 from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import escaped
@@ -43,7 +44,7 @@ SHOWN = 12
 _SHAPES = str.maketrans("bcdefghijklmnopqrstuvwxyz012345678", 25 * "a" + 9 * "9")
 
 
-class FixedCuts(Check):
+class FixedCuts(DrawnRows):
     ids = ("suspicious-text",)
 
     def __init__(self, context: Context) -> None:
@@ -55,28 +56,18 @@ class FixedCuts(Check):
         groups = [f.name for f in context.fields if f.kind == "category" and not f.shape and f.name != split]
         self.groups = {name: Named(VALUES) for name in groups[:GROUPS]}
         self.drawn = Drawn(ROWS)
+        self.beside = [*self.groups.values()]
 
     def applies(self) -> bool:
         return bool(self.texts)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if self.texts else ()
-        if not len(rows):
-            return
-        kept = at_of(block, rows)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
         for name in self.texts:
             kept |= {f"{what} {name}": values for what, values in _looked(block.columns.get(name), rows).items()}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, FixedCuts)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

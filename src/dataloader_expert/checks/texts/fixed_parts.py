@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, distinct, in_order, places
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import distinct, in_order, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -29,7 +30,7 @@ NEARLY, ALL, FEWEST = 0.85, 0.995, 3
 """The least share of strings that have the usual number, and of those that have one of the other separator; and the fewest odd ones."""
 
 
-class FixedParts(Check):
+class FixedParts(DrawnRows):
     ids = ("suspicious-text",)
 
     def __init__(self, context: Context) -> None:
@@ -41,24 +42,15 @@ class FixedParts(Check):
     def applies(self) -> bool:
         return bool(self.fields)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples and self.fields else ()
-        if not len(rows):
-            return
-        kept = at_of(block, rows)
+        kept: dict[str, Any] = {}
         for name in self.fields:
             texts, at = distinct(block.columns.get(name), rows, READ)
             counts = np.array([[text.count(s) if text.strip() else -1 for s in SEPARATORS] for text in texts], np.int16)
             kept |= {f"{s} {name}": counts[at, k] for k, s in enumerate(SEPARATORS)}
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, FixedParts)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

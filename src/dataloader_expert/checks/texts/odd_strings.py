@@ -14,8 +14,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of
-from dataloader_expert.checks.common.rows_kept import Named, at_of, distinct, in_order, places
+from dataloader_expert.checks.common.rows_kept import Named, distinct, in_order, places
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -63,7 +64,7 @@ TOLD = {
 }  # fmt: skip
 
 
-class OddStrings(Check):
+class OddStrings(DrawnRows):
     ids = ("suspicious-text",)
 
     def __init__(self, context: Context) -> None:
@@ -74,16 +75,13 @@ class OddStrings(Check):
         self.examples: dict[str, dict[int, str]] = {name: {} for name in self.fields}
         """Of each field strings that may break a rule, by their digests."""
         self.drawn = Drawn(ROWS)
+        self.beside = [*self.groups.values()]
 
     def applies(self) -> bool:
         return bool(self.fields)
 
-    def see(self, block: Block) -> None:
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if self.fields else ()
-        if not len(rows):
-            return
-        kept = at_of(block, rows)
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         for name in self.fields:
@@ -91,7 +89,7 @@ class OddStrings(Check):
             made = _looked(texts)
             kept |= {f"{what} {name}": values[at] for what, values in made.items()}
             self._note(name, texts, made)
-        self.drawn.keep(block, rows, kept)
+        return kept
 
     def _note(self, name: str, texts: list[str], made: dict[str, Any]) -> None:
         import numpy as np
@@ -108,10 +106,7 @@ class OddStrings(Check):
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, OddStrings)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
+        super().merge(other)
         for name, texts in other.examples.items():
             self.examples[name].update(texts)
 

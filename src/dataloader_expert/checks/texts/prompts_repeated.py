@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.explained import explained
-from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, in_order, places, texts_of
 from dataloader_expert.checks.common.wording import BETTER, WORSE
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -32,7 +34,7 @@ LONG = 20
 """The fewest characters of a prompt."""
 
 
-class PromptsRepeated(Check):
+class PromptsRepeated(DrawnRows):
     ids = ("suspicious-text",)
 
     def __init__(self, context: Context) -> None:
@@ -44,31 +46,21 @@ class PromptsRepeated(Check):
         groups = [f.name for f in context.fields if f.kind == "category" and not f.shape and f.name != split]
         self.groups = {name: Named(VALUES) for name in groups[:GROUPS]} if self.pairs else {}
         self.drawn = Drawn(ROWS)
+        self.beside = [*self.groups.values()]
 
     def applies(self) -> bool:
         return bool(self.pairs)
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if self.pairs else ()
-        if not len(rows):
-            return
-        kept = at_of(block, rows)
+        kept: dict[str, Any] = {}
         for asked, answer in self.pairs:
             both = zip(*(texts_of(block.columns.get(name), rows) for name in (asked, answer)), strict=True)
             kept[f"{asked} in {answer}"] = np.array([_begins(a.strip(), b) for a, b in both], bool)
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
-        self.drawn.keep(block, rows, kept)
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, PromptsRepeated)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
-        for name, named in self.groups.items():
-            named.merge(other.groups[name])
+        return kept
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:

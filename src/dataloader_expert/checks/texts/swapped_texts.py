@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.rows_kept import at_of, places, texts_of
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import places, texts_of
 from dataloader_expert.checks.common.word_cells import CELLS, cells_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -33,7 +34,7 @@ SHARE, ALIKE, ROUNDS = 0.5, 0.4, 6
 words are counted anew."""
 
 
-class SwappedTexts(Check):
+class SwappedTexts(DrawnRows):
     ids = ("fields-swapped",)
 
     def __init__(self, context: Context) -> None:
@@ -44,23 +45,11 @@ class SwappedTexts(Check):
     def applies(self) -> bool:
         return len(self.names) > 1
 
-    def see(self, block: Block) -> None:
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        self.seen += block.samples
-        rows = self.drawn.rows(block) if block.samples else ()
-        if not len(rows):
-            return
-        kept = {}
-        for name in self.names:
-            said = texts_of(block.columns.get(name), rows)
-            kept[name] = np.stack([cells_of(text) for text in said])
-        self.drawn.keep(block, rows, kept | at_of(block, rows))
-
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, SwappedTexts)
-        self.seen += other.seen
-        self.drawn.merge(other.drawn)
+        texts = {name: texts_of(block.columns.get(name), rows) for name in self.names}
+        return {name: np.stack([cells_of(text) for text in said]) for name, said in texts.items()}
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:
