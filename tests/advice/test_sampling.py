@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.advice.sampling import beyond, unmixed, unseen, weighting
+from dataloader_expert.advice.sampling import beyond, nested, unmixed, unseen, weighting
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN
+from dataloader_expert.probes.experiments.epochs import DRAWN
+from dataloader_expert.probes.experiments.present_epoch import BEYOND, NESTED, WEIGHED
 from tests.advice.test_epochs import codes_of, facts_of
 
 
 def drawn(classes: list[int], unique: float, repeats: int) -> dict[str, Any]:
-    return {"classes": classes, "unique_fraction": unique, "max_repeats": repeats}
+    return {"classes": classes, "unique_fraction": unique, "max_repeats": repeats, "epoch_samples": sum(classes)}
 
 
 def sampled(
@@ -53,6 +54,36 @@ def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str
     """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""
     assert [(f.code, f.severity) for rule in (unseen, weighting) for f in rule(facts)] == told
     assert codes_of(facts, unseen, weighting) == [code for code, _ in told]
+
+
+@pytest.mark.parametrize(
+    ("weighed", "told", "cure"),
+    [
+        ({"zero": 0, "weights": 2, "classes": []}, "2 weights for 1,300 samples", "one weight per sample"),
+        ({"zero": 0, "weights": 1300, "classes": []}, "draws only 40 of them", "num_samples"),
+        ({"zero": 90, "weights": 1300, "classes": ["wasp"]}, "90 of 1,300 samples, all of class wasp", "give them a weight"),
+    ],
+    ids=["weights of classes", "short epochs", "a weight of zero"],
+)  # fmt: skip
+def test_why_samples_are_never_drawn_is_told(weighed: dict[str, Any], told: str, cure: str) -> None:
+    """Seen: a small num_samples was called weights per class, and a class without weight was to come in other epochs."""
+    facts = facts_of(
+        (PRESENT, {"sampler": "WeightedRandomSampler"}, {}),
+        (SAMPLES, 1300, {}),
+        (WEIGHED, weighed, {}),
+        (DRAWN, drawn([20, 20], 0.03, 2), {"strategy": "present"}),
+    )
+    (found, *_) = unseen(facts)
+    assert found.severity == "warning"
+    assert told in found.message
+    assert cure in (found.fix or "")
+
+
+def test_a_batch_sampler_passed_as_a_sampler_is_an_error() -> None:
+    """Seen: batches of batches were not noticed."""
+    facts = facts_of((PRESENT, {"sampler": "BatchSampler"}, {}), (NESTED, 16, {}))
+    (found,) = nested(facts)
+    assert "batch_sampler=" in (found.fix or "")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from torch.utils.data import BatchSampler
 
 from dataloader_expert import samplers
 from dataloader_expert.loaders.building import rebuild
-from dataloader_expert.probes.experiments.sampler_simulation import describe
+from dataloader_expert.probes.experiments.epochs import describe
 from dataloader_expert.tools.suggest_sampler import Simulation
 from tests.making import users
 from tests.making.asking import Asker

@@ -112,7 +112,11 @@ def order(facts: Facts) -> Iterator[Finding]:
     if v["same"] and not v["ascending"] and (fact.evidence.seen or 0) > 8:
         text = "two epochs yield the samples in the same order"
         told = "call sampler.set_epoch(epoch) before each epoch"
-        fix = told if v["heeds"] else "do not reseed the sampler with the same seed in each epoch"
+        fix = (
+            told
+            if v["heeds"]
+            else "draw a new order in each __iter__: a fixed list, or one seed for all epochs, repeats the order"
+        )
         if v["set_epoch"] and not v["heeds"]:
             fix = "seed the order with the epoch that set_epoch gives in the sampler's __iter__, which ignores it"
         yield finding("same-order-each-epoch", "warning", text, fact, fix)

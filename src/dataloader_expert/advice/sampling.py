@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Advice, Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.experiments.sampler_simulation import BEYOND, DRAWN, STRATEGY
+from dataloader_expert.probes.experiments.epochs import DRAWN
+from dataloader_expert.probes.experiments.present_epoch import BEYOND, NESTED, RANKS, WEIGHED
+from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY
 from dataloader_expert.probes.health.static_checks import LENGTH
 
 
@@ -29,8 +31,9 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
-LEAST_DRAWN, IMBALANCED = 0.05, 3
-"""The least share of the samples that a sampler with sound weights draws in an epoch, and the ratio of classes that may need one."""
+LEAST_DRAWN, IMBALANCED, COVERED = 0.05, 3, 0.1
+"""The least share of the samples that a sampler with sound weights draws in an epoch, the ratio of classes that may need one,
+and the share of the samples that an epoch may leave out before it counts as drawing only some."""
 ALIKE = 0.2
 """By how much of the larger the numbers of samples of a class in two epochs may differ."""
 UNMIXED = 0.6
@@ -55,12 +58,15 @@ def repeating(facts: Facts) -> Iterator[Finding]:
 def unseen(facts: Facts) -> Iterator[Finding]:
     """The present sampler leaves more than a tenth of the samples out of an epoch, or some while it draws others again."""
     fact, name = facts.find(DRAWN, strategy="present"), sampler_of(facts)
-    if fact is None or name is None or "Distributed" in name:
+    if fact is None or name is None or "Distributed" in name or facts.find(RANKS) is not None:
         return  # other ranks draw the rest
     dropped = facts.value(LENGTH, {"samples": 1000, "dropped": 0})
     n = facts.value(SAMPLES) or dropped["samples"]
+    weighed = facts.find(WEIGHED)
+    if weighed is not None and weighed.value["zero"]:
+        yield _of_no_weight(weighed)
     missed = round((1 - fact.value["unique_fraction"]) * n) - dropped["dropped"]  # which is told of drop_last
-    if missed < 0.1 * n:
+    if missed < COVERED * n:
         if missed > 0 and fact.value["max_repeats"] > 1 and "Weighted" not in name and not _balances(facts):
             text = (
                 f"an epoch of the present sampler leaves out {missed:,} of {number(n, 'sample')} and draws others up to"
@@ -70,15 +76,40 @@ def unseen(facts: Facts) -> Iterator[Finding]:
             yield finding("samples-never-seen", "warning", text, fact, fix, count=missed)
         return
     text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
-    weighted = "Weighted" in name and fact.value["max_repeats"] > 1
-    if weighted and fact.value["unique_fraction"] >= LEAST_DRAWN:
+    drawn, again = fact.value["epoch_samples"], fact.value["max_repeats"] > 1
+    few = weighed is not None and weighed.value["weights"] < n
+    by_weight = "Weighted" in name
+    if by_weight and not few and weighed is not None and weighed.value["zero"]:
+        return  # which is told
+    on_purpose = by_weight and not few and fact.value["unique_fraction"] >= LEAST_DRAWN  # short epochs, or rare classes
+    severity: Severity = "info" if on_purpose else "warning"
+    if by_weight and few:
+        text += f": it has {weighed.value['weights']:,} weights for {n:,} samples" if weighed is not None else ""
+        fix = PER_SAMPLE
+    elif drawn < (1 - COVERED) * n:
+        text += f": it draws only {drawn:,} of them"
+        fix = f"let an epoch draw {n:,} samples (num_samples of a weighted sampler, len(dataset))"
+        if not again:
+            fix = "draw what is left out too: check whether it drops a tail, or was made for another dataset"
+    elif by_weight:
         text += ": it draws by weight, and other samples come in other epochs"
-        yield finding("samples-never-seen", "info", text, fact, "draw more samples per epoch to cover more of them")
-    elif weighted:
-        yield finding("samples-never-seen", "warning", text, fact, PER_SAMPLE)
+        fix = "draw more samples per epoch to cover more of them"
     else:
-        fix = "draw more samples per epoch, or draw without replacement"
-        yield finding("samples-never-seen", "warning", text, fact, fix)
+        text += f" and draws one {fact.value['max_repeats']} times" if again else ""
+        fix = "draw without replacement" if again else "draw what is left out too: check whether it drops a tail"
+    yield finding("samples-never-seen", severity, text, fact, fix)
+
+
+def _of_no_weight(weighed: Fact) -> Finding:
+    """Samples that a weighted sampler never draws, in any epoch."""
+    v = weighed.value
+    all_of = f", all of class {', '.join(map(escaped, v['classes'][:3]))}" if v["classes"] else ""
+    text = (
+        f"the present sampler never draws {v['zero']:,} of {number(v['weights'], 'sample')}{all_of}: their weight is 0"
+    )
+    fix = "give them a weight, or take them out of the dataset if they are left out on purpose"
+    severity: Severity = "warning" if v["classes"] else "info"
+    return finding("samples-never-seen", severity, text, weighed, fix, count=v["zero"])
 
 
 def _balances(facts: Facts) -> bool:
@@ -96,7 +127,8 @@ def weighting(facts: Facts) -> Iterator[Finding]:
         return
     now, before = (f.value["classes"] or [0] for f in (present, plain))
     if (
-        not min(before)
+        not present.value["classes"]
+        or not min(before)
         or max(before) < IMBALANCED * min(before)
         or min(now) * max(before) > 1.5 * min(before) * max(now)
     ):
@@ -128,6 +160,16 @@ def beyond(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def nested(facts: Facts) -> Iterator[Finding]:
+    """A sampler that yields batches is passed as one that yields indices."""
+    fact = facts.find(NESTED)
+    if fact is not None:
+        text = f"the present {escaped(sampler_of(facts) or 'sampler')} yields lists of indices ({fact.value:,} in the first), and the loader makes batches"
+        text += " of these lists: the dataset is asked for a list where it expects one index"
+        fix = "pass it as batch_sampler=, without batch_size, shuffle and drop_last"
+        yield finding("shape-mismatch", "error", text, fact, fix)
+
+
 def unmixed(facts: Facts) -> Iterator[Finding]:
     """Batches of the present loader hold far fewer classes than a plain shuffle's, because samples are read in their stored order."""
     present, plain = facts.find(DRAWN, strategy="present"), facts.find(DRAWN, strategy="random")
@@ -148,4 +190,4 @@ def sampler_of(facts: Facts) -> str | None:
     return None if present is None else str(present.value["sampler"])
 
 
-RULES: tuple[Rule, ...] = (beyond, unmixed, repeating, unseen, weighting)
+RULES: tuple[Rule, ...] = (beyond, nested, unmixed, repeating, unseen, weighting)

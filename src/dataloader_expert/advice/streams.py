@@ -9,9 +9,15 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.stream_shares import SHARES
 from dataloader_expert.probes.health.worker_semantics import MIXING
+from dataloader_expert.probes.rank_sharding import RANK_SHARES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import IDLE
 from dataloader_expert.probes.sharding import SHARDING
+
+BY_RANK = (
+    "shard by rank as well as by worker: yield every (ranks * workers)-th sample from rank * workers + worker on, with rank and ranks from "
+    "torch.distributed.get_rank() and get_world_size()"
+)
 
 
 def sharding(facts: Facts) -> Iterator[Finding]:
@@ -37,6 +43,16 @@ def sharding(facts: Facts) -> Iterator[Finding]:
     if v["ended"] and v["length"] is not None and (v["copied"] or v["both"] < 0.5) and yielded != v["length"]:
         text = f"the stream yielded {yielded} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
+
+
+def ranks(facts: Facts) -> Iterator[Finding]:
+    """Ranks that read the same part of a stream."""
+    fact = facts.find(RANK_SHARES)
+    if fact is not None and fact.value["copied"]:
+        v = fact.value
+        text = f"all {v['ranks']} ranks read the same samples: of the first {min(v['by_rank'])} of rank 0, {v['both']} are among rank 1's too, so"
+        text += " each step trains on copies of one batch"
+        yield finding("iterable-not-sharded", "error", text, fact, BY_RANK)
 
 
 def shares(facts: Facts) -> Iterator[Finding]:
@@ -76,4 +92,4 @@ def mixing(facts: Facts) -> Iterator[Finding]:
         yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
 
 
-RULES: tuple[Rule, ...] = (sharding, shares, idle, mixing)
+RULES: tuple[Rule, ...] = (sharding, ranks, shares, idle, mixing)

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
@@ -14,7 +14,10 @@ from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.experiments.epochs import DRAWN, describe
+from dataloader_expert.probes.experiments.present_epoch import BATCHED, of_present, ranks_of, usual_size
 from dataloader_expert.probes.health.static_checks import length, order
+from dataloader_expert.probes.rank_sharding import RANK_SHARES
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import SHARDING, copied
 from dataloader_expert.sources.base import FILE_NAME, FOLDER
@@ -22,7 +25,6 @@ from dataloader_expert.sources.base import FILE_NAME, FOLDER
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
 
-DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
 SPEED = Quantity(
     "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
@@ -35,9 +37,6 @@ MOST_SAMPLES = 4
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
-BEYOND = Quantity(
-    "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the data set does not have"
-)
 SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 KEPT_LABELS = Quantity(
     "kept_labels",
@@ -86,6 +85,14 @@ class Draws(Probe):
     block_s: float = 0.1
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
+        loader = getattr(bench.source, "loader", None)
+        own = None if loader is None else usual_size(loader)
+        if own is not None:
+            yield Fact(BATCHED, own, evidence("counted", "draws"))
+        ranks = self.world_size if self.world_size > 1 or loader is None else ranks_of(loader)
+        yield from replace(self, batch_size=self.batch_size or own, world_size=ranks)._drawn(bench)
+
+    def _drawn(self, bench: Bench) -> Iterable[Observation]:
         whole = self._samples(bench)
         rows = self._only_training(bench)
         if not self._of_classes(bench):
@@ -139,20 +146,7 @@ class Draws(Probe):
             served = serving(bench, self.batch_size, 0)
             yield from order(bench, served)
             yield from length(served)
-        if loader is not None and n == len(loader.dataset):
-            present = present_batches(loader)
-            beyond = [] if present is None else [i for b in present for i in b if not -n <= i < n]
-            if beyond:
-                value = {"count": len(beyond), "first": beyond[0], "samples": n}
-                yield Fact(BEYOND, value, evidence("counted", "draws", seen=n, population=n))
-            elif present is not None:
-                value = describe(iter(present), labels, lengths, n, sets=bench.label_sets)
-                yield Fact(
-                    DRAWN,
-                    value,
-                    evidence("counted", "draws", seen=value["epoch_samples"], population=n),
-                    {"strategy": "present"},
-                )
+            yield from of_present(bench, loader, n)
 
     def _of_classes(self, bench: Bench) -> bool:
         """Whether labels are classes, be there ever so many: no fractions to be predicted, nor several a sample."""
@@ -219,9 +213,8 @@ class Draws(Probe):
                     return count / spent
 
     def _size(self, bench: Bench) -> int:
-        """Samples per batch: as asked, else the loader's, else 32."""
-        own = getattr(getattr(bench.source, "loader", None), "batch_size", None)
-        return self.batch_size or own or 32
+        """Samples per batch: as asked, else the loader's, which ``measure`` has put in its place, else 32."""
+        return self.batch_size or 32
 
     def _samples(self, bench: Bench) -> int:
         from dataloader_expert.probes.data.scan import SCANNED
@@ -248,6 +241,8 @@ class Draws(Probe):
                 "; each worker of this one yields every sample, so the code also shards it" if copied(bench) else ""
             )
             sharded = sharded or ("; its workers share it already" if shares is not None else "")
+            if not copied(bench) and bench.facts.value(RANK_SHARES, {"copied": False})["copied"]:
+                sharded += ", its ranks do not: the code also shards it by rank"
             return "stream", f"a stream takes no sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
@@ -275,6 +270,12 @@ class Draws(Probe):
                 "random",
                 "a curriculum needs to know how hard each sample is, and the order of the data does not show it: pass difficulty= "
                 "with a field that says so",
+            )
+        if objective == "curriculum" and not _varied(bench.lengths if bench.difficulty is None else bench.difficulty):
+            by = f"{self.difficulty} has one value" if bench.difficulty is not None else "all samples are equally long"
+            return (
+                "random",
+                f"a curriculum needs samples that differ in difficulty, and {by}: pass difficulty= with {_candidates(bench)}",
             )
         if objective == "curriculum":
             by = f"{self.difficulty}" if bench.difficulty is not None else "length, as no difficulty= is given"
@@ -528,75 +529,15 @@ def collated_by_padding(bench: Bench, asked: bool) -> bool:
     return served.collate_name == "pad" and of_padded
 
 
-def describe(
-    batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0, sets: Any = None
-) -> dict[str, Json]:
-    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not; ``sets``: the
-    labels of samples that have several, of which ``labels`` are the rarest."""
-    import numpy as np
-
-    if sets is None:
-
-        def of(drawn: Any) -> Any:
-            return labels[drawn]
-    else:
-        sizes, codes, _ = sets
-        starts = np.cumsum(sizes) - sizes
-
-        def of(drawn: Any) -> Any:
-            """The labels of these samples, one after another."""
-            held = sizes[drawn]
-            first = np.repeat(starts[drawn] - (np.cumsum(held) - held), held)
-            return codes[first + np.arange(len(first))]
-
-    kept = [np.asarray(b) for b in batches]
-    drawn = np.concatenate(kept) if kept else np.zeros(0, int)
-    times = np.bincount(drawn, minlength=n)
-    out: dict[str, Json] = {
-        "epoch_samples": len(drawn),
-        "unique_fraction": float((times > 0).sum() / n) if n else 0.0,
-        "max_repeats": int(times.max(initial=0)),
-        "rarest_mean_repeats": None,
-        "classes_per_batch": None,
-        "batches_missing_class": None,
-        "padding_before": None,
-        "padding_after": None,
-        "classes": None,
-    }
-    if labels is not None and len(kept):
-        counts = np.bincount(labels)
-        present = counts > 0
-        rarest = counts[labels] == counts[present].min()  # of all classes that are as rare
-        out["rarest_mean_repeats"] = float(times[rarest].mean())
-        seen = [len(np.unique(of(b))) for b in kept]
-        existing = present.sum() if sets is None else len(np.unique(sets[1]))
-        out["classes_per_batch"] = float(np.mean(seen))
-        out["batches_missing_class"] = float(np.mean(np.array(seen) < existing))
-        most = len(counts) if sets is None else len(sets[2])
-        out["classes"] = np.bincount(of(drawn), minlength=max(classes, most)).tolist()
-    if lengths is not None and len(kept):
-        order = np.random.default_rng(0).permutation(n)
-        size = max(1, round(len(drawn) / len(kept)))
-        out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
-        out["padding_after"] = padding(kept, lengths)
-    return out
+def _varied(values: Any) -> bool:
+    """Whether an order by these values is one."""
+    return len(values) > 0 and bool(values.min() < values.max())
 
 
-def padding(batches: list[Any], lengths: Any) -> float:
-    """The share of a padded batch that is padding, over all batches."""
-    total = sum(int(lengths[b].max()) * len(b) for b in batches if len(b))
-    real = sum(int(lengths[b].sum()) for b in batches if len(b))
-    return 1 - real / total if total else 0.0
-
-
-def present_batches(loader: Any) -> list[list[int]] | None:
-    """An epoch of batches of the user's own sampler; None if it yields no indices."""
-    if loader.batch_sampler is None:
-        return None
-    first = [list(b) for b in loader.batch_sampler]
-    if not all(isinstance(i, int) for b in first[:4] for i in b):
-        return None
-    return first
+def _candidates(bench: Bench) -> str:
+    """Words for the fields of numbers that may say how hard a sample is."""
+    named = [f.name for f in bench.source.fields if f.kind == "number" and not f.shape and f.name != bench.source.label]
+    return f"another field, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
 
 
 def _alike(bench: Bench, ratio: float) -> bool:

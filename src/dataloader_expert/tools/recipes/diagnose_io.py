@@ -47,6 +47,7 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLO
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
+from dataloader_expert.probes.rank_sharding import RankSharding
 from dataloader_expert.probes.search.loading import CURVE, ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.thresholds import MOST_WORKERS, PROOF_SHARE, most_workers
 from dataloader_expert.probes.search.trials import TRIALS
@@ -102,6 +103,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         *step,
         FirstUse(),
         StreamSharding(request.batch_size),
+        RankSharding(request.local_world_size, share=0.1),
         Projection(),
         CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
         WorkerSemantics(request.batch_size, share=0.12, first=True),

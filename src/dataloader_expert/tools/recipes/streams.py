@@ -42,10 +42,18 @@ SHARE = '''    def share(self):
 '''
 
 
-def stream_lines(copied: bool) -> tuple[str, ...]:
-    """``copied``: each worker yields every sample unless the code shards it."""
-    code = SHUFFLED + (SHARE if copied else WHOLE)
-    if copied:
+SHARE_BY_RANK = '''    def share(self):
+        """Every so many-th sample of what its workers share already: each rank keeps its own."""
+        rank, ranks = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+        return islice(self.stream, rank, None, ranks)
+'''
+
+
+def stream_lines(copied: bool, by_rank: bool = False) -> tuple[str, ...]:
+    """``copied``: each worker yields every sample unless the code shards it; ``by_rank``: each rank does."""
+    code = SHUFFLED + (SHARE if copied else SHARE_BY_RANK if by_rank else WHOLE)
+    if copied or by_rank:
         code = code.replace("import random\n", "import os\nimport random\nfrom itertools import islice\n")
+    if copied:
         code = code.replace("import IterableDataset", "import IterableDataset, get_worker_info")
     return (*code.splitlines(), "", "", "dataset = Shuffled(dataset)", "")

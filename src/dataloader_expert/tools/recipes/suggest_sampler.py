@@ -15,8 +15,9 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
 from dataloader_expert.probes.data.scan import SCANNED, Scan
+from dataloader_expert.probes.experiments.epochs import DRAWN
+from dataloader_expert.probes.experiments.present_epoch import BATCHED, NESTED, RANKS
 from dataloader_expert.probes.experiments.sampler_simulation import (
-    DRAWN,
     EPOCHS,
     KEPT_LABELS,
     SAMPLER,
@@ -25,6 +26,7 @@ from dataloader_expert.probes.experiments.sampler_simulation import (
     Draws,
 )
 from dataloader_expert.probes.model.batch import BATCH, BatchLook
+from dataloader_expert.probes.rank_sharding import RANK_SHARES, RankSharding
 from dataloader_expert.probes.sharding import SHARDING, StreamSharding
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Next
@@ -56,6 +58,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Scan(0.8, near=False, group=request.group_by, length=request.length, difficulty=request.difficulty),
         BatchLook(request.batch_size),
         StreamSharding(request.batch_size),
+        RankSharding(request.world_size),
         Draws(
             request.batch_size,
             request.objective,
@@ -73,7 +76,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         STRATEGY, {"strategy": "random", "why": "the data could not be read, so start with a plain shuffle"}
     )
     strategy = chosen["strategy"]
-    request = request.model_copy(update={"batch_size": size_of(request, facts)})
+    ranks = facts.value(RANKS, 1) if request.world_size == 1 else request.world_size
+    request = request.model_copy(update={"batch_size": size_of(request, facts), "world_size": ranks})
     several = class_counts(facts) is None and facts.find(LABEL_SETS) is not None
     kept = facts.find(KEPT_LABELS)
     counts = facts.value(LABEL_SETS, split=None) if several else class_counts(facts)
@@ -113,8 +117,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     said += timed(facts) + partly(facts)
     if isinstance(simulated, Simulation):
         said += f" {covered(simulated, strategy, request.world_size)}."
-        if simulated.padding_before is not None and strategy in ("length-bucketed", "token-budget"):
-            said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
+        said += padded(simulated, facts.value(DRAWN, {}, strategy="present").get("padding_after"), strategy)
     steps = [
         Next(
             tool="recommend_batch_spec",
@@ -152,6 +155,16 @@ def partly(facts: Facts) -> str:
     return f" Only {seen['read']:,} of {total:,} samples were read: {of} cover only these{labels}; raise budget_s to read all."
 
 
+def padded(drawn: Simulation, present: float | None, strategy: str) -> str:
+    """How much of a batch is padding, where the strategy is for less of it: against the loader at hand, if it pads less than a shuffle."""
+    before, now = drawn.padding_before, drawn.padding_after
+    if before is None or now is None or strategy not in ("length-bucketed", "token-budget"):
+        return ""
+    if present is None or present >= before - 0.02:
+        return f" Padding falls from {before:.0%} to {now:.0%}."
+    return f" Padding: {now:.0%}, {present:.0%} with the present sampler, {before:.0%} in a plain shuffle."
+
+
 def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
     """What an epoch holds, and what others hold where they differ on purpose."""
     repeated = f", and draws one {drawn.max_repeats} times" if drawn.max_repeats > 1 else ""
@@ -172,13 +185,16 @@ OF_PRESENT = {
     "sample-raises",
     "severe-imbalance",
     "wrong-length",
+    "shape-mismatch",
+    "iterable-not-sharded",
 }
 """Faults of the present loader, with which the summary begins."""
 
 
 def of_present(one: Finding) -> bool:
     """Whether a finding is of the loader, not of the data alone."""
-    return one.code != "severe-imbalance" or any(e["fact"] == DRAWN.name for e in one.evidence)
+    of_both = one.code in ("severe-imbalance", "shape-mismatch")
+    return not of_both or any(e["fact"] in (DRAWN.name, NESTED.name) for e in one.evidence)
 
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
@@ -190,7 +206,7 @@ def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | 
 
 def size_of(request: Request, facts: Facts) -> int:
     """The requested one, else the loader's, else 32."""
-    return request.batch_size or facts.value(PRESENT, {}).get("batch_size") or 32
+    return request.batch_size or facts.value(BATCHED) or facts.value(PRESENT, {}).get("batch_size") or 32
 
 
 def after(drawn: dict[str, Any], counts: dict[str, int]) -> dict[str, int] | None:
@@ -263,7 +279,8 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
     """The loader with the sampler that was drawn, built from the data set's own fields."""
     if drawing is None and facts.value(STREAM):
         shares = facts.find(SHARDING)
-        setup = stream_lines(shares is not None and bool(shares.value["copied"]))
+        by_rank = facts.value(RANK_SHARES, {"copied": False})["copied"]
+        setup = stream_lines(shares is not None and bool(shares.value["copied"]), by_rank)
         return loader_code(request, facts, {"batch_size": request.batch_size}, setup)
     if drawing is None:
         return loader_code(request, facts, {"batch_size": request.batch_size})

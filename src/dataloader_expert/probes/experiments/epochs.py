@@ -1,0 +1,71 @@
+"""What an epoch holds: what repeats, what is never seen, the classes of a batch, what padding costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dataloader_expert.facts import Json, Quantity
+
+DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
+
+
+def describe(
+    batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0, sets: Any = None
+) -> dict[str, Json]:
+    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not; ``sets``: the
+    labels of samples that have several, of which ``labels`` are the rarest."""
+    import numpy as np
+
+    if sets is None:
+
+        def of(drawn: Any) -> Any:
+            return labels[drawn]
+    else:
+        sizes, codes, _ = sets
+        starts = np.cumsum(sizes) - sizes
+
+        def of(drawn: Any) -> Any:
+            """The labels of these samples, one after another."""
+            held = sizes[drawn]
+            first = np.repeat(starts[drawn] - (np.cumsum(held) - held), held)
+            return codes[first + np.arange(len(first))]
+
+    kept = [np.asarray(b) for b in batches]
+    drawn = np.concatenate(kept) if kept else np.zeros(0, int)
+    times = np.bincount(drawn, minlength=n)
+    out: dict[str, Json] = {
+        "epoch_samples": len(drawn),
+        "unique_fraction": float((times > 0).sum() / n) if n else 0.0,
+        "max_repeats": int(times.max(initial=0)),
+        "rarest_mean_repeats": None,
+        "classes_per_batch": None,
+        "batches_missing_class": None,
+        "padding_before": None,
+        "padding_after": None,
+        "classes": None,
+    }
+    if labels is not None and len(kept):
+        counts = np.bincount(labels)
+        present = counts > 0
+        rarest = counts[labels] == counts[present].min()  # of all classes that are as rare
+        out["rarest_mean_repeats"] = float(times[rarest].mean())
+        seen = [len(np.unique(of(b))) for b in kept]
+        existing = present.sum() if sets is None else len(np.unique(sets[1]))
+        out["classes_per_batch"] = float(np.mean(seen))
+        out["batches_missing_class"] = float(np.mean(np.array(seen) < existing))
+        most = len(counts) if sets is None else len(sets[2])
+        out["classes"] = np.bincount(of(drawn), minlength=max(classes, most)).tolist()
+    if lengths is not None and len(kept):
+        order = np.random.default_rng(0).permutation(n)
+        size = max(1, round(len(drawn) / len(kept)))
+        out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
+        out["padding_after"] = padding(kept, lengths)
+    return out
+
+
+def padding(batches: list[Any], lengths: Any) -> float:
+    """The share of a padded batch that is padding, over all batches."""
+    total = sum(int(lengths[b].max()) * len(b) for b in batches if len(b))
+    real = sum(int(lengths[b].sum()) for b in batches if len(b))
+    return 1 - real / total if total else 0.0
