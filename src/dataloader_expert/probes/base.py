@@ -129,6 +129,10 @@ class Probe(ABC):
         """Whether a source of which no file can be read is one that it measures: it tells what is wrong with them."""
         return False
 
+    def compares_splits(self) -> bool:
+        """Whether it wants all splits that the user's code has; else they are those of the training split."""
+        return False
+
     @abstractmethod
     def measure(self, bench: Bench) -> Iterable[Said]:
         """Yields what was found; facts become visible to later probes as they are yielded."""
@@ -177,6 +181,8 @@ def run(
     source = _open(ref, unknowns, emit, any(probe.tells_damage() for probe in asked))
     if source is None:
         return
+    if not any(probe.compares_splits() for probe in asked):
+        source.only_training(ref)
     bench = Bench(source, ref, request["seed"], deadline, at, progress, begun=begun, ask_stacks=stacks)
     bench.cpus, bench.memory_bytes = request["cpus"], request["memory_bytes"]
     bench.limit_bytes = request.get("limit_bytes", bench.memory_bytes)

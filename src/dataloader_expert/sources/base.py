@@ -368,6 +368,9 @@ class Source(ABC):
         """Whether these files are of this format rather than of the one that it stands in for."""
         return False
 
+    def only_training(self, ref: SourceRef) -> None:  # noqa: B027  # files are read whole, and split by what they say
+        """Leaves the training split alone, where the user's code has several."""
+
     def __init__(self) -> None:
         self.problems: list[Unreadable] = []
         self.copies: set[str] = set()

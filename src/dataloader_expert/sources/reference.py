@@ -12,7 +12,9 @@ import os
 import sys
 import traceback
 import types
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import RequestError, escaped, listed
@@ -24,6 +26,7 @@ from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
+from dataloader_expert.sources.split_datasets import NAMES, Joined, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.users import is_users
 
@@ -60,6 +63,10 @@ class Reference(Source):
     dataset: Any
     loader: Any = None
 
+    parts: Mapping[str, Any] = MappingProxyType({})
+    """The datasets or loaders of several splits, if they were named together."""
+    joined: Joined | None = None
+    """These as one dataset, which is then ``dataset``."""
     before: Before
     """What the dataset and the user's modules held before anything was read."""
 
@@ -79,31 +86,48 @@ class Reference(Source):
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        import torch.utils.data as td
-
         source = cls()
         with noted():
-            made = load(ref.name, dict(ref.args), ref.roots)
+            made = loaded(ref.name, ref.args, lambda args: load(ref.name, args, ref.roots))
+        parts = parts_of(made, ref.name)
+        if parts and ref.split is None:
+            source.parts, source.joined = parts, Joined(parts)
+            made = source.joined.dataset
+        elif ref.split is not None:
+            made = one_of(parts, ref.split, ref.name)
+        source._of(made, ref)
+        return source
+
+    def only_training(self, ref: SourceRef) -> None:
+        """Leaves the training split alone, where there are several: with the user's loader, if it has one."""
+        if self.parts:
+            made = self.parts[training_of(self.parts, ref.train)]
+            self.parts, self.joined = {}, None
+            self._of(made, ref)
+
+    def _of(self, made: Any, ref: SourceRef) -> None:
+        import torch.utils.data as td
+
         if isinstance(made, td.DataLoader):
-            source.loader, source.dataset = made, made.dataset
+            self.loader, self.dataset = made, made.dataset
         else:
-            source.dataset = made
-        if not any(hasattr(source.dataset, name) for name in ("__getitem__", "__iter__")):
+            self.dataset = made
+        if not any(hasattr(self.dataset, name) for name in ("__getitem__", "__iter__")):
             raise RequestError(
                 "dataset-raised",
                 f"{escaped(ref.name)} is of type {escaped(type(made).__name__)}, not a Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
-        own = (source.dataset, *(getattr(source.loader, name, None) for name in ("collate_fn", "worker_init_fn")))
-        source.before = Before.of(*own, roots=ref.roots)
-        source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
-        source.modality = "array"
-        if source.iterable:
-            source.units = ()
-            source.sharding = "a stream of the user's code"
+        own = (self.dataset, *(getattr(self.loader, name, None) for name in ("collate_fn", "worker_init_fn")))
+        self.before = Before.of(*own, roots=ref.roots)
+        self.iterable = isinstance(self.dataset, td.IterableDataset) or not hasattr(self.dataset, "__getitem__")
+        self.modality = "array"
+        if self.iterable:
+            self.units = ()
+            self.sharding = "a stream of the user's code"
         else:
             try:
-                n = len(source.dataset)
+                n = len(self.dataset)
             except (TypeError, NotImplementedError) as e:
                 raise RequestError(
                     "dataset-raised", f"len() of the dataset raised {escaped(e)}; a map-style dataset needs __len__"
@@ -112,9 +136,8 @@ class Reference(Source):
                 raise RequestError("dataset-raised", f"len() of the dataset raised: {Raised(e)}") from None
             if n <= 0:
                 raise RequestError("dataset-raised", f"the dataset's length is {n}; give one with samples")
-            source.units = _Samples(n)
-            source.sharding = "the user's code"
-        return source
+            self.units = _Samples(n)
+            self.sharding = "the user's code"
 
     @property
     def samples(self) -> int:
@@ -122,7 +145,11 @@ class Reference(Source):
 
     @property
     def splits(self) -> dict[str, int]:
-        return {}
+        return {} if self.joined is None else self.joined.sizes
+
+    def split_of(self, index: int) -> str | None:
+        """The split of a sample, where there are several."""
+        return None if self.joined is None else self.joined.split_of(index)
 
     def describe(self, first: Block) -> None:
         """Fields, label and modality from samples that were read; classes from the dataset, if it names them."""
@@ -332,7 +359,9 @@ def _of_arguments(target: Any, args: dict[str, Any], given_as: str) -> str:
         name = escaped(getattr(target, "__name__", "it"))
         if not signature.parameters:
             return f"; {name} takes no arguments: leave {given_as} out"
-        return f"; pass its arguments as {given_as}: {name}{escaped(signature, 200)}"
+        several = next((p for p in signature.parameters if p in NAMES), None) if given_as == "source_args" else None
+        both = f'; a list for {several} compares the splits: {{"{several}": ["train", "val"]}}' if several else ""
+        return f"; pass its arguments as {given_as}: {name}{escaped(signature, 200)}{both}"
     return ""
 
 

@@ -69,10 +69,9 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
             raise RequestError("invalid-argument", "source is empty; name a folder, a file or a Python reference")
         return replace(ref_of(request, "", roots, True), format="input")
     code = is_reference(source) and stat_of(_find(source, roots)) is None
-    splits = (("split", request.split), ("train_split", request.train_split))
-    named = [argument for argument, value in (*splits, ("columns", request.fields_read())) if value is not None]
-    if code and (named or request.format not in (None, "reference")):
-        which = named[0] if named else "format"
+    columns = request.fields_read() is not None
+    if code and (columns or request.format not in (None, "reference")):
+        which = "columns" if columns else "format"
         raise RequestError(
             "invalid-argument",
             f"{which} applies to data on disk only; for a Python reference use source_args",

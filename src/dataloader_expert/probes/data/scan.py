@@ -105,8 +105,13 @@ class Scan(Probe):
     """Whether ``group`` and ``time`` are asked for to be compared across splits: unknown where there are none."""
     severities: tuple[str, ...] = ("error", "warning", "info")
     """Those of the findings that are wanted."""
+    every_split: bool = False
+    """Whether splits that the user's code has are read together."""
     damaged: bool = False
     """Whether a source of which no file can be read is a result."""
+
+    def compares_splits(self) -> bool:
+        return self.every_split
 
     def tells_damage(self) -> bool:
         return self.damaged
@@ -371,7 +376,7 @@ class Scan(Probe):
                 continue
             if bench.facts.find(LONG_SAMPLES) is None:
                 yield from reading.long()
-            unit = Unit(int(index), "", int(index), 1, 0)
+            unit = Unit(int(index), "", int(index), 1, 0, source.split_of(int(index)))
             if not count and not raised:
                 first = Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))
             block = Block(unit, columns_of_sample(sample))
@@ -449,7 +454,7 @@ class Scan(Probe):
                     "label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}"
                 )
             source.label, source.label_how = bench.ref.label, "as asked"
-        source.roles = find_roles([merged], source.fields, source.label, False)
+        source.roles = find_roles([merged], source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
         if source.loader is not None:
             from dataloader_expert.loaders.building import is_plain, sampler_name

@@ -61,7 +61,7 @@ from dataloader_expert.tools.recipes.tasks import of_label, unlabelled
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    return (Environment(), Layout(), Scan(share=0.95), OddPictures())
+    return (Environment(), Layout(), Scan(share=0.95, every_split=True), OddPictures())
 
 
 def conclude(request: Request, measured: Measured) -> Conclusion:

@@ -27,6 +27,7 @@ from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import Next
 from dataloader_expert.sources.base import PLACED
+from dataloader_expert.sources.split_datasets import SEVERAL
 from dataloader_expert.tools.base import Conclusion, Measured
 from dataloader_expert.tools.check_quality import CheckLine, Checklist, Request, Status
 from dataloader_expert.tools.recipes.results import coverage
@@ -67,6 +68,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             pad_id=request.pad_id,
             max_length=request.max_length,
             leakage=True,
+            every_split=True,
             damaged=True,
         ),
         *((CaughtErrors(), WorkerContent(), Repeating()) if request.checks is None else ()),
@@ -377,7 +379,8 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     splits = facts.value(SPLITS)
     if not splits or len(splits) < 2:
         disjoint: Status = "unknown"
-        why["splits_disjoint"] = "there is only one split"
+        several = f"; to compare splits, pass {SEVERAL}" if facts.value(FORMAT) == "reference" else ""
+        why["splits_disjoint"] = f"there is only one split{several}"
     elif facts.find(DUPLICATES) is None:
         disjoint = "unknown"
         why["splits_disjoint"] = "the samples could not be compared"

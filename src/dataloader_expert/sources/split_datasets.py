@@ -1,0 +1,131 @@
+"""The user's own datasets of several splits: a dictionary of them, or a class or function called once for each split.
+
+Runs in the user's interpreter: standard library, numpy and torch only.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dataloader_expert.errors import RequestError, escaped
+
+NAMES = {
+    "split",
+    "subset",
+    "partition",
+    "phase",
+    "mode",
+    "stage",
+    "part",
+    "set",
+    "which",
+    "train",
+    "is_train",
+    "training",
+}
+"""Parameters that say which split is wanted."""
+
+
+def called_for_each(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The arguments of each call, by split, where a parameter that names the split is given as a list: ``split=["train", "val"]``,
+    ``train=[True, False]``; none where no parameter is."""
+    found = [name for name, value in args.items() if name in NAMES and isinstance(value, list) and len(value) > 1]
+    if len(found) != 1 or not all(isinstance(value, str | bool) for value in args[found[0]]):
+        return {}
+    return {_called(value): {**args, found[0]: value} for value in args[found[0]]}
+
+
+def _called(value: str | bool) -> str:
+    return value if isinstance(value, str) else "train" if value else "test"
+
+
+def loaded(name: str, args: Mapping[str, Any], load: Callable[[dict[str, Any]], Any]) -> Any:
+    """What a reference names, called once, or once for each split.
+
+    Raises:
+        RequestError: as ``load``.
+    """
+    calls = called_for_each(args)
+    return {split: load(given) for split, given in calls.items()} if calls else load(dict(args))
+
+
+def parts_of(made: Any, name: str) -> dict[str, Any]:
+    """The datasets or loaders of splits by name, if that is what was made; else none.
+
+    Raises:
+        RequestError: ``dataset-raised`` for streams, which cannot be joined.
+    """
+    from torch.utils.data import IterableDataset
+
+    if not isinstance(made, dict) or not made or not all(isinstance(key, str) for key in made):
+        return {}
+    if not all(map(_is_dataset, made.values())):
+        return {}
+    if any(isinstance(dataset_of(part), IterableDataset) for part in made.values()):
+        text = f"{escaped(name)} has streams for its splits, which are checked one by one: pass split= with one of "
+        raise RequestError("dataset-raised", text + ", ".join(map(escaped, made)))
+    return dict(made)
+
+
+SEVERAL = 'a function that returns {"train": …, "val": …}, or source_args={"split": ["train", "val"]} for a class that takes the split'
+"""How splits of the user's code are passed together."""
+
+
+def one_of(parts: Mapping[str, Any], split: str, name: str) -> Any:
+    """The dataset or loader of a split.
+
+    Raises:
+        RequestError: ``invalid-argument`` if there is no such split.
+    """
+    if not parts:
+        raise RequestError(
+            "invalid-argument", f"{escaped(name)} has no splits to choose from: leave split out, or pass {SEVERAL}"
+        )
+    if split not in parts:
+        raise RequestError(
+            "invalid-argument", f"there is no split {escaped(split)}; the splits are: {', '.join(map(escaped, parts))}"
+        )
+    return parts[split]
+
+
+def _is_dataset(value: Any) -> bool:
+    from torch.utils.data import DataLoader, Dataset
+
+    if isinstance(value, Dataset | DataLoader):
+        return True
+    plain = isinstance(value, list | tuple | str | bytes | Mapping) or hasattr(value, "dtype")
+    return not plain and hasattr(value, "__getitem__") and hasattr(value, "__len__")
+
+
+def dataset_of(part: Any) -> Any:
+    """The dataset of a loader; a dataset itself."""
+    from torch.utils.data import DataLoader
+
+    return part.dataset if isinstance(part, DataLoader) else part
+
+
+def training_of(parts: Mapping[str, Any], train: str | None) -> str:
+    """The split to train on: as named, else ``train``, else the first."""
+    asked = "train" if train is None else train
+    return asked if asked in parts else next(iter(parts))
+
+
+class Joined:
+    """The datasets of several splits as one, in the order of the splits."""
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        from torch.utils.data import ConcatDataset
+
+        self.names = list(parts)
+        self.dataset: Any = ConcatDataset([dataset_of(part) for part in parts.values()])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        ends = [0, *self.dataset.cumulative_sizes]
+        return {name: ends[k + 1] - ends[k] for k, name in enumerate(self.names)}
+
+    def split_of(self, index: int) -> str:
+        """The split of a sample."""
+        return self.names[bisect.bisect_right(self.dataset.cumulative_sizes, index)]

@@ -1,0 +1,99 @@
+"""The splits of the user's own dataset class, compared with each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.errors import RequestError
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import run
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.reference import Reference
+from dataloader_expert.sources.split_datasets import called_for_each
+
+CODE = """
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+class Swatches(Dataset):
+    def __init__(self, split):
+        self.x = torch.rand(200 if split == "train" else 80, 6, generator=torch.Generator().manual_seed(len(split)))
+        self.scaled = split == "train"
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return (self.x[i] - 0.5) / 0.3 if self.scaled else 255 * self.x[i]
+
+def both():
+    return {"train": DataLoader(Swatches("train"), batch_size=7, shuffle=True), "val": DataLoader(Swatches("val"))}
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(9))
+
+def streams():
+    return {"train": Stream(), "val": Stream()}
+"""
+SPLITS = {"split": ["train", "val"]}
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(CODE)
+    return tmp_path / "mine.py"
+
+
+def told_by(code: Path, name: str, arguments: dict[str, Any], probes: list[dict[str, Any]]) -> str:
+    """What a request's probes say, as text."""
+    source = SourceRef(f"{code}:{name}", (str(code.parent),), code=True, args=arguments).to_json()
+    request = {"source": source, "probes": probes, "seed": 0, "cpus": 1.0, "memory_bytes": 1 << 30}
+    events: list[dict[str, Any]] = []
+    run(request, events.append, lambda index: None)
+    return json.dumps(events)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("Swatches", SPLITS), ("both", {})])
+def test_splits_of_a_dataset_class_are_compared(code: Path, name: str, arguments: dict[str, Any]) -> None:
+    """Seen: training and validation of one class could only be given one after the other, and each passed on its own."""
+    told = told_by(code, name, arguments, [{"probe": "layout"}, {"probe": "scan", "every_split": True}])
+    assert '"value": {"train": 200, "val": 80}' in told
+    assert '"code": "preprocessing-differs", "severity": "error"' in told
+
+
+def test_other_tools_take_the_training_split_with_its_loader(code: Path) -> None:
+    """Our promise: what is measured is the loader that trains."""
+    told = told_by(code, "both", {}, [{"probe": "layout"}])
+    assert '"batch_size": 7' in told
+    assert '"value": 200' in told
+
+
+def test_one_split_is_named_and_streams_are_refused(code: Path) -> None:
+    """Our promise: a split is one that there is, and what cannot be joined says what to do."""
+
+    def opened(name: str, split: str | None = None) -> Source:
+        roots = (str(code.parent),)
+        return Reference.open(Listing(Path(), roots), SourceRef(f"{code}:{name}", roots, code=True, split=split))
+
+    assert opened("both", "val").samples == 80
+    with pytest.raises(RequestError, match="the splits are: train, val"):
+        opened("both", "test")
+    with pytest.raises(RequestError, match="pass split= with one of train, val"):
+        opened("streams")
+    with pytest.raises(RequestError, match="a list for split compares the splits"):
+        opened("Swatches")
+
+
+def test_only_a_parameter_that_names_splits_is_called_for_each() -> None:
+    """Our promise: a list that is meant as one stays one."""
+    assert called_for_each({"sizes": [1, 2]}) == {}
+    assert called_for_each({"split": ["train"]}) == {}
+    assert called_for_each({"train": [True, False], "root": "a"}) == {
+        "train": {"train": True, "root": "a"}, "test": {"train": False, "root": "a"},
+    }  # fmt: skip
