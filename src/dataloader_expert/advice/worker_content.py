@@ -1,12 +1,15 @@
-"""Samples that workers read otherwise than the main process."""
+"""Samples that workers, or another run, read differently from the main process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.other_run import OTHER_RUN
 from dataloader_expert.probes.health.worker_content import CONTENT
 
 FIX = (
@@ -28,4 +31,18 @@ def differing(facts: Facts) -> Iterator[Finding]:
         yield finding("workers-differ", "error", text, fact, FIX)
 
 
-RULES: tuple[Rule, ...] = (differing,)
+def from_run_to_run(facts: Facts) -> Iterator[Finding]:
+    """Samples that depend on hashes of texts, which each run of Python draws anew."""
+    fact = facts.find(OTHER_RUN)
+    if fact is None or not fact.value["differ"]:
+        return
+    v = fact.value
+    lines = ", ".join(f"{Path(at['file']).name}:{at['line']}" for at in v["lines"])
+    text = f"{', '.join(map(escaped, v['fields'][:5]))} of {len(v['differ'])} of {v['compared']} samples changes from run to run: it depends on the order"
+    text += f" of a set or on a hash, which each run of Python draws anew (see {lines})"
+    fix = "sort the set, as in sorted(set(names)), or store the numbers of the classes with the model"
+    where = [{**at, "field": v["fields"][0]} for at in v["lines"]]
+    yield finding("not-deterministic", "warning", text, fact, fix, where, len(v["differ"]))
+
+
+RULES: tuple[Rule, ...] = (differing, from_run_to_run)
