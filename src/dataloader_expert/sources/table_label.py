@@ -93,7 +93,11 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
-    rated = rating_of_pairs({n: values_in(blocks, n) for n in names}) if len(names) == len(RATED) else None
+    rated = (
+        rating_of_pairs({n: values_in(blocks, n) for n in names})
+        if len(names) in (len(RATED) - 1, len(RATED))
+        else None
+    )
     if rated is not None:
         return rated, "guessed from its values: stars for pairs of numbers that recur; pass label= if it is another"
     series = series_in(first)

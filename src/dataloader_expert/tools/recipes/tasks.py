@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.sources.events import EVENTS
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.table_label import BARE
+from dataloader_expert.sources.tagged_words import TAGS, word_of
 from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
@@ -16,7 +18,6 @@ SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sente
 """Words in the names of what a recording or an image says."""
 SHOWN = {"caption", "captions", "description", "descriptions", "alt", "comment", "comments"}
 """Words in the names of what an image shows."""
-TAGS = {"tags", "tag", "ner", "pos", "upos", "xpos", "chunk", "bio", "iob"}
 BEGIN, END = {"start", "starts", "begin", "begins"}, {"end", "ends"}
 """Words of lists of where spans of a text begin and end."""
 TOLD = {
@@ -53,16 +54,17 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
-    points = [
-        f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3) and {*words(f["name"])} & POINTS
-    ]
-    if "image" in kinds and points:
-        return Task(name="pose estimation", how=f"each image has points in {_quoted(points[0])}")
+    if "image" in kinds and (points := points_in(fields)):
+        return Task(name="pose estimation", how=f"each image has points in {_quoted(points)}")
     runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
     if "image" in kinds and runs:
         return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
     if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
         return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
+    if "audio" in kinds and EVENTS in texts:
+        return Task(
+            name="sound event detection", how=f"each recording has a list of what is heard when in {_quoted(EVENTS)}"
+        )
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
     if "image" in kinds and (both := pair_of(texts, others) or pair_of(others, {})) and both[0] == "question answering":
@@ -81,6 +83,12 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     if modality in ("text", "tokens"):
         return _of_texts(texts, others, "tokens" if "tokens" in kinds and not texts else "texts")
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
+
+
+def points_in(fields: Sequence[Mapping[str, Any]]) -> str:
+    """The field of points on a body, a face or a thing; empty where there is none."""
+    placed = [f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3)]
+    return next((name for name in placed if {*words(name)} & POINTS), "")
 
 
 def _relevance(fields: Sequence[Mapping[str, Any]]) -> Task | None:
@@ -126,6 +134,11 @@ def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:
     if relevance := _relevance([f for f in fields if f["name"] != label]):
         return relevance
     names = {f["name"]: set(words(f["name"])) for f in fields}
+    scalars = {f["name"]: f["dtype"] for f in fields if not f["shape"]}
+    if (word := word_of(scalars, label)) is not None:
+        return Task(
+            name="token classification", how=f"each row is a word in {_quoted(word)}, with its tag in {_quoted(label)}"
+        )
     chosen = choices_of(names)
     if chosen is not None and chosen[1] == label:
         return Task(name="multiple choice", how=f"{_quoted(label)} says which of {_quoted(chosen[0])} is right")
