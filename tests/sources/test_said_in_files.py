@@ -17,7 +17,20 @@ from tests.making.scanning import scan
 from tests.sources.tables import put
 
 RNG = np.random.default_rng(5)
-NOUNS = "violin engine algorithm archive molecule harbour painter printer bridge window candle meadow".split()
+NOUNS = [
+    "violin",
+    "engine",
+    "algorithm",
+    "archive",
+    "molecule",
+    "harbour",
+    "painter",
+    "printer",
+    "bridge",
+    "window",
+    "candle",
+    "meadow",
+]
 
 
 def picture(path: Path) -> None:

@@ -31,7 +31,16 @@ from dataloader_expert.sources.layout import (
     tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
-from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_closing_remark, without_nul
+from dataloader_expert.sources.lines import (
+    MOST_ODD,
+    BlankEnd,
+    Range,
+    record_ranges,
+    utf8,
+    without_blank_end,
+    without_closing_remark,
+    without_nul,
+)
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.other_tables import (
     QRELS,
@@ -146,6 +155,10 @@ class Csv(Answered[_Part]):
             try:
                 dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
+                ranges, blank = without_blank_end(listing, entry.path, ranges, dialect.delimiter)
+                if blank:
+                    text = f"ends in {number(blank, 'row')} without any value: not read as samples"
+                    source.problems.append(BlankEnd(text, file=entry.path))
                 if dialect.remarks:
                     ranges = without_closing_remark(listing, entry.path, ranges, dialect.delimiter)
             except Unreadable as problem:

@@ -58,7 +58,7 @@ class Leakage(Check):
         self.of_senses = any(f.kind in ("image", "audio", "video") for f in context.fields)
         """Pictures and recordings are seldom used to predict later ones."""
         found_in = [name for name in FOUND_IN if name in context.splits] if QUERY in context.splits else []
-        self.searched = {QUERY: name for name in found_in[:1]}
+        self.searched = dict(zip([QUERY], found_in, strict=False))
         """Where what a split asks for is to be found, which is in both on purpose."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
