@@ -64,7 +64,7 @@ STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
 MOST_LINES, FEWEST_LINES = 1 << 24, 20
 """Bytes of the largest text whose lines are counted, and the fewest lines that are as many as samples by no chance."""
-CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
+CALLED_SO = {("json", "jsonl"), ("text", "jsonl"), ("tsv", "text")}
 """What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""

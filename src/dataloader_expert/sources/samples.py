@@ -38,6 +38,7 @@ from dataloader_expert.sources.no_classes import against_classes, are_repeats
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import (
     GROUP_WORDS,
+    RANKS,
     SPLIT_NAMES,
     as_split,
     classes_in_names,
@@ -480,10 +481,21 @@ class FileSamples(Source):
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
+        if (finest := self._finest_rank(found)) is not None:
+            return finest, f"guessed: the finest of {listed(found)}, each of which says the next"
         kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
         if len(kinds) == 1:
             return kinds[0], "guessed by its name"
         return None, "no field is named like a label; pass label="
+
+    def _finest_rank(self, names: Sequence[str]) -> str | None:
+        """Of several columns called by ranks of one order, such as variant, family and manufacturer, the one that says all others."""
+        if len(names) < LEVELS or not all({*words(name)} & (RANKS | {"family", "class"}) for name in names):
+            return None
+        told = {name: list(map(str, self.given[name].values)) for name in names}
+        finest = max(names, key=lambda name: len({*told[name]}))
+        nested = all(len({*zip(told[finest], of, strict=True)}) == len({*told[finest]}) for of in told.values())
+        return finest if nested else None
 
     def _may_be_class(self, name: str) -> bool:
         """Whether the field has few values, and no fractions among them."""

@@ -58,7 +58,7 @@ from dataloader_expert.tools.characterize_dataset import (
     Task,
 )
 from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
-from dataloader_expert.tools.recipes.tasks import of_label, points_in, unlabelled
+from dataloader_expert.tools.recipes.tasks import of_label, of_runs, points_in, unlabelled
 
 SINGLE = re.compile(r"\[[01],")
 """The shape of no box, or of one."""
@@ -176,6 +176,8 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             name="object detection",
             how="each image has boxes" + (f" of {number(classes.count, 'class')}" if of_objects and classes else ""),
         )
+    if label["how"] != BY_FOLDER and (runs := of_runs(facts.value(FIELDS, []))) is not None:
+        return runs
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:

@@ -33,6 +33,8 @@ PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 QUERY, DOCUMENT = {"query", "question", "topic", "qid"}, {"corpus", "doc", "document", "passage", "pid", "docid", "did"}
 IDS = {"id", "ids", "qid", "pid", "docid", "did"}
 """Words in the names of fields that name what is asked, and what answers it."""
+MESSAGE, ROLE, ANSWERED = {"message", "content", "body"}, {"role", "speaker", "author"}, {"parent", "reply", "replied"}
+"""Words in the names of what is said in a message, of who says it, and of the message that it answers."""
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
@@ -56,9 +58,8 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
     if "image" in kinds and (points := points_in(fields)):
         return Task(name="pose estimation", how=f"each image has points in {_quoted(points)}")
-    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
-    if "image" in kinds and runs:
-        return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+    if (runs := of_runs(fields)) is not None:
+        return runs
     if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
         return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
     if "audio" in kinds and EVENTS in texts:
@@ -67,7 +68,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         )
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
-    if "image" in kinds and (both := pair_of(texts, others) or pair_of(others, {})) and both[0] == "question answering":
+    if "image" in kinds and (both := pair_of({**others, **texts}, {})) and both[0] == "question answering":
         return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
     if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
@@ -80,9 +81,19 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     edges = {f["name"]: set(words(f["name"])) for f in fields if f["kind"] in ("other", "sequence", "tokens")}
     if modality == "text" and (begin := named_so(edges, BEGIN)) and (end := named_so(edges, END)):
         return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
+    if modality == "tabular" and (told := _of_rows_with_texts(fields, texts)):
+        return told
     if modality in ("text", "tokens"):
         return _of_texts(texts, others, "tokens" if "tokens" in kinds and not texts else "texts")
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
+
+
+def of_runs(fields: Sequence[Mapping[str, Any]]) -> Task | None:
+    """Segmentation, where masks of images are written as the lengths of their runs, whatever classes stand beside them."""
+    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    if not runs or all(f["kind"] != "image" for f in fields):
+        return None
+    return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
 
 
 def points_in(fields: Sequence[Mapping[str, Any]]) -> str:
@@ -110,11 +121,26 @@ def _of_masks(names: list[str]) -> Task:
     return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
 
 
+def _of_rows_with_texts(fields: Sequence[Mapping[str, Any]], texts: Mapping[str, set[str]]) -> Task | None:
+    """What long texts in rows with much else are for: two of them, or the messages of conversations, each in answer to another row."""
+    long = {f["name"]: {*words(f["name"])} for f in fields if f["kind"] == "text"}
+    if known := pair_of(long, {}):
+        return Task(name=known[0], how=f"by the names of {_quoted(*known[1])}")
+    spoken, role = named_so(long, SAID | MESSAGE), named_so(texts, ROLE)
+    answered = next((f["name"] for f in fields if {*words(f["name"])} & ANSWERED), "")
+    if not (spoken and role and answered):
+        return None
+    how = f"each row is a message in {_quoted(spoken)}, of whom {_quoted(role)} says, in answer to {_quoted(answered)}"
+    return Task(name="instruction tuning", how=how)
+
+
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: str) -> Task:
     known = pair_of(texts, others)
     if known is not None and known[0] in TOLD:
         task, fields = known
         return Task(name=task, how=TOLD[task].format(_quoted(*fields)))
+    if chosen := choices_of({**texts, **others}):
+        return Task(name="multiple choice", how=f"{_quoted(chosen[1])} says which of {_quoted(chosen[0])} is right")
     if spans := named_so(others, SPANS):
         return Task(name="token classification", how=f"each text has spans in {_quoted(spans)}")
     if tags := named_so(others, TAGS):
