@@ -117,3 +117,15 @@ def test_runs_of_pixels_beside_classes_are_masks(tmp_path: Path) -> None:
     put(tmp_path / "train.csv", ["ImageId", "ClassId", "EncodedPixels"], rows)
     fields = [{"name": f.name, "kind": f.kind, "shape": [*f.shape]} for f in opened(tmp_path).fields]
     assert of_runs(fields) is not None
+
+
+def test_what_befell_few_is_told_by_the_rows_that_say_it(tmp_path: Path) -> None:
+    """Seen: ``Survival`` was -1 in every row of a table of some documents, and the label instead of the death that it says too."""
+    for i in range(30):
+        text(
+            tmp_path / "records" / f"{1000 + 7 * i}.txt",
+            f"Time,Parameter,Value\n00:00,Age,{40 + i} years and stable so far",
+        )
+    rows = [[1000 + 7 * i, i % 9, -1, int(i % 5 == 0)] for i in range(24)]
+    put(tmp_path / "Outcomes.txt", ["RecordID", "SOFA", "Survival", "In-hospital_death"], rows)
+    assert opened(tmp_path).label == "In-hospital_death"

@@ -22,7 +22,7 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
 from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
 from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in
-from dataloader_expert.sources.targets import KINDS
+from dataloader_expert.sources.targets import KINDS, plain_values
 from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
 from dataloader_expert.sources.times import is_time
 
@@ -203,10 +203,16 @@ def _outcome(scalar: list[str], names: list[str], strings: Collection[str], bloc
     for name in scalar:
         of = {*words(name)}
         if of & BEFELL or (of & STATES and (name == names[-1] or [name] == numbers)):
-            values = [v for v in values_in(blocks, name) if v is not None and v == v]
+            values = _known(blocks, name)
             kinds = name in strings and of <= BEFELL | KINDS and _are_classes(values)
             found += [name] if kinds or len({*values}) == 2 else []
     return found[0] if len(found) == 1 else None
+
+
+def _known(blocks: list[Block], name: str) -> list[Any]:
+    """The values of a column without missing ones, whatever stands in their place."""
+    columns = [b.columns[name] for b in blocks if name in b.columns]
+    return [v for column in columns for v in plain_values(column) if v is not None and v == v]
 
 
 def _only_number(found: Mapping[str, Field], blocks: list[Block]) -> str | None:
