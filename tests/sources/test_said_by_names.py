@@ -129,3 +129,24 @@ def test_what_befell_few_is_told_by_the_rows_that_say_it(tmp_path: Path) -> None
     rows = [[1000 + 7 * i, i % 9, -1, int(i % 5 == 0)] for i in range(24)]
     put(tmp_path / "Outcomes.txt", ["RecordID", "SOFA", "Survival", "In-hospital_death"], rows)
     assert opened(tmp_path).label == "In-hospital_death"
+
+
+def test_numbers_of_fixed_width_before_a_name_are_columns(tmp_path: Path) -> None:
+    """Seen: auto-mpg.data, with a tab before the names alone, was a table of two texts."""
+    rows = [
+        f'{18 + i % 9}.0   {4 + i % 2 * 4}   {300 + i}.0   {130 + i}.  {70 + i % 9}\t"ford model {i}"'
+        for i in range(40)
+    ]
+    text(tmp_path / "auto-mpg.data", *rows)
+    text(
+        tmp_path / "auto-mpg.names",
+        "1. Title: Auto-Mpg Data",
+        "",
+        "2. Sources:",
+        "   (a) Origin: a library of statistics",
+    )
+    source = opened(tmp_path)
+    assert (source.samples, [f.kind for f in source.fields][:5]) == (40, ["number"] * 5)
+    assert (
+        next(iter(source.decode(source.units[0], source.read(source.units[0])).columns["f5"].values)) == "ford model 0"
+    )

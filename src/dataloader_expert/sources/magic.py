@@ -303,6 +303,10 @@ def of_single_bytes(head: bytes) -> bool:
     return b"\n" in head and plain >= MOSTLY_ASCII * len(head) and not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
+NUMBERS_AND_NAME = re.compile(r'[ \t]*(?:(?:[-+]?\d+\.?\d*|\?)[ \t]+){3,}"[^"\n]*"[ \t\r]*')
+"""A row of numbers in columns of fixed width before a name in quotes, as of the UCI repository."""
+
+
 def guess_text(head: bytes) -> str | None:
     """Text formats have no magic number: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
     if not head or b"\0" in head:
@@ -322,6 +326,8 @@ def guess_text(head: bytes) -> str | None:
     if whole and _ARRAY.match(whole[0]) and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
+    if len(table) >= 2 and all(map(NUMBERS_AND_NAME.fullmatch, table)):
+        return "text"  # one tab stands before the name, and blanks between the numbers
     for mark, kind in (("\t", "tsv"), (",", "csv")):
         counts = {line.count(mark) for line in table}
         if len(table) >= 2 and 0 not in counts and (len(counts) == 1 or table[0].count(mark) >= 2):

@@ -167,15 +167,11 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     label = facts.value(LABEL, {"name": None, "how": ""})
     if modality == "detection" and (facts.find(CLASS_COUNTS) is None or _of_scenes(facts, label["how"])):
         of_objects = facts.find(CLASS_COUNTS) is None and classes is not None
-        if points := points_in(facts.value(FIELDS, [])):
-            return Task(
-                name="pose estimation",
-                how=f"each image has boxes, and points of each object in field '{escaped(points)}'",
-            )
-        return Task(
-            name="object detection",
-            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if of_objects and classes else ""),
-        )
+        of = f" of {number(classes.count, 'class')}" if of_objects and classes else ""
+        points = points_in(facts.value(FIELDS, []))
+        placed = f", and points of objects in field '{escaped(points)}'" if points else ""
+        pose = points and (not of_objects or (classes is not None and classes.count == 1))
+        return Task(name="pose estimation" if pose else "object detection", how=f"each image has boxes{of}{placed}")
     if label["how"] != BY_FOLDER and (runs := of_runs(facts.value(FIELDS, []))) is not None:
         return runs
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
