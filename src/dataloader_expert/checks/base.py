@@ -37,6 +37,7 @@ from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
 from dataloader_expert.sources.roles import is_identifier, part_of_name
+from dataloader_expert.sources.tagged_words import word_of
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 OF_LABELS = {
@@ -114,6 +115,8 @@ class Context:
     """By split, fields that its samples are without on purpose."""
     of_few: frozenset[str] = frozenset()
     """Fields that a table of a few of the samples gives."""
+    unequal: frozenset[str] = frozenset()
+    """Fields of the steps of series of unequal length."""
     label_columns: LabelColumns | None = None
     """Those of samples that have no other label."""
     media: str | None = None
@@ -160,6 +163,7 @@ class Context:
             withheld=source.withheld if source.label is None or source.label in source.withheld else frozenset(),
             lacking=source.lacking,
             of_few=source.of_few,
+            unequal=source.unequal,
             label_columns=source.label_columns if source.label is None else None,
             media=source.media,
             phrase=source.phrase,
@@ -207,6 +211,11 @@ class Context:
     def grouped(self) -> Role | None:
         """The field whose values group samples."""
         return Role(self.group, "as asked") if self.group is not None else self.roles.group
+
+    @property
+    def of_words(self) -> bool:
+        """Whether each row is a word of a sentence, with its tag: the same ones come again and again."""
+        return word_of({f.name: f.dtype for f in self.fields if not f.shape}, self.label) is not None
 
     @property
     def told_by_files(self) -> bool:

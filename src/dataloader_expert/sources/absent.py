@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from dataloader_expert.errors import Unreadable
@@ -20,11 +21,13 @@ def absent_parts(
     """``paths``: the data files, read or not, since an unreadable file is not absent. ``company``: files of other kinds."""
     read = [unit.file for unit in source.units]
     beside = [*getattr(source, "beside", ()), *company]  # a folder of masks is not empty
+    other = Counter((e.path.rpartition("/")[0], e.kind) for e in listing.entries if e.size and e.kind is not None)
+    filled = {folder for (folder, _), n in other.items() if n > 1}  # with files of another kind, such as transcripts
     labels = [None if unit.label is None else str(unit.label) for unit in source.units]
     found = [
         Unreadable("empty-class", "a class folder without samples", file=folder)
         for folder in empty_class_folders(listing.folders, labels, read)
-        if not any(path.startswith(f"{folder}/") for path in beside)
+        if not any(path.startswith(f"{folder}/") for path in beside) and folder not in filled
     ]
     if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is not a sample
         found += [

@@ -388,6 +388,8 @@ class Source(ABC):
         """By split, fields that its samples are without on purpose: where they hold nothing, nothing is missing."""
         self.of_few: frozenset[str] = frozenset()
         """Fields that a table of a few of the samples gives: of the others it says nothing."""
+        self.unequal: frozenset[str] = frozenset()
+        """Fields of the steps of series of unequal length: behind the end of one, nothing is missing."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0

@@ -31,7 +31,16 @@ from dataloader_expert.sources.layout import (
     tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
-from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_closing_remark, without_nul
+from dataloader_expert.sources.lines import (
+    MOST_ODD,
+    BlankEnd,
+    Range,
+    record_ranges,
+    utf8,
+    without_blank_end,
+    without_closing_remark,
+    without_nul,
+)
 from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
 from dataloader_expert.sources.other_tables import (
     QRELS,
@@ -146,6 +155,10 @@ class Csv(Answered[_Part]):
             try:
                 dialect = known[entry.path]
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
+                ranges, blank = without_blank_end(listing, entry.path, ranges, dialect.delimiter)
+                if blank:
+                    text = f"ends in {number(blank, 'row')} without any value: not read as samples"
+                    source.problems.append(BlankEnd(text, file=entry.path))
                 if dialect.remarks:
                     ranges = without_closing_remark(listing, entry.path, ranges, dialect.delimiter)
             except Unreadable as problem:
@@ -166,7 +179,7 @@ class Csv(Answered[_Part]):
             raise NothingReadable(f"no {cls.format} file has records; give a file with data", source.problems)
         source.units = tuple(units)
         first = source.dialects[units[0].file]
-        source.steps = _steps(parts)
+        source.steps = source.unequal = _steps(parts)
         source.optional = frozenset(n for p in parts for n in p.names[len(p.names) - p.dialect.optional :])
         source._check_forms(parts)
         source._check_zeros(parts)
@@ -315,7 +328,8 @@ class Csv(Answered[_Part]):
                 self.problems.append(aside(part, kept, "note" if part.form else "table", key))
                 self._label_elsewhere(part, key)
         others = [part for part in kept if part.split not in (None, "train")]
-        lacking = {frozenset(set(names) - set(part.dialect.names)) for part in others} - {frozenset()}
+        series = _steps(kept)
+        lacking = {frozenset(set(names) - set(part.dialect.names) - series) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
             [self.withheld] = lacking
         if form is not None:
@@ -402,6 +416,9 @@ class Csv(Answered[_Part]):
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
             absent, extra = ([n for n in names if n not in self.steps] for names in (absent, extra))
             hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
+            if part.split is not None:
+                answered = {name for file in self.answers.get(part.path, ()) for name in file.columns}
+                self.lacking[part.split] = self.lacking.get(part.split, frozenset()) | ({*hidden} - answered)
             if hidden and part.split is not None:
                 absent = [name for name in absent if name not in hidden]
                 extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in

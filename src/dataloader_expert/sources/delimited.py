@@ -28,7 +28,7 @@ from dataloader_expert.sources.layout import (
     without_split,
 )
 from dataloader_expert.sources.lines import MOST_ODD, byte_order_mark, record_ranges
-from dataloader_expert.sources.magic import REMARKS
+from dataloader_expert.sources.magic import NUMBERS_AND_NAME, REMARKS
 from dataloader_expert.sources.other_tables import folds_aside, without_folds
 from dataloader_expert.sources.roles import GROUP_WORDS, WHOLE, group_of_files
 from dataloader_expert.sources.table_label import REPEATED
@@ -231,7 +231,8 @@ class DelimitedText(Csv):
             below = head[skip : head.find(b"\n", skip) + 1]
             units = len(below.split()) < len(dialect.names) and not any(map(is_number, below.decode("latin-1").split()))
             skip += len(below) * units
-        return replace(dialect, delimiter=delimiter, skip=skip, remarks=remarks, quoted=False, units=units)
+        named = NUMBERS_AND_NAME.match(head[skip:].decode("utf-8", "replace")) is not None
+        return replace(dialect, delimiter=delimiter, skip=skip, remarks=remarks, quoted=named, units=units)
 
     def read(self, unit: Unit) -> bytes:
         return _of_one_character(super().read(unit), self.dialects[unit.file].delimiter)
@@ -427,6 +428,8 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
     lines = lines[_above_header(lines) :]
     if len(lines) < FEWEST or not all(line.strip() for line in lines):
         return None
+    if sum(map(bool, map(NUMBERS_AND_NAME.fullmatch, lines))) >= ALIKE * len(lines):
+        return " "
     for mark, fewest in (("\t", 1), (TWO_COLONS, 2), (";", 2), ("|", 2), (",", 2)):
         cells = _even([line.split(mark) for line in lines])
         if cells is None or len(cells[0]) <= fewest:

@@ -3,6 +3,7 @@ cells that list numbers of classes, as ``2,19``."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,8 @@ UNCERTAIN: set[Any] = {-1, 0, 1}
 _LISTED = re.compile(r"\d{1,9}(?:,\d{1,9})*")
 FEWEST = 3
 """So many columns with both values are labels; of two, each may be anything."""
+RISING = 6
+"""So many lists of numbers of one digit, each in rising order, are no fractions with a comma, which half of the time would fall."""
 
 
 def flags(columns: Iterable[Mapping[str, Column]], uncertain: bool = False) -> LabelColumns | None:
@@ -72,10 +75,13 @@ def _is_content(field: Field, columns: Mapping[str, Column]) -> bool:
 
 def are_lists(texts: Collection[str], alone: Collection[str]) -> bool:
     """Whether texts such as ``2,19`` list numbers that are values ``alone`` as well, and are no fractions: some have several digits after the
-    comma."""
+    comma, or all rise."""
     parts = [text.split(",") for text in texts]
     several = any(len(part) > 1 for of in parts for part in of[1:])
-    return len(parts) >= FEWEST and several and all({*of} <= {*alone} for of in parts)
+    rising = len(parts) >= RISING and all(
+        int(a) < int(b) for of in parts if all(map(str.isdecimal, of)) for a, b in itertools.pairwise(of)
+    )
+    return len(parts) >= FEWEST and (several or rising) and all({*of} <= {*alone} for of in parts)
 
 
 def numbers_listed(cells: Iterable[Any]) -> list[list[int] | None] | None:

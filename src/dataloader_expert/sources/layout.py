@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from dataloader_expert.sources.levels import levels_of
 
 FOREIGN = {
-    "train": "trainingsdaten trainingsset entrenamiento entrainement apprentissage addestramento treino treinamento обучение 训练 训练集 訓練"
+    "train": "trainset trainingsdaten trainingsset entrenamiento entrainement apprentissage addestramento treino treinamento обучение 训练 训练集 訓練"
     " 学習",
     "validation": "validierung validierungsdaten validacion validacao validazione валидация 验证 验证集 検証",
     "test": "testdaten testset prueba pruebas teste 测试 测试集 テスト",
@@ -36,6 +36,8 @@ SPLITS = {
     "eval": "eval",
     "holdout": "holdout",
 }
+TRAINED = {"data", "base"}
+"""Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""
 SHORTENED = {"trn": "train", "tst": "test"}
 """The same, shortened, in names without a word for a split: beside one they mean something else."""
 AROUND = {
@@ -91,8 +93,9 @@ def is_form(path: str) -> bool:
 
 def is_part(folder: str) -> bool:
     """Whether a name is that of a part of a whole and nothing else: ``set-a``, ``part2``."""
-    said = tokens(folder)
-    return len(said) > 1 and {*said[:-1]} <= PART_WORDS and (said[-1].isdigit() or len(said[-1]) == 1)
+    *said, last = tokens(folder) or [""]
+    part = [word for word in said if word not in SPLITS]
+    return bool(part) and {*part} <= PART_WORDS and (last.isdigit() or len(last) == 1)
 
 
 def split_in_name(name: str) -> str | None:
@@ -128,7 +131,7 @@ def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
     ends = {path: path.rpartition(".")[::2] for path in paths}
     found = {path: SPLITS[suffix] for path, (_, suffix) in ends.items() if suffix in SPLITS}
     stems = {ends[path][0] for path in found}
-    return found | {path: "train" for path, (stem, suffix) in ends.items() if suffix == "data" and stem in stems}
+    return found | {path: "train" for path, (stem, suffix) in ends.items() if suffix in TRAINED and stem in stems}
 
 
 def split_of_folder(name: str) -> str | None:
@@ -239,9 +242,13 @@ def _beside_splits(folders: Sequence[str], splits: Sequence[str | None]) -> dict
         name: [m for m in _TOKEN.findall(name) if m.lower() not in {*SPLITS, *AROUND} and not m.isdigit()]
         for name in {*folders}
     }
-    rest = {name: "_".join(words) for name, words in said.items()}
+    of_split = {*zip(folders, splits, strict=True)}
+    shared = {
+        split: set.intersection(*({*said[name]} for name, of in of_split if of == split)) for _, split in of_split
+    }
+    rest = {name: "_".join(word for word in said[name] if word not in shared[split]) for name, split in of_split}
     found: dict[str | None, set[str]] = {}
-    for name, split in {*zip(folders, splits, strict=True)}:
+    for name, split in of_split:
         found.setdefault(split, set()).add(rest[name])
     alike = len(found) > 1 and len({frozenset(of) for of in found.values()}) == 1
     return rest if alike and len({*rest.values()}) > 1 and "" not in rest.values() else None
@@ -422,7 +429,20 @@ def _told_apart(names: list[str]) -> dict[str, str | None] | None:
     rest = {tuple(t for t in said[name] if t not in SPLITS and not t.isdigit()) for name in named}
     begin = all(len(of) > 1 and of[0] in SPLITS and not of[1].isdigit() for of in said.values())
     alike = len(rest) == 1 and (any(rest) or len(named) == len(names))
+    alike = alike or (len(named) == len(names) and _say_the_same_beside(said, splits))
     return {name: splits[name][0] if splits[name] else None for name in names} if alike or begin else None
+
+
+def _say_the_same_beside(said: Mapping[str, Sequence[str]], splits: Mapping[str, Sequence[str]]) -> bool:
+    """Whether each name has the word of one split, and those of each split differ in the same several words, as ``clean_testset_wav`` and
+    ``noisy_testset_wav`` beside ``clean_trainset_28spk_wav`` and ``noisy_trainset_28spk_wav``."""
+    found: dict[str, list[set[str]]] = {}
+    for name, of in splits.items():
+        if len(of) != 1:
+            return False
+        found.setdefault(of[0], []).append({token for token in said[name] if token not in SPLITS})
+    differing = {frozenset(frozenset(one - set[str].intersection(*of)) for one in of) for of in found.values()}
+    return len(differing) == 1 and all(len(of) > 1 and all(of) for of in differing)
 
 
 def empty_class_folders(folders: Sequence[str], labels: Sequence[str | None], paths: Sequence[str]) -> list[str]:
@@ -551,7 +571,7 @@ PREDICTED = {"price", "salary", "charges", "revenue", "sales", "sold", "demand",
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     """The label field that a name suggests, and how it was found."""
-    lower = {n.lower(): n for n in reversed(names)}
+    lower = {n.lower().partition(":")[0]: n for n in reversed(names)}  # ``rating:float``
     letters = {re.sub(r"[^a-z]", "", name) for name in lower}
     if "y" in lower and ({"x", "z"} <= lower.keys() or {"w", "h"} <= letters or {"width", "height"} <= letters):
         del lower["y"]  # beside z, or the size of a box, it is a coordinate
@@ -562,7 +582,7 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     for known in WEAK_LABELS:
         if known in lower:
             return lower[known], "chosen by its name; pass label= if it is another"
-    ends = [name for name in names if re.split(r"[\W_]+", name.lower())[-1:][0] in ("label", "labels")]
+    ends = [name for name in names if tokens(name)[-1:] in (["label"], ["labels"])]
     if len(ends) == 1:
         return ends[0], "chosen by its name; pass label= if it is another"
     return None, "no field is named like a label; pass label="

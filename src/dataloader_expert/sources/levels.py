@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _TAKEN = re.compile(
@@ -83,6 +83,27 @@ def numbered_alike(names: Collection[str]) -> bool:
     """Whether names differ in their numbers and in little else, as ``TCGA_CS_4941_19960909`` and ``TCGA_DU_5849_19950405``."""
     forms = {_form(name) for name in names}
     return all("#" in form for form in forms) and 2 * len(forms) <= len({*names}) and not _all(_KIND, names)
+
+
+def numbered_anew(groups: Mapping[str, str], files: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """The groups by folder, with its split in the name of each where splits number them anew: ``clip_000`` of training and ``clip_000`` of
+    validation hold files of the same names, so they are two clips; the frames of one that was divided have other numbers.
+
+    Args:
+        files: the path of each file, and its split.
+    """
+    held: dict[str, dict[str, set[str]]] = {}
+    folders: dict[str, str] = {}
+    for path, split in files:
+        folder, _, name = path.rpartition("/")
+        if split is not None and folder in groups:
+            folders[folder] = split
+            held.setdefault(groups[folder], {}).setdefault(split, set()).add(name)
+    several = [[*of.values()] for of in held.values() if len(of) > 1]
+    anew = sum(2 * len(set.intersection(*of)) > min(map(len, of)) > 1 for of in several)
+    if not several or anew < MOSTLY * len(several):
+        return dict(groups)
+    return {folder: f"{folders[folder]}/{name}" if folder in folders else name for folder, name in groups.items()}
 
 
 def _called(folders: Sequence[str], levels: tuple[int, ...]) -> str | None:

@@ -13,6 +13,8 @@ from dataloader_expert.sources.magic import REMARKS
 RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
 MAX_DEPTH = 200
+END_BYTES = 1 << 16
+"""So much of the end of a table is looked at for rows without values, and more where it holds nothing else."""
 CLOSING_BYTES = 256
 """The most of a line that says that a table ends."""
 MOST_ODD = 1000
@@ -23,6 +25,15 @@ OPENING, CLOSING = list(b"[{"), list(b"]}")
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 Range = tuple[int, int, int]
 """First byte, end, number of records."""
+
+
+class BlankEnd(Unreadable):
+    """Rows below a table that hold nothing."""
+
+    what = "rows"
+
+    def __init__(self, message: str, **where: object) -> None:
+        super().__init__("trailing-bytes", message, **where)
 
 
 def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> list[Range]:
@@ -90,6 +101,29 @@ def without_closing_remark(listing: Listing, path: str, ranges: list[Range], mar
     if records < 2 or not last.startswith(tuple(remark.encode() for remark in REMARKS)) or mark.encode() in last:
         return ranges
     return [*ranges[:-1], (lo, start + at, records - 1)]
+
+
+def without_blank_end(listing: Listing, path: str, ranges: list[Range], mark: str) -> tuple[list[Range], int]:
+    """The ranges without the last records where these hold nothing but delimiters, as spreadsheets write the rows below a table; and how
+    many such records there are."""
+    kept, dropped = [*ranges], 0
+    while kept:
+        lo, hi, records = kept.pop()
+        start = max(lo, hi - END_BYTES)
+        lines = listing.span(path, start, hi).splitlines(keepends=True)
+        blank = 0
+        while lines and not lines[-1].strip(mark.encode() + b" \t\r\n"):
+            line = lines.pop()
+            hi -= len(line)
+            blank += bool(line.strip())
+        dropped += blank
+        if lines and start > lo and len(lines) == 1:
+            lines = []  # its beginning was not looked at
+        if records > blank:
+            kept.append((lo, hi, records - blank))
+            if lines or not blank:
+                break
+    return kept, dropped
 
 
 def byte_order_mark(listing: Listing, path: str) -> int:

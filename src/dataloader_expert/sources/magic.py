@@ -178,6 +178,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         guess = guess_text(head) if guess is None else guess
         if guess is None and of_single_bytes(head):  # whatever it is called
             guess = guess_text(head.decode("latin-1").encode())
+        if named == "text" and guess == "text" and _OBJECT.match(head) and guess_text(head) == "jsonl":
+            guess = "jsonl"  # whatever it is called, as RACE's questions
         guess = "text" if guess == "tsv" and has_tagged_tokens(head) else guess
         if named == "json" and _is_lines(head):
             guess = "jsonl"  # Yelp's and many others' files of lines are so named
@@ -220,6 +222,8 @@ def _is_lines(head: bytes) -> bool:
         return False
 
 
+_OBJECT = re.compile(rb'(?:\xef\xbb\xbf)?\{[ \t]*"[^"\n]{1,64}"[ \t]*:')
+"""How an object of JSON begins that stands in a line."""
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es et"
     " eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl"
@@ -299,6 +303,10 @@ def of_single_bytes(head: bytes) -> bool:
     return b"\n" in head and plain >= MOSTLY_ASCII * len(head) and not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
+NUMBERS_AND_NAME = re.compile(r'[ \t]*(?:(?:[-+]?\d+\.?\d*|\?)[ \t]+){3,}"[^"\n]*"[ \t\r]*')
+"""A row of numbers in columns of fixed width before a name in quotes, as of the UCI repository."""
+
+
 def guess_text(head: bytes) -> str | None:
     """Text formats have no magic number: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
     if not head or b"\0" in head:
@@ -318,6 +326,8 @@ def guess_text(head: bytes) -> str | None:
     if whole and _ARRAY.match(whole[0]) and not _SECTION.fullmatch(whole[0].strip()):
         return "json"
     table = [line for line in whole if line and not line.startswith(REMARKS)]
+    if len(table) >= 2 and all(map(NUMBERS_AND_NAME.fullmatch, table)):
+        return "text"  # one tab stands before the name, and blanks between the numbers
     for mark, kind in (("\t", "tsv"), (",", "csv")):
         counts = {line.count(mark) for line in table}
         if len(table) >= 2 and 0 not in counts and (len(counts) == 1 or table[0].count(mark) >= 2):

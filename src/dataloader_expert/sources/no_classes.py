@@ -31,6 +31,8 @@ _DATE = re.compile(
 )
 """A month or a day, perhaps with the time: years alone may be classes."""
 _FRAME = re.compile(r"\d+")
+_REPEATS = re.compile(r"(\d+)_\D.*")
+"""How often the images of a folder are taken, and what they show, as trainers of image generators read it: ``10_sks dog``."""
 _PART = re.compile(r"[_\-. ]+")
 
 
@@ -66,6 +68,13 @@ def against_classes(
         text = "hold recordings of the same names, so they are parts of one scene: each is read as its own sample"
         return Against(text)
     return None
+
+
+def are_repeats(names: Collection[str]) -> bool:
+    """Whether folders of captioned images are called by how often these are taken, and do not just count the classes."""
+    found = [_REPEATS.fullmatch(name) for name in names]
+    numbers = sorted(int(match[1]) for match in found if match is not None)
+    return len(numbers) == len(found) and numbers != [*range(numbers[0], numbers[0] + len(numbers))]
 
 
 def _are_sequences(held: Mapping[str, Collection[str]], apart: bool, divided: bool) -> bool:
@@ -113,11 +122,20 @@ def _are_within_names(held: Mapping[str, Collection[str]]) -> bool:
 
 
 def _are_parts_of_mixtures(held: Mapping[str, Collection[str]]) -> bool:
-    """Whether folders of recordings are called by parts of a mixture, one of them by the mixture, and hold the same names."""
-    said = [{token for token in tokens(folder) if not token.isdigit()} for folder in held]
-    if not all(of and of <= SOUNDED for of in said) or not any(of & MIXED for of in said):
-        return False
-    return same_names([*held.values()])
+    """Whether folders of recordings are called by parts of a mixture, one of them by the mixture, and hold the same names; of several such
+    scenes, each has a name of its own beside, as ``clean_testset_wav`` and ``noisy_testset_wav``."""
+    scenes: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for folder in held:
+        said = [token for token in tokens(folder) if not token.isdigit()]
+        rest = tuple(token for token in said if token not in SOUNDED)
+        scenes.setdefault(rest, {})[folder] = {*said} & SOUNDED
+    return all(
+        len(parts) >= FEWEST
+        and all(parts.values())
+        and any(of & MIXED for of in parts.values())
+        and same_names([held[folder] for folder in parts])
+        for parts in scenes.values()
+    )
 
 
 def same_names(held: Sequence[Iterable[Hashable]]) -> bool:

@@ -136,10 +136,16 @@ def read_csv(path: Path) -> Iterator[Sample]:
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
         names = NAMES or [name.strip() or (f"f{i}" if i else "index") for i, name in enumerate(header)]
+        blank: list[list[str]] = []
         for row in rows:
             if len(row) > len(names):
                 raise ValueError(f"a row has more cells than the header: {row[len(names) :]}")
-            yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
+            if not any(row):
+                blank.append(row)  # rows below the table hold nothing; within it they count
+                continue
+            for own in [*blank, row]:
+                yield {name: value(name, text) for name, text in itertools.zip_longest(names, own)}
+            blank = []
 
 
 def read_answered(path: Path) -> Iterator[Sample]:

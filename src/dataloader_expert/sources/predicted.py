@@ -13,9 +13,11 @@ from dataloader_expert.sources.roles import DISTINCT_KEY, is_epoch
 
 _NUMBERED = re.compile(r"(y|targets?|outputs?|x)_?\d+", re.IGNORECASE)
 RATED = ("f0", "f1", "f2", "f3")
-"""The columns, without names, of users, what they rate, how, and when."""
+"""The columns, without names, of users, what they rate, how, and when, which some files do not say."""
 MOST_STARS, FEWEST, RECUR = 10, 20, 0.9
 """The most stars, the fewest ratings that show what they are, and the most different users or things for each of them."""
+PAIRS = 0.85
+"""The least share of different pairs where times say that these are ratings: people rate again."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,14 @@ def is_rating(values: Sequence[Any]) -> bool:
 
 def rating_of_pairs(columns: Mapping[str, Sequence[Any]]) -> str | None:
     """Of columns without names the third, where it holds ratings: the first two are numbers that recur, and hardly any pair of them does; the
-    last is when they were given."""
-    if tuple(columns) != RATED:
+    last, if there is one, is when they were given."""
+    if tuple(columns) not in (RATED, RATED[:3]):
         return None
-    users, things, stars, times = columns.values()
-    whole = all(type(v) is int for of in (users, things, times) for v in of)
-    if not whole or len(users) < FEWEST or {len(things), len(stars), len(times)} != {len(users)}:
+    users, things, stars, *times = columns.values()
+    whole = all(type(v) is int for of in (users, things, *times) for v in of)
+    if not whole or len(users) < FEWEST or {*map(len, columns.values())} != {len(users)} or not is_rating(stars):
         return None
-    recur = all(len({*of}) <= RECUR * len(of) for of in (users, things))
-    apart = len({*zip(users, things, strict=True)}) >= DISTINCT_KEY * len(users)
-    return RATED[2] if recur and apart and is_rating(stars) and all(map(is_epoch, times)) else None
+    recur = all(MOST_STARS < len({*of}) <= RECUR * len(of) for of in (users, things))
+    dated = bool(times) and all(map(is_epoch, times[0]))
+    apart = len({*zip(users, things, strict=True)}) >= (PAIRS if dated else DISTINCT_KEY) * len(users)
+    return RATED[2] if recur and apart and (dated or not times) else None

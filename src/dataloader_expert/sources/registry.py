@@ -62,7 +62,9 @@ DOCUMENTS = ("notebook", "spreadsheet")
 """Kinds that are not read, and may be about the data however large they are."""
 STRAYS = 3
 """So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
-CALLED_SO = {("json", "jsonl"), ("tsv", "text")}
+MOST_LINES, FEWEST_LINES = 1 << 24, 20
+"""Bytes of the largest text whose lines are counted, and the fewest lines that are as many as samples by no chance."""
+CALLED_SO = {("json", "jsonl"), ("text", "jsonl"), ("tsv", "text")}
 """What names often say, and what is there: lines of JSON, and tagged tokens."""
 ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
 """Other names of formats, each read as one that finds such annotations by itself."""
@@ -138,7 +140,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
         beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
-        foreign = _foreign(listing, kinds, beside, company, source.in_shards or _of_many(source.units))
+        in_shards = source.in_shards or _of_many(source.units)
+        counts = {source.samples, *source.splits.values()} if source.label is None and not in_shards else set()
+        counts = {n for n in counts if n >= FEWEST_LINES}
+        foreign = _foreign(listing, kinds, beside, company, in_shards, counts)
         unread = {problem.where.get("file") for problem in foreign}
         read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
@@ -428,6 +433,14 @@ def _suffix(path: str) -> str:
     return suffix_of(unpacked_name(path.rsplit("/", 1)[-1]))
 
 
+def _lines_in(listing: Listing, entry: Entry) -> int:
+    """How many lines a small text has; 0 of one that cannot be read."""
+    try:
+        return len(listing.read(entry.path).strip().splitlines()) if 0 < entry.size <= MOST_LINES else 0
+    except Unreadable:
+        return 0
+
+
 def _files(kind: str | None, n: int) -> str:
     files = "file" if n == 1 else "files"
     return f"{files} of unknown kind" if kind is None else f"{kind} {files}"
@@ -506,13 +519,20 @@ def _folders(path: str) -> list[str]:
 
 
 def _foreign(
-    listing: Listing, kinds: frozenset[str], beside: Collection[str], company: Collection[str], in_shards: bool
+    listing: Listing,
+    kinds: frozenset[str],
+    beside: Collection[str],
+    company: Collection[str],
+    in_shards: bool,
+    counts: Collection[int] = (),
 ) -> list[Unreadable]:
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes.
 
     Texts and tables that lie apart from the samples, or are called after them one by one, say something of them: they are
     notes, which do no harm where they are. So are a few small ones beside files of many samples each (``in_shards``), unless they are called
     as these are.
+
+    ``counts``: of samples without a label, all and in each split, of which a text may have a line for each.
     """
     problems: list[Unreadable] = []
     filled = {entry.path.rpartition("/")[0] for entry in listing.entries if entry.kind in kinds}
@@ -553,6 +573,9 @@ def _foreign(
         above = entry.path.split("/")[-2:-1]
         if entry.kind in NOTES and above and entry.path.rpartition("/")[2].startswith(f"{above[0]}_"):
             text = f"{what}, named after its folder: not read, although it may hold labels"
+            problems.append(Aside("note", text, file=entry.path))
+        elif entry.kind in NOTES and counts and (n := _lines_in(listing, entry)) in counts:
+            text = f"{what} of {n:,} lines, as many as there are samples: not read, although they may be their labels, in order"
             problems.append(Aside("note", text, file=entry.path))
         elif entry.path in company:
             may = ", although it may hold labels" if entry.kind in NOTES and not in_shards else ""

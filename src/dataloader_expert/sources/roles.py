@@ -188,6 +188,8 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
         sizes = Counter(groups)
         if len(sizes) < FEWEST_GROUPS or sum(n > 1 for n in sizes.values()) * 2 < len(sizes):
             continue
+        if None not in labels and len({*zip(groups, labels, strict=True)}) == len({*labels}) > 1:
+            continue  # each class has one: it says the class once more, or a part of its name
         if len({*zip(groups, labels, strict=True)}) == len(sizes) == len({*labels}):
             continue
         if _counted(paths, groups):

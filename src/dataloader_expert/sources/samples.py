@@ -17,6 +17,7 @@ from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Anno
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
+from dataloader_expert.sources.events import with_events
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.further import with_maps
 from dataloader_expert.sources.label_columns import flags, said_of
@@ -28,13 +29,23 @@ from dataloader_expert.sources.layout import (
     in_aside,
     is_part,
     label_by_name,
+    split_in_name,
 )
-from dataloader_expert.sources.levels import numbered_alike
+from dataloader_expert.sources.levels import numbered_alike, numbered_anew
 from dataloader_expert.sources.magic import of_single_bytes, sniff
 from dataloader_expert.sources.name_codes import codes_in_names
-from dataloader_expert.sources.no_classes import against_classes
+from dataloader_expert.sources.no_classes import against_classes, are_repeats
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import GROUP_WORDS, as_split, classes_in_names, find_roles, group_in_names, words
+from dataloader_expert.sources.roles import (
+    GROUP_WORDS,
+    RANKS,
+    SPLIT_NAMES,
+    as_split,
+    classes_in_names,
+    find_roles,
+    group_in_names,
+    words,
+)
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
 from dataloader_expert.sources.table_fields import MAX_CLASSES
 from dataloader_expert.sources.table_label import find_label
@@ -85,6 +96,8 @@ class FileSamples(Source):
         pairing = Pairing(entries) if alone else pair(others, self.kinds)
         if self.value == "image" and not alone:
             pairing = with_scenes(pairing, listing)
+        if self.value == "audio" and not alone:
+            pairing = with_events(pairing, listing)
         entries = self.own(pairing.samples)
         if not entries:
             raise RequestError(
@@ -127,7 +140,8 @@ class FileSamples(Source):
         )
         """The fields that partners become."""
         scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
-        spoken = self.value == "audio" and any(f.kind == "text" for f in self.partners)
+        told = any(f.kind == "text" for f in self.partners)
+        spoken = told and (self.value == "audio" or (self.value == "image" and names != [] and are_repeats(names)))
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         """What the folder of each file says of what it was taken of."""
@@ -259,6 +273,7 @@ class FileSamples(Source):
     def _group_by_folder(self) -> None:
         """Takes what folders were taken of for the group, where no column says it."""
         groups = {folder: name for folder, name in self.groups.items() if name is not None}
+        groups = numbered_anew(groups, [(unit.file, unit.split) for unit in self.units])
         if not groups or len({*groups.values()}) < LEVELS or (self.roles is not None and self.roles.group is not None):
             return
         if self.label in self.given and self._says_the_label(groups):
@@ -295,6 +310,7 @@ class FileSamples(Source):
             of = self.objects.field
             self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)
         block = block_of(self.given, len(self.units))
+        self._divide_by_column()
         named = any(unit.split is not None for unit in self.units)
         self.roles = find_roles([block], self.annotated, None, named, len(self.units))
         if self.by_folder:
@@ -322,6 +338,23 @@ class FileSamples(Source):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
             self.modality = "detection"
+
+    def _divide_by_column(self) -> None:
+        """Takes the splits that a column names where it divides the samples of the folder of one split, such as the validation that is cut
+        from a folder for development."""
+        splits = {unit.split for unit in self.units}
+        for name, column in self.given.items() if splits - {None} else ():
+            if not {*words(name)} & SPLIT_NAMES:
+                continue
+            told = {unit.file: self._told(column, unit) for unit in self.units}
+            if not all(v is None or (isinstance(v, str) and split_in_name(v)) for v in told.values()):
+                continue
+            called = {path: None if value is None else split_in_name(value) for path, value in told.items()}
+            within = {split: {called[u.file] for u in self.units if u.split == split} for split in splits}
+            if any(len(of) > 1 and None not in of for of in within.values()):
+                self.units = tuple(replace(unit, split=called[unit.file] or unit.split) for unit in self.units)
+                self._drop_column(name)
+                return
 
     def _withhold(self) -> None:
         """Notes the columns that a whole split lacks, such as the targets of a contest's test split; unless it has the label."""
@@ -448,10 +481,21 @@ class FileSamples(Source):
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
+        if (finest := self._finest_rank(found)) is not None:
+            return finest, f"guessed: the finest of {listed(found)}, each of which says the next"
         kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
         if len(kinds) == 1:
             return kinds[0], "guessed by its name"
         return None, "no field is named like a label; pass label="
+
+    def _finest_rank(self, names: Sequence[str]) -> str | None:
+        """Of several columns called by ranks of one order, such as variant, family and manufacturer, the one that says all others."""
+        if len(names) < LEVELS or not all({*words(name)} & (RANKS | {"family", "class"}) for name in names):
+            return None
+        told = {name: list(map(str, self.given[name].values)) for name in names}
+        finest = max(names, key=lambda name: len({*told[name]}))
+        nested = all(len({*zip(told[finest], of, strict=True)}) == len({*told[finest]}) for of in told.values())
+        return finest if nested else None
 
     def _may_be_class(self, name: str) -> bool:
         """Whether the field has few values, and no fractions among them."""

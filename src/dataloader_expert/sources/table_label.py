@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
@@ -22,6 +22,7 @@ from dataloader_expert.sources.layout import (
 from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rating_of_pairs
 from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
 from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in
+from dataloader_expert.sources.targets import KINDS, plain_values
 from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
 from dataloader_expert.sources.times import is_time
 
@@ -35,6 +36,10 @@ COUNTED = {"index", "idx", "id", "number", "nr"}
 """Last words of the names of columns that number something, such as ``task_index``."""
 REPEATED = 3
 """Rows of a thing from which on it comes again and again."""
+FEWEST_FORMULAS, FEWEST_LENGTHS, SAME_FORMULA = 20, 5, 4
+"""The fewest different texts, and the fewest lengths of these, that show that they are formulas or sequences; and the most rows of
+each, on average."""
+_PATH = re.compile(r"\.[A-Za-z0-9]{2,4}\Z|/.*/")
 RAREST = 0.005
 """The least share of the rarest class of a guessed label. Values with less are mistakes, which do not hide the label that is to be
 checked, if they are as few together, or a single one; of more, the column is hardly a label."""
@@ -77,7 +82,7 @@ def find_label(
         return None, why
     if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
         return names[-1], "chosen by its name, as the last column; pass label= if it is another"
-    befell = _outcome(scalar, names, blocks) if strong is None else None
+    befell = _outcome(scalar, names, [n for n in scalar if found[n].dtype == "str"], blocks)
     if befell is not None:
         return befell, "chosen by its name; pass label= if it is another"
     verdict = _verdict([n for n in scalar if found[n].dtype == "str"], blocks)
@@ -93,11 +98,17 @@ def find_label(
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
-    rated = rating_of_pairs({n: values_in(blocks, n) for n in names}) if len(names) == len(RATED) else None
+    rated = (
+        rating_of_pairs({n: values_in(blocks, n) for n in names})
+        if len(names) in (len(RATED) - 1, len(RATED))
+        else None
+    )
     if rated is not None:
         return rated, "guessed from its values: stars for pairs of numbers that recur; pass label= if it is another"
     series = series_in(first)
     bare = bool(names) and all(map(BARE.fullmatch, names))
+    if (measured := _only_number(found, blocks)) is not None:
+        return measured, "guessed: the one number beside formulas or sequences; pass label= if it is another"
     score = _score(found, blocks, bare)
     if score is not None:
         return score, f"{PLACED}: the one number with fractions next to two texts; pass label= if it is another"
@@ -184,15 +195,46 @@ def _names_splits(name: str, blocks: list[Block]) -> bool:
     return bool(values) and all(isinstance(v, str) and v.lower() in SPLITS for v in values)
 
 
-def _outcome(scalar: list[str], names: list[str], blocks: list[Block]) -> str | None:
-    """The one column of two values whose name says what became of a row; None if there is none, or several."""
+def _outcome(scalar: list[str], names: list[str], strings: Collection[str], blocks: list[Block]) -> str | None:
+    """The one column of two values whose name says what became of a row, or of a few kinds of that, such as defects; None if there is
+    none, or several. ``strings``: the columns of texts."""
     found = []
+    numbers = [name for name in scalar if name not in strings]
     for name in scalar:
         of = {*words(name)}
-        if of & BEFELL or (of & STATES and name == names[-1]):
-            values = {v for v in values_in(blocks, name) if v is not None and v == v}
-            found += [name] if len(values) == 2 else []
+        if of & BEFELL or (of & STATES and (name == names[-1] or [name] == numbers)):
+            values = _known(blocks, name)
+            kinds = name in strings and of <= BEFELL | KINDS and _are_classes(values)
+            found += [name] if kinds or len({*values}) == 2 else []
     return found[0] if len(found) == 1 else None
+
+
+def _known(blocks: list[Block], name: str) -> list[Any]:
+    """The values of a column without missing ones, whatever stands in their place."""
+    columns = [b.columns[name] for b in blocks if name in b.columns]
+    return [v for column in columns for v in plain_values(column) if v is not None and v == v]
+
+
+def _only_number(found: Mapping[str, Field], blocks: list[Block]) -> str | None:
+    """The one number, with fractions, beside nothing but strings, of which some are formulas or sequences: what was measured of them."""
+    numbers = [name for name, field in found.items() if field.kind == "number"]
+    strings = [name for name, field in found.items() if field.dtype == "str"]
+    if len(numbers) != 1 or "float" not in found[numbers[0]].dtype or len(found) != len(strings) + 1:
+        return None
+    return numbers[0] if any(_are_formulas(values_in(blocks, name)) for name in strings) else None
+
+
+def _are_formulas(values: list[Any]) -> bool:
+    """Whether texts without a blank, of which there are many, are of letters and of many lengths, as molecules and proteins are."""
+    texts = [value for value in values if isinstance(value, str)]
+    letters = sum(sum(map(str.isalpha, text)) for text in texts)
+    return (
+        len({*texts}) >= max(FEWEST_FORMULAS, len(texts) // SAME_FORMULA)
+        and not any(mark in text for text in texts for mark in (" ", "://", ".com", "_"))
+        and not any(_PATH.search(text) for text in texts)
+        and 2 * letters > sum(map(len, texts))
+        and len({*map(len, texts)}) >= FEWEST_LENGTHS
+    )
 
 
 def _verdict(texts: Iterable[str], blocks: list[Block]) -> str | None:

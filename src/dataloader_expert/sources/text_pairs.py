@@ -9,6 +9,7 @@ POSITIVE, NEGATIVE = {"positive", "positives", "pos"}, {"negative", "negatives",
 FROM_TO: tuple[tuple[str, set[str], set[str]], ...] = (
     ("question answering", {"question", "questions", "query"}, {"answer", "answers"}),
     ("summarization", {"document", "article", "text", "dialogue"}, {"summary", "highlights", "abstract"}),
+    ("code summarization", {"code", "function", "snippet"}, {"docstring", "comment", "summary", "nl"}),
     ("instruction tuning", {"instruction", "instructions", "prompt", "input"}, {"output", "response", "completion"}),
     ("translation", {"source", "src"}, {"target", "tgt", "translation"}),
 )

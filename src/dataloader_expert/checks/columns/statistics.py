@@ -35,6 +35,7 @@ from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
 from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
+from dataloader_expert.sources.tagged_words import SENTENCES
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite, missing or a placeholder")
 MISSING_IN = Quantity("missing_in_split", "", "the split that has all samples without a value, in words")
@@ -374,8 +375,9 @@ class Statistics(Check):
             yield Fact(STATISTICS, summary, evidence, at)
         for name, count in self.missing.items():
             # units that lack the field altogether
-            absent = self.seen - self.present.get(name, 0) - count - self.withheld[name]
-            yield Fact(MISSING, count + max(absent, 0), evidence, {"field": name})
+            due = self.seen - self.withheld[name]
+            absent = due - self.present.get(name, 0) - count
+            yield Fact(MISSING, count + max(absent, 0), self.evidence(n=due), {"field": name})
             if said := in_split(self.missing_in.get(name, {}), self.in_split) if absent <= 0 else "":
                 yield Fact(MISSING_IN, said, evidence, {"field": name})
         for kind in self.where.found:
@@ -450,6 +452,7 @@ class Statistics(Check):
                 or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
                 or (name == self.context.label and facts.find(LABELS_BLANK) is not None)  # which knows withheld ones
                 or (bool(places) and lacks_partner(facts, places, fact.value))
+                or name in self.context.unequal
             ):
                 continue
             if fact.value > NEARLY_ALL * seen or not places:
@@ -464,6 +467,16 @@ class Statistics(Check):
                     f"leave {name} out, or write it in every sample",
                     [{"field": name}],
                     there,
+                )
+            elif self.context.of_words and {*words(str(name))} & SENTENCES:
+                yield finding(
+                    "missing-values",
+                    "info",
+                    f"{name} is missing in {fact.value} of {seen} rows: it stands in the first row of each sentence only",
+                    fact,
+                    f"carry {name} forward to the rows below (pandas: ffill) to know which words make a sentence",
+                    places,
+                    fact.value,
                 )
             elif (kind := facts.find(BY_KIND, field=name)) is not None and name != self.context.label:
                 by = kind.value["by"]

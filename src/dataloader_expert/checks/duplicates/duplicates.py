@@ -236,6 +236,9 @@ class Duplicates(Check):
         self.chance = Chance(context, self.kept.names)
         self.raw: list[int] = []
 
+    def applies(self) -> bool:
+        return not self.context.of_words
+
     def see(self, block: Block) -> None:
         self.seen += block.samples
         self.kept.see(block)

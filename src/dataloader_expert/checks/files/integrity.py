@@ -65,6 +65,7 @@ PARTICULAR: dict[str, tuple[Severity, str]] = {
     "sample": ("info", "nothing to do, or move it into the folder of its split and class if it is a sample"),
     "table": ("info", "nothing to do, or pass its path as the source to read it"),
     "note": ("info", "nothing to do, or read it in your own Dataset if it says something of the samples"),
+    "rows": ("info", "nothing to do, or delete them: other readers make samples without any value of them"),
     "zeros": ("warning", "pad these codes with zeros, and read the column as text: a parser of numbers drops them"),
 }
 """How severe a problem of a particular kind is, and what is advised (``Unreadable.what``)."""

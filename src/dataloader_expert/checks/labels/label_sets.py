@@ -23,6 +23,8 @@ NAMED = {
     "label", "labels", "tag", "tags", "class", "classes", "category", "categories", "genre", "genres", "target", "targets",
     "topic", "topics", "attribute", "attributes", "finding", "findings", "emotions", "y", "multilabel", "multihot",
 }  # fmt: skip
+CALLED = {"label", "labels", "target", "targets"}
+"""Those of them that say more than the others."""
 KINDS = {"embedding", "array", "sequence", "tokens"}
 SEVERE = 10.0
 FEW = 20
@@ -275,6 +277,9 @@ def field_of_sets(context: Context) -> str | None:
         return None  # labels of boxes
     able = [f for f in context.fields if could_hold(f) and f.name not in context.conversations]
     named = [f.name for f in able if f.name == context.label or set(words(f.name)) & NAMED]
+    named.sort(
+        key=lambda name: name != context.label and not set(words(name)) & CALLED
+    )  # beside labels there may be tags
     if context.label is not None and named[:1] != [context.label]:
         return None  # each sample has one label, beside which there may be tags
     last = context.fields[-1:] if len(context.fields) > 1 else ()

@@ -27,6 +27,8 @@ TIMES = Quantity(
 )
 MOST_GROUPS = 100_000
 """The most groups of which the times are kept."""
+QUERY, FOUND_IN = "query", ("gallery", "test")
+"""The split of what is searched for, and where it is to be found, as in the re-identification of people."""
 NAMED = 3
 """Groups that a message names."""
 MOST_LATE, STRAY = 10_000, 0.05
@@ -55,6 +57,9 @@ class Leakage(Check):
         self.time = time.field if time is not None else None
         self.of_senses = any(f.kind in ("image", "audio", "video") for f in context.fields)
         """Pictures and recordings are seldom used to predict later ones."""
+        found_in = [name for name in FOUND_IN if name in context.splits] if QUERY in context.splits else []
+        self.searched = dict(zip([QUERY], found_in, strict=False))
+        """Where what a split asks for is to be found, which is in both on purpose."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
@@ -78,9 +83,10 @@ class Leakage(Check):
         for split, part in self.context.by_split(block):
             if split is None:
                 continue
+            of = self.searched.get(split, split)
             for value, n in Counter(g for g in self.context.groups_of(part) if g is not None).items():
                 splits = self.groups.setdefault(group_name(value), {})
-                splits[split] = splits.get(split, 0) + n
+                splits[of] = splits.get(of, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
                 self._spans(split, part)

@@ -101,8 +101,8 @@ def bare_rows(texts: Sequence[Text]) -> tuple[list[list[Row]], tuple[str, bool]]
     if any(len(line) > LONGEST for text in texts for line in text.lines[: LOOKED_AT + ABOVE]):
         return None
     for mark in MARKS:
-        for column in (0, 1):
-            found = _rows(texts, mark, column)
+        for column in (0, 1, _last(texts, mark)):
+            found = _rows(texts, mark, column) if column is not None else None
             if found is not None:
                 return found
     return None
@@ -142,12 +142,20 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
         named = len(header) == len({*header}) == width and not any(
             ":" in cell for cell in header
         )  # else it is a remark
+        if column > 1 and not named:
+            continue  # behind other cells a name may be what a row is about
         called = header if named else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
         made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
         _unquote([row for rows in made for row in rows])
         return made, (called[column], by_stem)
     return None
+
+
+def _last(texts: Sequence[Text], mark: str | None) -> int | None:
+    """The last column where all lines have equally many cells, three and more."""
+    widths = {len(line.split(mark)) for text in texts for line in text.lines[: LOOKED_AT + ABOVE]}
+    return widths.pop() - 1 if len(widths) == 1 and min(widths) > 2 else None
 
 
 def _even(rows: list[list[str]]) -> bool:

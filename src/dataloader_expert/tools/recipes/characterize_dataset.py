@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dataloader_expert.advice.normalization import normalization, normalization_advice
@@ -21,7 +22,7 @@ from dataloader_expert.checks.columns.sample_lengths import LENGTHS
 from dataloader_expert.checks.columns.structure import CORRELATION, DIVERSITY_RANK
 from dataloader_expert.checks.duplicates.duplicates import DISTINCT
 from dataloader_expert.checks.duplicates.pairs import NEAR
-from dataloader_expert.checks.files.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.files.integrity import SAMPLE_BYTES, SHAPES
 from dataloader_expert.checks.labels.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import escaped
@@ -57,7 +58,10 @@ from dataloader_expert.tools.characterize_dataset import (
     Task,
 )
 from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
-from dataloader_expert.tools.recipes.tasks import of_label, unlabelled
+from dataloader_expert.tools.recipes.tasks import of_label, of_runs, points_in, unlabelled
+
+SINGLE = re.compile(r"\[[01],")
+"""The shape of no box, or of one."""
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -163,10 +167,13 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     label = facts.value(LABEL, {"name": None, "how": ""})
     if modality == "detection" and (facts.find(CLASS_COUNTS) is None or _of_scenes(facts, label["how"])):
         of_objects = facts.find(CLASS_COUNTS) is None and classes is not None
-        return Task(
-            name="object detection",
-            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if of_objects and classes else ""),
-        )
+        of = f" of {number(classes.count, 'class')}" if of_objects and classes else ""
+        points = points_in(facts.value(FIELDS, []))
+        placed = f", and points of objects in field '{escaped(points)}'" if points else ""
+        pose = points and (not of_objects or (classes is not None and classes.count == 1))
+        return Task(name="pose estimation" if pose else "object detection", how=f"each image has boxes{of}{placed}")
+    if label["how"] != BY_FOLDER and (runs := of_runs(facts.value(FIELDS, []))) is not None:
+        return runs
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)
     if classes is not None and each is not None and classes.label == each.at["field"]:
@@ -189,9 +196,12 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
 
 
 def _of_scenes(facts: Facts, how: str) -> bool:
-    """Whether folders that are read as classes are rather of what each image shows: images have as many boxes as there are objects."""
+    """Whether folders that are read as classes are rather of what each image shows: images have as many boxes as there are objects, and
+    not one at most, which is where the thing of its class is."""
     boxes = [f for f in facts.value(FIELDS, []) if f["name"] == "boxes"]
-    return how == BY_FOLDER and any([*f["shape"]][:1] == [None] for f in boxes)
+    shapes = facts.value(SHAPES, {"shapes": {}}, field="boxes")["shapes"]
+    alone = bool(shapes) and all(SINGLE.search(shape) for shape in shapes)
+    return how == BY_FOLDER and any([*f["shape"]][:1] == [None] for f in boxes) and not alone
 
 
 def _no_correlation(facts: Facts) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.sources.events import EVENTS
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.table_label import BARE
+from dataloader_expert.sources.tagged_words import TAGS, word_of
 from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
@@ -16,7 +18,6 @@ SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sente
 """Words in the names of what a recording or an image says."""
 SHOWN = {"caption", "captions", "description", "descriptions", "alt", "comment", "comments"}
 """Words in the names of what an image shows."""
-TAGS = {"tags", "tag", "ner", "pos", "upos", "xpos", "chunk", "bio", "iob"}
 BEGIN, END = {"start", "starts", "begin", "begins"}, {"end", "ends"}
 """Words of lists of where spans of a text begin and end."""
 TOLD = {
@@ -32,6 +33,8 @@ PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 QUERY, DOCUMENT = {"query", "question", "topic", "qid"}, {"corpus", "doc", "document", "passage", "pid", "docid", "did"}
 IDS = {"id", "ids", "qid", "pid", "docid", "did"}
 """Words in the names of fields that name what is asked, and what answers it."""
+MESSAGE, ROLE, ANSWERED = {"message", "content", "body"}, {"role", "speaker", "author"}, {"parent", "reply", "replied"}
+"""Words in the names of what is said in a message, of who says it, and of the message that it answers."""
 TALKS = {"messages", "conversations", "conversation", "turns", "dialog", "dialogue"}
 
 
@@ -53,19 +56,19 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return _of_masks([f["name"] for f in fields if f["kind"] == "mask"])
     if len(pictures := [f["name"] for f in fields if f["kind"] == "image"]) > 1 and len(fields) == len(pictures):
         return Task(name="image to image", how=f"each image has others in {_quoted(*pictures[1:])}")
-    points = [
-        f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3) and {*words(f["name"])} & POINTS
-    ]
-    if "image" in kinds and points:
-        return Task(name="pose estimation", how=f"each image has points in {_quoted(points[0])}")
-    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
-    if "image" in kinds and runs:
-        return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+    if "image" in kinds and (points := points_in(fields)):
+        return Task(name="pose estimation", how=f"each image has points in {_quoted(points)}")
+    if (runs := of_runs(fields)) is not None:
+        return runs
     if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
         return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
+    if "audio" in kinds and EVENTS in texts:
+        return Task(
+            name="sound event detection", how=f"each recording has a list of what is heard when in {_quoted(EVENTS)}"
+        )
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
-    if "image" in kinds and (both := pair_of(texts, others) or pair_of(others, {})) and both[0] == "question answering":
+    if "image" in kinds and (both := pair_of({**others, **texts}, {})) and both[0] == "question answering":
         return Task(name="visual question answering", how=f"each image has {_quoted(*both[1])}")
     if "image" in kinds and (shown := named_so(texts, SHOWN)):
         return Task(name="image captioning", how=f"each image has a text in {_quoted(shown)}")
@@ -78,9 +81,25 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     edges = {f["name"]: set(words(f["name"])) for f in fields if f["kind"] in ("other", "sequence", "tokens")}
     if modality == "text" and (begin := named_so(edges, BEGIN)) and (end := named_so(edges, END)):
         return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
+    if modality == "tabular" and (told := _of_rows_with_texts(fields, texts)):
+        return told
     if modality in ("text", "tokens"):
         return _of_texts(texts, others, "tokens" if "tokens" in kinds and not texts else "texts")
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")
+
+
+def of_runs(fields: Sequence[Mapping[str, Any]]) -> Task | None:
+    """Segmentation, where masks of images are written as the lengths of their runs, whatever classes stand beside them."""
+    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    if not runs or all(f["kind"] != "image" for f in fields):
+        return None
+    return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+
+
+def points_in(fields: Sequence[Mapping[str, Any]]) -> str:
+    """The field of points on a body, a face or a thing; empty where there is none."""
+    placed = [f["name"] for f in fields if len(f["shape"]) > 1 and f["shape"][-1] in (2, 3)]
+    return next((name for name in placed if {*words(name)} & POINTS), "")
 
 
 def _relevance(fields: Sequence[Mapping[str, Any]]) -> Task | None:
@@ -102,11 +121,26 @@ def _of_masks(names: list[str]) -> Task:
     return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
 
 
+def _of_rows_with_texts(fields: Sequence[Mapping[str, Any]], texts: Mapping[str, set[str]]) -> Task | None:
+    """What long texts in rows with much else are for: two of them, or the messages of conversations, each in answer to another row."""
+    long = {f["name"]: {*words(f["name"])} for f in fields if f["kind"] == "text"}
+    if known := pair_of(long, {}):
+        return Task(name=known[0], how=f"by the names of {_quoted(*known[1])}")
+    spoken, role = named_so(long, SAID | MESSAGE), named_so(texts, ROLE)
+    answered = next((f["name"] for f in fields if {*words(f["name"])} & ANSWERED), "")
+    if not (spoken and role and answered):
+        return None
+    how = f"each row is a message in {_quoted(spoken)}, of whom {_quoted(role)} says, in answer to {_quoted(answered)}"
+    return Task(name="instruction tuning", how=how)
+
+
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: str) -> Task:
     known = pair_of(texts, others)
     if known is not None and known[0] in TOLD:
         task, fields = known
         return Task(name=task, how=TOLD[task].format(_quoted(*fields)))
+    if chosen := choices_of({**texts, **others}):
+        return Task(name="multiple choice", how=f"{_quoted(chosen[1])} says which of {_quoted(chosen[0])} is right")
     if spans := named_so(others, SPANS):
         return Task(name="token classification", how=f"each text has spans in {_quoted(spans)}")
     if tags := named_so(others, TAGS):
@@ -126,6 +160,11 @@ def of_label(fields: Sequence[Mapping[str, Any]], label: str) -> Task | None:
     if relevance := _relevance([f for f in fields if f["name"] != label]):
         return relevance
     names = {f["name"]: set(words(f["name"])) for f in fields}
+    scalars = {f["name"]: f["dtype"] for f in fields if not f["shape"]}
+    if (word := word_of(scalars, label)) is not None:
+        return Task(
+            name="token classification", how=f"each row is a word in {_quoted(word)}, with its tag in {_quoted(label)}"
+        )
     chosen = choices_of(names)
     if chosen is not None and chosen[1] == label:
         return Task(name="multiple choice", how=f"{_quoted(label)} says which of {_quoted(chosen[0])} is right")
