@@ -72,6 +72,8 @@ PROJECT_NAMES = {
 }  # fmt: skip
 
 MAX_DEPTH = 40
+LONG_LINE = 1 << 20
+"""The bytes of a line of JSON up to which a file of such lines is known, whatever its name."""
 
 
 def half_of_memory() -> int:
@@ -327,11 +329,15 @@ def _add(listing: Listing, rel: str, path: str) -> None:
         return  # the same, decompressed
     try:
         with OpenFile(path, listing.roots, rel, unpack=True) as file:
-            size, head, stored = file.size, file.upto(0, head_bytes(name)), file.stored if file.packed else None
+            size, stored = file.size, file.stored if file.packed else None
+            plain = name if stored is None else unpacked_name(name)
+            head = file.upto(0, head_bytes(plain))
+            if plain.lower().endswith(".json") and b"\n" not in head:
+                head = file.upto(0, LONG_LINE)  # lines of JSON may be long documents
     except Unreadable as problem:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
-    kind = kind_of(name if stored is None else unpacked_name(name), head)
+    kind = kind_of(plain, head)
     if name in HIDDEN or (size == 0 and (name.startswith(MARKERS) or _MARKER.fullmatch(name))):
         return
     if size == 0:
