@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.sources.annotations.objects import in_runs
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.table_label import BARE
@@ -26,8 +27,6 @@ TOLD = {
 """What is said of tasks that names tell whatever else there is."""
 POINTS = {"keypoints", "keypoint", "kpts", "joints", "landmarks"}
 """Words in the names of points on a body, a face or a thing."""
-RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
-"""Words in the names of masks that are written as the lengths of their runs."""
 PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 QUERY, DOCUMENT = {"query", "question", "topic", "qid"}, {"corpus", "doc", "document", "passage", "pid", "docid", "did"}
 IDS = {"id", "ids", "qid", "pid", "docid", "did"}
@@ -58,7 +57,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
     ]
     if "image" in kinds and points:
         return Task(name="pose estimation", how=f"each image has points in {_quoted(points[0])}")
-    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    runs = [f["name"] for f in fields if in_runs(f["name"]) and not f["shape"]]
     if "image" in kinds and runs:
         return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
     if "image" in kinds and (given := named_so(texts, PREFIX)) and (wanted := named_so(texts, SUFFIX)):
