@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from dataloader_expert.loaders import create_loader
-from tests.making.scanning import scan
 from tests.sources.tables import opened
 
 

@@ -425,7 +425,7 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
         lines.pop()
     lines = list(dropwhile(lambda line: not line.strip() or line.startswith(REMARKS), lines))
     lines = lines[_above_header(lines) :]
-    if len(lines) < FEWEST or not all(line.strip() for line in lines):
+    if len(lines) < FEWEST or not all(line.strip(" ") for line in lines):
         return None
     for mark, fewest in (("\t", 1), (TWO_COLONS, 2), (";", 2), ("|", 2), (",", 2)):
         cells = _even([line.split(mark) for line in lines])

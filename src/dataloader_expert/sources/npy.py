@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -488,7 +487,7 @@ def are_samples(files: list[tuple[str, Header]]) -> bool:
 def _in_several_folders(paths: list[str]) -> bool:
     """Whether files lie in folders other than those of splits, whatever folders are around all of them."""
     parts = [path.split("/")[:-1] for path in paths]
-    around = len(os.path.commonprefix(parts))
+    around = next((i for i, level in enumerate(zip(*parts, strict=False)) if len({*level}) > 1), min(map(len, parts)))
     return any(len(of) > around and split_in_name(of[around]) is None for of in parts)
 
 
