@@ -64,7 +64,7 @@ DESCRIBES = {
 
 PROJECT = {
     "py", "ipynb", "sh", "bash", "ps1", "bat", "r", "jl", "c", "cc", "cpp", "cu", "h", "js", "go", "rs", "java",
-    "sql", "lua", "toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log",
+    "sql", "lua", "toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log", "out", "err",
 }  # fmt: skip
 """Suffixes of code, configuration and documentation, which keep company with data."""
 PROJECT_NAMES = {
