@@ -160,7 +160,7 @@ def left_out(entries: Iterable[Entry], kinds: Collection[str], readable: Collect
     of = " and ".join(sorted(kinds))
     return [
         Unknown(
-            f"{kind} files",
+            f"{kind.partition(' (')[0]} files",
             f"{number(len(some), 'file')} beside the {of} files, such as {escaped(some[0].path, 60)}: not read; they may "
             "hold labels or other information about the samples",
         )

@@ -176,7 +176,9 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
             name="object detection",
             how="each image has boxes"
             + (f" of {number(classes.count, 'class')}" if of_objects and classes else "")
-            + (f", as {said}" if (said := next(filter(None, (boxes_in(facts, f["name"]) for f in fields)), "")) else ""),
+            + (
+                f", as {said}" if (said := next(filter(None, (boxes_in(facts, f["name"]) for f in fields)), "")) else ""
+            ),
         )
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
     each = facts.find(LABELS_EACH)

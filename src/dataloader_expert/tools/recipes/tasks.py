@@ -98,7 +98,8 @@ def _of_masks(names: list[str]) -> Task:
     main = next((name for name in names if set(words(name)) & TRACED), names[-1])
     others = "".join(f", and one in {_quoted(name)}" for name in names if name != main)
     task = "depth estimation" if main == "depth" else "segmentation"
-    return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
+    of = f"a {main} file" if main in ("mask", "depth") else f"a mask in {_quoted(main)}"
+    return Task(name=f"image {task}", how=f"each image has {of}{others}")
 
 
 def _of_texts(texts: dict[str, set[str]], others: dict[str, set[str]], called: str) -> Task:
