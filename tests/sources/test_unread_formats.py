@@ -182,3 +182,12 @@ def test_records_of_fixed_width_are_told(tmp_path: Path, fixed: bool) -> None:
     source = opened(tmp_path)
     assert source.format == "text"
     assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]  # sources of files note it
+
+
+def test_spreadsheets_beside_a_note_are_the_data(tmp_path: Path) -> None:
+    """Seen: format=text was advised for the note, and that spreadsheets are not read was not said."""
+    for i in range(2):
+        (tmp_path / f"survey_{i}.xlsx").write_bytes(b"PK\3\4" + bytes(3000))
+    (tmp_path / "notes.txt").write_text("Asked in March. Two rounds, each with its own sheet.\n")
+    with pytest.raises(RequestError, match="spreadsheet files hold most of it, and are not supported: export the rows"):
+        opened(tmp_path)

@@ -330,8 +330,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         exported = "export the rows as CSV or Parquet, or " if {*counts} & OF_ROWS else ""
         hint = f"{packed}{exported}{class_of_yours(total)}"
         raise RequestError("format-unknown", f"{what}; {hint}")
-    about = DOCUMENTS if 2 * counts["spreadsheet"] <= total else ("notebook",)
-    unread = [e for e in own if e.kind not in (*readable, *about)]
+    papers = DOCUMENTS if 2 * counts["spreadsheet"] <= total else ("notebook",)
+    unread = [e for e in own if e.kind not in (*readable, *papers)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
         raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
     able = " or ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
