@@ -36,6 +36,7 @@ SILENT: dict[str, Data] = {
     "half of the year": marks(np.where(TEST, rng.integers(1, 7, N), rng.integers(1, 13, N)), "month"),
     "worse marks at one site": marks(np.where(SITE == 2, np.minimum(TEN, 5), TEN), splits=""),
     "counts": marks(rng.poisson(3, N)),
+    "nothing but zeros in the test": marks(np.where(TEST, 0, FIVE)),
     "kinds of things": marks(np.where(SITE == 2, FIVE, TEN), splits="", by="kind"),
 }
 CASES = {name: (data, "scale-drift", severity) for name, (data, severity, _) in SPEAKS.items()}

@@ -106,4 +106,4 @@ def test_targets_of_a_batch_in_another_order_are_told() -> None:
 def test_a_long_row_of_empty_masks_is_odd_where_hardly_any_other_is_empty() -> None:
     found = judged("unmarked_run", scenes((), wrong=range(40, 52)))["empty-sequence"]
     assert (found.severity, found.count) == ("info", 12)
-    assert "only 0 of the other 108 are empty" in found.message
+    assert "none of the other 108 are empty" in found.message

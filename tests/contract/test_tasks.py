@@ -70,4 +70,4 @@ def test_of_several_masks_the_traced_one_is_the_target() -> None:
     """Seen: of DRIVE's eyes the mask was named that only says what of each is to be seen."""
     fields = [IMAGE, ("manual", "mask", "uint8", [56, 56]), ("mask", "mask", "uint8", [56, 56])]
     found = unlabelled("image", [dict(zip(("name", "kind", "dtype", "shape"), f, strict=True)) for f in fields])
-    assert found.how == "each image has a manual file, and one in field 'mask'"
+    assert found.how == "each image has a mask in field 'manual', and one in field 'mask'"

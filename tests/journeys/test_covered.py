@@ -60,6 +60,7 @@ COVERED: dict[str, str] = {
     "characterize_dataset.fields.length": "lists",
     "characterize_dataset.fields.distinct": "distinct values",
     "characterize_dataset.fields.common": "distinct values",
+    "characterize_dataset.fields.boxes": "boxes",
     "characterize_dataset.statistics.zeros": "zeros",
     "characterize_dataset.statistics.nan": "NaN",
     "characterize_dataset.statistics.inf": "infinity",

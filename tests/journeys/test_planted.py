@@ -395,6 +395,13 @@ def with_lists(rows: Rows) -> Rows:
     return {**rows, "steps": lists}
 
 
+def with_boxes(rows: Rows) -> Rows:
+    """A column of one to three boxes, each with its left, top, width and height."""
+    boxes = np.empty(len(rows["a"]), object)
+    boxes[:] = [[[40.0 + k, 30.0, 9.0, 7.0] for k in range(1 + i % 3)] for i in range(len(boxes))]
+    return {**rows, "boxes": boxes}
+
+
 def length(report: Any, name: str) -> Any:
     return next((f.length for f in report.fields if f.name == name), None)
 
@@ -455,6 +462,11 @@ TABLES: dict[str, tuple[str, Callable[[Rows], Rows], Moved]] = {
         "characterize_dataset",
         with_lists,
         lambda r: length(r, "steps") is not None and (length(r, "steps").median, length(r, "steps").max) == (3, 5),
+    ),
+    "boxes": (
+        "characterize_dataset",
+        with_boxes,
+        lambda r: [f.boxes for f in r.fields if f.boxes] == ["left, top, width, height in pixels"],
     ),
     "imbalance": ("characterize_dataset", with_imbalance, lambda r: r.classes.severe_imbalance),
     "imbalance: ratio": ("characterize_dataset", with_imbalance, lambda r: r.classes.imbalance_ratio == 49.0),

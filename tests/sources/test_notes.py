@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.making.scanning import scan
 from tests.sources.tables import put
@@ -67,3 +68,20 @@ def test_time_within_a_record_begins_anew(tmp_path: Path) -> None:
         table = [[b, round(k * 0.03 + b * 1e-4, 5), round(float(np.sin(b * k)), 4)] for b in of for k in range(20)]
         put(tmp_path / f"{split}.csv", ["session_id", "time_step", "pressure"], table)
     assert "time-leakage" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_further_rows_of_a_header_name_no_files(tmp_path: Path) -> None:
+    """Points of DeepLabCut; seen: the words "bodyparts" and "coords" were said to be files that are not there."""
+    for i in range(40):
+        (tmp_path / "day1").mkdir(exist_ok=True)
+        Image.fromarray(np.full((8, 8, 3), i * 6, np.uint8)).save(tmp_path / f"day1/img{i:02}.png")
+    lines = [
+        "scorer,AM,AM",
+        "bodyparts,nose,nose",
+        "coords,x,y",
+        *(f"day1/img{i:02}.png,{i}.5,3.25" for i in range(40)),
+    ]
+    (tmp_path / "day1/points.csv").write_text("\n".join(lines))
+    assert "dangling-reference" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+    (tmp_path / "day1/img03.png").unlink()
+    assert "dangling-reference" in {f.code for f in scan(tmp_path, tmp_path).findings}

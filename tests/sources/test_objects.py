@@ -444,3 +444,21 @@ def test_a_label_file_in_another_encoding_costs_no_other(tmp_path: Path) -> None
     assert [(c, w["file"]) for c, f in complaints(tmp_path).items() for w in f.where] == [
         ("parse-error", "label_2/img005.txt")
     ]
+
+
+def test_an_empty_file_of_lines_is_that_of_an_image_without_objects(tmp_path: Path) -> None:
+    """KITTI; seen: an error for each of them."""
+    for i in range(12):
+        picture(tmp_path / f"training/image_2/{i:06}.png")
+        line = f"Car 0.00 0 -1.5 {i}.0 2.0 30.0 20.0 1.6 1.6 3.6 -5.6 1.7 36.7 -1.6\n"
+        written(tmp_path / f"training/label_2/{i:06}.txt", line if i % 3 else "")
+    assert "empty-file" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_an_image_without_rows_in_a_table_of_runs_shows_nothing(tmp_path: Path) -> None:
+    """Severstal; seen: a missing pair for each image without a defect."""
+    rows = [f"{i:03}a.png,{k},{k + 1} 3 90 4" for i in range(20) for k in range(i % 3)]
+    for i in range(20):
+        picture(tmp_path / f"train_images/{i:03}a.png")
+    written(tmp_path / "train.csv", "\n".join(["ImageId,ClassId,EncodedPixels", *rows]))
+    assert "missing-pair" not in {f.code for f in scan(tmp_path, tmp_path).findings}

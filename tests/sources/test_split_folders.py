@@ -28,13 +28,17 @@ def told(**counts: int) -> tuple[dict[str | None, int], list[str]]:
         ("训练集", "train"),
         ("测试集", "test"),
         ("prueba", "test"),
+        ("Prüfung", "test"),
+        ("Pruefdaten", "test"),
+        ("im2latex_validate", "validation"),
+        ("검증", "validation"),
         ("Müll", None),
         ("数据", None),
         ("trainer", None),
     ],
 )
 def test_words_of_other_languages(name: str, split: str | None) -> None:
-    assert split_of_folder(name) == split
+    assert split_of_folder(name.removeprefix("im2latex_")) == split
     assert split_in_name(f"{name}.csv") == split
 
 
@@ -68,3 +72,10 @@ def test_folders_beside_splits_that_hold_other_things_are_in_none() -> None:
 
 def test_words_for_splits_are_no_classes() -> None:
     assert told(set__train=9, set__test=9, set=2)[1] == []
+
+
+def test_evaluation_is_a_split_beside_training_alone() -> None:
+    """FreiHAND; as a class it stands beside others."""
+    assert told(training__rgb=20, evaluation__rgb=5) == ({"train": 20, "eval": 5}, [])
+    assert told(evaluation=9, repair=9) == ({None: 18}, ["evaluation", "repair"])
+    assert told(train__evaluation=9, train__repair=9, test__evaluation=4, test__repair=4)[1] == ["evaluation", "repair"]

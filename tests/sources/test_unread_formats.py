@@ -114,10 +114,15 @@ def test_features_of_a_map_are_the_samples(tmp_path: Path) -> None:
     assert "properties.mag" in {f.name for f in source.fields}
 
 
-def test_a_table_in_utf_16_is_told_and_a_text_is_read(tmp_path: Path) -> None:
-    (tmp_path / "export.txt").write_bytes("".join(f"{i}\t{i / 7:.3f}\tgrün\n" for i in range(40)).encode("utf-16"))
+def test_a_table_in_utf_16_is_a_table_and_a_text_a_text(tmp_path: Path) -> None:
+    table = "".join(f"{i}\t{i / 7:.3f}\tgrün\n" for i in range(40)).encode("utf-16")
+    (tmp_path / "export.txt").write_bytes(table)
+    source = opened(tmp_path)
+    assert (source.samples, len(source.fields)) == (40, 3)
+    (tmp_path / "export.txt").rename(tmp_path / "export.xyzzy")
     with pytest.raises(RequestError, match="UTF-16 table"):
         opened(tmp_path)
+    (tmp_path / "export.xyzzy").unlink()
     (tmp_path / "export.txt").write_bytes("A tale of two cities.\nIt was the best of times.\n".encode("utf-16"))
     assert opened(tmp_path).format == "text"
 
@@ -177,3 +182,12 @@ def test_records_of_fixed_width_are_told(tmp_path: Path, fixed: bool) -> None:
     source = opened(tmp_path)
     assert source.format == "text"
     assert ("records" in source.unread) == fixed  # type: ignore[attr-defined]  # sources of files note it
+
+
+def test_spreadsheets_beside_a_note_are_the_data(tmp_path: Path) -> None:
+    """Seen: format=text was advised for the note, and that spreadsheets are not read was not said."""
+    for i in range(2):
+        (tmp_path / f"survey_{i}.xlsx").write_bytes(b"PK\3\4" + bytes(3000))
+    (tmp_path / "notes.txt").write_text("Asked in March. Two rounds, each with its own sheet.\n")
+    with pytest.raises(RequestError, match="spreadsheet files hold most of it, and are not supported: export the rows"):
+        opened(tmp_path)

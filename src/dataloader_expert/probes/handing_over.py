@@ -107,7 +107,8 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["DECIMAL"] = dialects[0].decimal if dialects else "."
     known["SPACED"] = bool(dialects) and dialects[0].spaced
-    known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
+    named = bool(dialects) and dialects[0].header and not dialects[0].units  # right above the rows
+    known["NAMES"] = list(dialects[0].names) if dialects and not named else None
     answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
     known["BESIDE"] = {
         table: {name: os.path.basename(file.path) for file in files for name in file.columns}
@@ -117,7 +118,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         table: [(os.path.basename(file.path), file.key, dict(file.called)) for file in files]
         for table, files in answers.items()
     }
-    known["BEFORE"] = dialects[0].remarks if dialects else 0
+    known["BEFORE"] = (dialects[0].remarks if named else dialects[0].before) if dialects else 0
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
 
 

@@ -27,10 +27,13 @@ TO_ONE = 4
 BY_WHAT_THEY_SAY = ("parquet", "arrow", "jsonl", "json", "tsv", "csv", "text")
 """Kinds of tables, first those that say most of the types of their values."""
 ROWS = TABLES | {"text", "json"}
+DATABASE = SUFFIXES[".sqlite"]
 STORES = {"HDF5", "npz", "npy", "safetensors", "pt", "parquet", "arrow"}
 """Kinds that only programs write and read: whoever writes them means them to be loaded."""
 SAYS = ROWS - STORES | {"YAML", SUFFIXES[".xml"]}
 """Kinds that may say something of what a store holds."""
+WRITTEN = (".json", ".yaml", ".yml", ".xml", ".log", ".out", ".err")
+"""How files end that programs write of something else."""
 PACKED = {"compressed archive", "zip"}
 """Kinds that may hold anything, the samples too."""
 NEARLY_ALL, NEARLY_ALL_BYTES = 0.9, 0.98
@@ -55,23 +58,25 @@ def _holds(kind: str, data: Sequence[Entry], readable: Collection[str], describe
     if len(own) < FEWEST or len(own) < TO_ONE * len(rest):
         return False
     tables = [entry.path for entry in rest if entry.kind in TABLES]
-    if len(tables) > MOST_TABLES or any(map(_is_split, tables)):
+    if len(tables) > MOST_TABLES or (not described and any(map(_is_split, tables))):
         return False  # these may be the data
     tables = [] if described else tables
     return not tables if kind in ("npz", "npy") else _in_order([entry.path for entry in own], bool(tables))
 
 
 def in_each_folder(others: Iterable[Entry], own: Iterable[Entry]) -> set[str]:
-    """Notes of the same names in nearly every folder of samples, such as ``groundtruth.txt`` in that of each clip."""
+    """Notes of the same names in nearly every folder of samples, such as ``groundtruth.txt`` in that of each clip, and what programs
+    write beside each sample, such as ``result.json``: a text may be a sample itself where a folder has few others."""
     held = Counter(entry.path.rpartition("/")[0] for entry in own)
     found: dict[str, list[str]] = {}
     for entry in others:
         folder, _, name = entry.path.rpartition("/")
         if entry.kind in SAYS - TABLES and folder in held:
             found.setdefault(name, []).append(entry.path)
-    alike = [of for of in found.values() if len(of) > 1 and len(of) >= NEARLY_ALL * len(held)]
-    few = TO_ONE * len(held) <= held.total() and len(alike) < TO_ONE * TO_ONE
-    return {path for of in alike for path in of} if few else set()
+    alike = {name: of for name, of in found.items() if len(of) > 1 and len(of) >= NEARLY_ALL * len(held)}
+    if TO_ONE * len(held) > held.total():
+        alike = {name: of for name, of in alike.items() if name.lower().endswith(WRITTEN)}
+    return {path for of in alike.values() for path in of} if len(alike) < TO_ONE * TO_ONE else set()
 
 
 def _never_read(others: Iterable[Entry], own: Sequence[Entry], readable: Collection[str]) -> set[str]:
@@ -138,6 +143,10 @@ def without_unread(data: Sequence[Entry], kind: str | None, readable: Collection
     own = [entry for entry in data if entry.kind == kind]
     divided = own and all(_in_split(entry.path) for entry in own) and not any(_in_split(e.path) for e in unread)
     less = 2 * sum(entry.size for entry in unread) <= sum(entry.size for entry in data)
+    splits = {split_in_name(entry.path.rpartition("/")[2]) for entry in own} - {None}
+    if kind in ROWS and len(splits) > 1:  # what is asked in splits is answered by databases in none
+        data = [entry for entry in data if entry.kind != DATABASE or _in_split(entry.path)]
+        unread = [entry for entry in data if entry in unread]
     accompany = kind in STORES or (kind in TABLES and len(unread) < len(own) and (divided or less))
     return [entry for entry in data if entry not in unread] if accompany else list(data)
 
@@ -151,7 +160,7 @@ def left_out(entries: Iterable[Entry], kinds: Collection[str], readable: Collect
     of = " and ".join(sorted(kinds))
     return [
         Unknown(
-            f"{kind} files",
+            f"{kind.partition(' (')[0]} files",
             f"{number(len(some), 'file')} beside the {of} files, such as {escaped(some[0].path, 60)}: not read; they may "
             "hold labels or other information about the samples",
         )

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
-from dataloader_expert.errors import NothingReadable, Unreadable
+from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.answer_files import Answered, placed
 from dataloader_expert.sources.arrow_columns import absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.bare_columns import gap
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, called_as, filled, sniff_dialect, with_optional
@@ -165,7 +166,7 @@ class Csv(Answered[_Part]):
                 source.problems.append(problem)
                 continue
             parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
-        parts = source._one_table(source.without_answers(parts))
+        parts = source._one_table(source.without_answers(source._aligned(parts)))
         source.class_of = _classes_of(parts)
         units: list[Unit] = []
         start = 0
@@ -196,7 +197,8 @@ class Csv(Answered[_Part]):
         n = len(source.dialects)
         source.sharding = (
             f"{n} file{'s' * (n != 1)}, delimiter {first.delimiter!r}, "
-            f"{'with' if first.header else 'without'} a header, quoting {'on' if first.quoted else 'off'}"
+            f"{'with' if first.header else 'without'} a header{' and a line of units' if first.units else ''}, "
+            f"quoting {'on' if first.quoted else 'off'}"
         )
         if source.aligned:
             source.sharding += f"; columns of these rows in {number(len(source.aligned), 'more file')}"
@@ -207,6 +209,35 @@ class Csv(Answered[_Part]):
         tables, folds = without_folds(self.listing.of(self.kinds))
         self.problems += folds_aside(folds)
         return tables
+
+    def _aligned(self, parts: list[_Part]) -> list[_Part]:
+        """The files, with the names of the columns that they have where none has a header and those of a split have fewer than those for
+        training. Where nothing tells which these are, the split is not read."""
+        widths = {part.split: {len(p.names) for p in parts if p.split == part.split} for part in parts}
+        if any(part.named or part.dialect.optional for part in parts) or len(widths.get("train", ())) != 1:
+            return parts
+        whole = next(part for part in parts if part.split == "train")
+        full = [plain_values(column) for column in self.columns_in(whole, False).values()]
+        for split, found in widths.items():
+            n = len(full) - max(found)
+            own = [part for part in parts if part.split == split]
+            if split in (None, "train") or len(found) != 1 or not 0 < n <= len(full) // 2:
+                continue
+            try:
+                at = gap(full, [plain_values(column) for column in self.columns_in(own[0], False).values()])
+            except Unreadable:
+                continue  # the scan reports it
+            if at is None:
+                text = (
+                    f"has {number(n, 'column')} fewer than {whole.path}, and nothing tells which it lacks: not read; "
+                    "give both files a header"
+                )
+                self.problems += [Aside("table", text, file=part.path) for part in own]
+                parts = [part for part in parts if part not in own]
+                continue
+            names = (*whole.names[:at], *whole.names[at + n :])
+            parts = [replace(p, dialect=called_as(p.dialect, names)) if p in own else p for p in parts]
+        return parts
 
     def _are_series(self, parts: Sequence[_Part]) -> bool:
         """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too."""

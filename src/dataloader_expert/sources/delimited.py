@@ -426,7 +426,7 @@ def delimiter_of(head: bytes, whole: bool = False) -> str | None:
         lines.pop()
     lines = list(dropwhile(lambda line: not line.strip() or line.startswith(REMARKS), lines))
     lines = lines[_above_header(lines) :]
-    if len(lines) < FEWEST or not all(line.strip() for line in lines):
+    if len(lines) < FEWEST or not all(line.strip(" ") for line in lines):
         return None
     if sum(map(bool, map(NUMBERS_AND_NAME.fullmatch, lines))) >= ALIKE * len(lines):
         return " "

@@ -30,6 +30,8 @@ DIGITS = 18
 """Of a whole number of 64 bits."""
 SENTENCE_ENDS = (".", "!", "?")
 """How a sentence ends, and the name of a column does not."""
+COMMA_COLUMNS = 2
+"""So many columns of numbers with commas are numbers with fractions, where no semicolons stand between the cells."""
 FORMS_FROM = 200
 """Rows of each file from which the form of its values is told."""
 
@@ -135,16 +137,18 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         pass  # the readable head is enough for detection
     if not rows:
         raise Unreadable("parse-error", "its first record is not a table row")
-    remarks, first = _remarks(rows, lines), head[bom:]
-    begins = 0 if remarks else _seems_to_begin(rows, text)
-    rows, skip = rows[remarks:], bom + _past(first, remarks)
-    decimal = "," if delimiter == ";" and _have_commas(rows) else "."
+    decimal = "," if _have_commas(rows, 1 if delimiter == ";" else COMMA_COLUMNS) else "."
     rows = (
         [[cell.replace(",", ".") if _FRACTION.fullmatch(cell) else cell for cell in row] for row in rows]
         if decimal == ","
         else rows
     )
-    header = _has_header(rows) if header is None else header
+    remarks, first = _remarks(rows, lines), head[bom:]
+    begins = 0 if remarks else _seems_to_begin(rows, text)
+    rows, skip = rows[remarks:], bom + _past(first, remarks)
+    units = header is not False and _are_units(rows)
+    rows = [rows[0], *rows[2:]] if units else rows
+    header = units or (_has_header(rows) if header is None else header)
     width = len(rows[0]) if header else _width(rows)
     short = header and len(rows) > 2 and {len(row) for row in rows[1:]} == {width + 1}
     first_cells = [row[0].strip() for row in rows[1:]]
@@ -166,6 +170,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
             odd ^= quoted and first[at : at + 1] == b'"'
             at += 1
         skip = bom + at + 1
+        skip = first.find(b"\n", at + 1) + 1 + bom if units else skip
     repeated = tuple(name for name, n in said.items() if n > 1)
     values = rows[header : FORMS_FROM + header]
     forms = {name: _form([row[i] for row in values if i < len(row)]) for i, name in enumerate(names)}
@@ -191,7 +196,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool, header: bool | None
         texts,
         digits,
         bool(short),
-        False,
+        units,
         decimal,
         sure,
         begins,
@@ -206,19 +211,28 @@ def _lines(text: str) -> list[str]:
     return [line for line in re.split(r"\r?\n", text) if line][:2000]
 
 
-def _have_commas(rows: list[list[str]]) -> bool:
-    """Whether numbers have a comma before their fractions, as in half of Europe: most of a column of numbers, and none has a full stop."""
-    columns = [
-        [row[i].strip() for row in rows[1:] if len(row) > i and row[i] not in NULLS]
-        for i in range(_width(rows))
-        if len(rows[0]) <= i or not _lists_labels(rows[0][i])
+def _have_commas(rows: list[list[str]], least: int) -> bool:
+    """Whether numbers have a comma before their fractions, as in half of Europe: most of a column of numbers, below what stands above
+    them, and none has a full stop.
+
+    ``least``: so many such columns tell it. Where semicolons separate the cells, one does; elsewhere the cells of one may be pairs of
+    numbers, or all have three digits behind the comma, as thousands have.
+    """
+    columns = []
+    for i in range(_width(rows)):
+        cells = [row[i].strip() for row in rows if len(row) > i and row[i] not in NULLS]
+        below = list(itertools.dropwhile(lambda cell: not (_FRACTION.fullmatch(cell) or is_number(cell)), cells))
+        above = cells[: len(cells) - len(below)]
+        if 2 * len(below) > len(cells) and not any(map(_lists_labels, above)):
+            columns.append(below)
+    told = [
+        column
+        for column in columns
+        if 2 * sum(map(bool, map(_FRACTION.fullmatch, column))) > len(column)
+        and all(_FRACTION.fullmatch(cell) or is_number(cell) for cell in column)
     ]
-    told = any(
-        2 * sum(map(bool, map(_FRACTION.fullmatch, c))) > len(c)
-        and all(_FRACTION.fullmatch(x) or is_number(x) for x in c)
-        for c in columns
-    )
-    return told and not any(_STOP.fullmatch(cell) for column in columns for cell in column)
+    sure = least == 1 or not all(_THOUSANDS.fullmatch(cell) for column in told for cell in column if "," in cell)
+    return len(told) >= least and sure and not any(_STOP.fullmatch(cell) for column in columns for cell in column)
 
 
 def _lists_labels(name: str) -> bool:
@@ -234,9 +248,10 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     width = _width(rows)
     marked = [line.startswith(REMARKS) for line in lines[: len(rows)]]
     n = next((i for i, row in enumerate(rows) if len(row) == width and not any(marked[i : i + 1])), 0)
+    n = n or _padded(rows, width)
     if not n or width < 2 or 2 * n > len(rows) or any("\n" in cell for row in rows[:n] for cell in row):
         return 0
-    narrow = [2 * len(row) <= width for row in rows[:n]]
+    narrow = [2 * _last(row) <= width for row in rows[:n]]
     if any('"' in line and not (mark or few) for line, mark, few in zip(lines, marked, narrow, strict=False)):
         return 0
     blank = any(cell.strip() in NULLS for cell in rows[n])  # no name of a column
@@ -247,6 +262,34 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     if len(rows[n - 1]) == width and _has_header(rows[n - 1 :]):
         n -= 1  # the header is marked too, as ``#CHROM``
     return n if all(marked[:n]) and all(len(row) != width for row in rows[:n]) else 0
+
+
+def _last(row: list[str]) -> int:
+    """How many cells a row has up to the last one that is not blank."""
+    return next((i for i in range(len(row), 0, -1) if row[i - 1].strip()), 0)
+
+
+def _padded(rows: list[list[str]], width: int) -> int:
+    """How many of the first rows are remarks that a spreadsheet has filled with blank cells, above a header without any; else 0."""
+    n = next((i for i, row in enumerate(rows) if len(row) == width and all(cell.strip() for cell in row)), 0)
+    remarks = n > 0 and all(2 * _last(row) <= width for row in rows[:n])
+    below = [rows[n], *rows[n + 2 :]] if remarks and _are_units(rows[n:]) else rows[n:]
+    return n if remarks and _names_numbers(below) else 0
+
+
+def _are_units(rows: list[list[str]]) -> bool:
+    """Whether the second row has the units of the columns whose names are in the first: units over columns of numbers, and nothing
+    but units and blanks elsewhere."""
+    if len(rows) < 2 + FEW or any(map(is_number, rows[0])):
+        return False
+    cells = [(i, cell.strip()) for i, cell in enumerate(rows[1]) if cell.strip()]
+    if not cells or not all(_UNIT.fullmatch(cell) for _, cell in cells):
+        return False
+    columns = {
+        cell: [r[i].strip() for r in rows[2:FORMS_FROM] if len(r) > i and r[i] not in NULLS] for i, cell in cells
+    }
+    again = any(cell in column for cell, column in columns.items() if cell != "-")
+    return not again and any(column and all(map(is_number, column)) for cell, column in columns.items() if cell != "-")
 
 
 def _end_unequally(rows: list[list[str]]) -> bool:
@@ -342,6 +385,13 @@ def _form(cells: list[str]) -> tuple[str, str] | None:
 _LETTERS, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
 _FRACTION, _STOP = re.compile(r"\s*[-+]?\d+,\d+\s*"), re.compile(r"[-+]?\d+\.\d+")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*")
+_UNIT = re.compile(
+    r"\[[^\[\]]*\]|\([^()]*\)|-|%|[°º][CF]?|[kKMGTmµμnp]?(?:s|g|m|A|V|W|Wh|Hz|Pa|J|N|Nm|mol|l|L|B|Ω|Ohm|ohm|bar|cd|lm|lx|T|eV)"
+    r"|sec|min|h|hr|d|days?|hours?|years?|yr|[cdh]m|hPa|K|°?deg|rad|rpm|ppm|ppb|psi|inch|in|ft|lb|mi|mph|dB[Am]?|USD|EUR|€|\$"
+    r"|[kcm]?m/(?:s|h)|[kcm]?m/s(?:2|²|\^2)|[kcm]?m[23²³]|1/(?:s|min|h)|[kmµ]?g/(?:l|L|ml|m3|m³)|kg/m3|mg/dL|W/m2|W/m²|(?:l|L|m3|m³)/(?:s|min|h)"
+)
+"""Units of measurement as a second header has them: anything in brackets, or one of the usual ones."""
 
 
 def _has_header(rows: list[list[str]]) -> bool:

@@ -21,7 +21,7 @@ _MARKER = re.compile(
     r"(?i)_?(?:success|done|complete|completed|finished|ready|release|version)(?:[._-]?v?\d+)*(?:\.txt|\.done)?"
 )
 """The same as others write them, such as ``RELEASE_v1.txt``."""
-JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory"}
+JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", "Icon\r"}
 HIDDEN = {".gitkeep", ".gitattributes", ".gitignore"}
 """Files of a repository that say nothing of the data."""
 ABOUT = {"readme", "license", "licence", "attribution", "attributions", "citation", "copying", "copyright"}
@@ -64,7 +64,7 @@ DESCRIBES = {
 
 PROJECT = {
     "py", "ipynb", "sh", "bash", "ps1", "bat", "r", "jl", "c", "cc", "cpp", "cu", "h", "js", "go", "rs", "java",
-    "sql", "lua", "toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log",
+    "sql", "lua", "toml", "ini", "cfg", "conf", "lock", "cff", "bib", "md", "rst", "tex", "pdf", "html", "log", "out", "err",
 }  # fmt: skip
 """Suffixes of code, configuration and documentation, which keep company with data."""
 PROJECT_NAMES = {
@@ -72,6 +72,8 @@ PROJECT_NAMES = {
 }  # fmt: skip
 
 MAX_DEPTH = 40
+LONG_LINE = 1 << 20
+"""The bytes of a line of JSON up to which a file of such lines is known, whatever its name."""
 
 
 def half_of_memory() -> int:
@@ -327,11 +329,15 @@ def _add(listing: Listing, rel: str, path: str) -> None:
         return  # the same, decompressed
     try:
         with OpenFile(path, listing.roots, rel, unpack=True) as file:
-            size, head, stored = file.size, file.upto(0, head_bytes(name)), file.stored if file.packed else None
+            size, stored = file.size, file.stored if file.packed else None
+            plain = name if stored is None else unpacked_name(name)
+            head = file.upto(0, head_bytes(plain))
+            if plain.lower().endswith(".json") and b"\n" not in head:
+                head = file.upto(0, LONG_LINE)  # lines of JSON may be long documents
     except Unreadable as problem:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
-    kind = kind_of(name if stored is None else unpacked_name(name), head)
+    kind = kind_of(plain, head)
     if name in HIDDEN or (size == 0 and (name.startswith(MARKERS) or _MARKER.fullmatch(name))):
         return
     if size == 0:

@@ -13,9 +13,9 @@ from dataloader_expert.sources.levels import levels_of
 
 FOREIGN = {
     "train": "trainset trainingsdaten trainingsset entrenamiento entrainement apprentissage addestramento treino treinamento обучение 训练 训练集 訓練"
-    " 学習",
-    "validation": "validierung validierungsdaten validacion validacao validazione валидация 验证 验证集 検証",
-    "test": "testdaten testset prueba pruebas teste 测试 测试集 テスト",
+    " 学習 학습 훈련",
+    "validation": "validate validierung validierungsdaten validatie validacion validacao validazione валидация 验证 验证集 検証 검증",
+    "test": "testdaten testset prufung prufdaten pruefung pruefdaten prueba pruebas teste 测试 测试集 テスト 테스트 시험",
 }
 """Words of other languages, without accents."""
 # Folder names are kept as the user wrote them, except for spellings of train and test, and for other languages.
@@ -406,6 +406,8 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
         found = few_shot
     if any(found.values()):
         found |= {name: name.lower() for name in found if name.lower() in RETRIEVED}
+    if "train" in found.values() and "test" not in found.values():  # alone it may be a class
+        found |= {name: "eval" for name in found if name.lower() == EVALUATION}
     if len(found) > 1 and not all(found.values()) and (apart := _told_apart(list(found))) is not None:
         return [None if name is None else apart[name] for name in folders]
     holding = [name for name, split in found.items() if split is not None]

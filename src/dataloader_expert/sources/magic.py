@@ -105,6 +105,7 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"MATLAB 5.0 MAT-file", 0, "MATLAB"),
 )
 
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 REMARKS = ("#", "%", "|", "//", "!")
 """How lines begin that say something of a table, and are not of it."""
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
@@ -263,11 +264,13 @@ def text_format(head: bytes) -> str | None:
 
 
 def _wide_table(head: bytes) -> str | None:
-    """What a table in UTF-16 is called, as spreadsheets export it; None of other bytes."""
-    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return None
-    text = head.decode("utf-16", "ignore").encode("utf-8", "ignore")
-    return "UTF-16 table (write it as UTF-8)" if guess_text(text) in ("csv", "tsv") else None
+    """What a table in UTF-16 is called where its file's name tells nothing; None of other bytes."""
+    return "UTF-16 table (write it as UTF-8)" if guess_text(of_utf_16(head)) in ("csv", "tsv") else None
+
+
+def of_utf_16(head: bytes) -> bytes:
+    """The text of the first bytes in UTF-8; nothing of other bytes."""
+    return head.decode("utf-16", "ignore").encode("utf-8", "ignore") if head.startswith(UTF_16) else b""
 
 
 _SPANS = re.compile(rb"(?:\xef\xbb\xbf)?[TREAMN#]\d+\t")

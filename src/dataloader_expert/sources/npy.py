@@ -114,7 +114,7 @@ class Npy(Source):
         if self._streams(entries):
             return True
         homes = self._homes(entries)
-        in_folders = any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries)
+        in_folders = _in_several_folders([e.path for e in entries])
         if homes is None and (len(entries) > 32 or in_folders) and not self._may_be_cut(entries):
             return False
         groups: dict[Shard, dict[str, tuple[Entry, Header, int]]] = {}
@@ -482,6 +482,13 @@ def are_samples(files: list[tuple[str, Header]]) -> bool:
     if most < NEARLY_ALL * len(files) or len(set(names)) < 3:
         return False
     return all(re.search(r"\d", name) for name in names) or (len(set(names)) >= MANY and len(usual[1]) > 1)
+
+
+def _in_several_folders(paths: list[str]) -> bool:
+    """Whether files lie in folders other than those of splits, whatever folders are around all of them."""
+    parts = [path.split("/")[:-1] for path in paths]
+    around = next((i for i, level in enumerate(zip(*parts, strict=False)) if len({*level}) > 1), min(map(len, parts)))
+    return any(len(of) > around and split_in_name(of[around]) is None for of in parts)
 
 
 def _rows(split: str | None, headers: Mapping[str, Header]) -> Part | None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.packed import HEAD, mark_of, may_be_text, unpacked
+from dataloader_expert.sources.magic import UTF_16
+from dataloader_expert.sources.packed import HEAD, is_wide, mark_of, may_be_text, may_be_wide, unpacked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -40,7 +41,9 @@ class OpenFile(io.RawIOBase):
         mark = mark_of(self.called) if unpack else None
         try:
             head = b"" if mark is None else self.upto(0, HEAD)
-            if mark is not None and head.startswith(mark) and may_be_text(self.called, head):
+            wide = unpack and mark is None and may_be_wide(self.called) and self.upto(0, 2) in UTF_16
+            packed = mark is not None and head.startswith(mark) and may_be_text(self.called, head)
+            if packed or (wide and is_wide(self.called, self.upto(0, HEAD))):
                 shared, self._base, self.size = unpacked(self._fd, self.called)
                 stored, self._fd, self.packed = self._fd, os.dup(shared), True
                 os.close(stored)

@@ -1,12 +1,14 @@
-"""Compressed files of a known format, such as ``train.jsonl.gz``: decompressed once into an unnamed temporary file.
+"""Compressed files of a known format, such as ``train.jsonl.gz``: decompressed once into an unnamed temporary file. So are tables in
+UTF-16, as spreadsheets export them, in UTF-8.
 
-Readers ask for bytes at any place, which a compressed stream cannot give. Processes that are forked afterwards share what their
+Readers ask for bytes at any place, which a compressed stream cannot give, and for bytes that end lines and cells. Processes that are forked afterwards share what their
 parent has decompressed; others do it again.
 """
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -19,11 +21,13 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.magic import SUFFIXES, guess_text, idx_stem
+from dataloader_expert.sources.magic import SUFFIXES, guess_text, idx_stem, of_utf_16
 
 MARKS = {".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"\x28\xb5\x2f\xfd"}
 INNER = {"text", "csv", "tsv", "jsonl", "json", "tar", "npy"}
 """Kinds of files that are worth it: the others compress their content themselves."""
+WIDE, TABLES = {"text", "csv", "tsv", "jsonl", "json"}, ("csv", "tsv")
+"""Kinds of files that may be in UTF-16, and those of a text that is."""
 PART, HEAD, TOLD = 1 << 20, 4096, 512
 """Bytes that are decompressed at once; and those of a file, packed and unpacked, that tell whether it is text."""
 RATIO, FREELY = 200, 1 << 30
@@ -51,6 +55,17 @@ def may_be_text(name: str, head: bytes) -> bool:
         return guess_text(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, TOLD)) is not None
     except zlib.error:
         return False
+
+
+def may_be_wide(name: str) -> bool:
+    """Whether a file is called like a table or lines of JSON, which may be in UTF-16."""
+    return SUFFIXES.get(f".{name.rpartition('.')[2].lower()}") in WIDE
+
+
+def is_wide(name: str, head: bytes) -> bool:
+    """Whether such a file is in UTF-16; a text only if it is a table: others are texts of their own, and told."""
+    text = of_utf_16(head)
+    return bool(text) and (SUFFIXES[f".{name.rpartition('.')[2].lower()}"] != "text" or guess_text(text) in TABLES)
 
 
 def mark_of(name: str) -> bytes | None:
@@ -115,7 +130,8 @@ def _added(spool: Spool, key: tuple[int, ...], fd: int, called: str) -> int:
         said = str(e).lower()
         codes = {"truncated": "truncated", "crc": "checksum-mismatch", "check": "checksum-mismatch"}
         code = next((code for word, code in codes.items() if word in said), "not-the-format")
-        raise Unreadable(code, f"does not decompress: {e}", file=called) from None
+        what = "is not UTF-16" if isinstance(e, UnicodeError) else "does not decompress"
+        raise Unreadable(code, f"{what}: {e}", file=called) from None
     spool.places[key], spool.end, spool.stored = (start, length), start + length, spool.stored + size
     return length
 
@@ -158,4 +174,6 @@ def _reader(file: IO[bytes], called: str) -> Any:
         import pyarrow as pa
 
         return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"))
+    if not end.endswith((".gz", ".tgz")):
+        return codecs.EncodedFile(file, "utf-8", "utf-16")
     return gzip.GzipFile(fileobj=file)

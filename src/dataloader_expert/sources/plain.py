@@ -109,7 +109,9 @@ def opened(path: Path) -> Any:
     import lzma
 
     how: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix, open)
-    return how(path, "rt", encoding="utf-8-sig", newline="")
+    with how(path, "rb") as file:
+        encoding = "utf-16" if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return how(path, "rt", encoding=encoding, newline="")
 
 
 def read_csv(path: Path) -> Iterator[Sample]:

@@ -335,7 +335,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         exported = "export the rows as CSV or Parquet, or " if {*counts} & OF_ROWS else ""
         hint = f"{packed}{exported}{class_of_yours(total)}"
         raise RequestError("format-unknown", f"{what}; {hint}")
-    unread = [e for e in own if e.kind not in (*readable, *DOCUMENTS)]
+    papers = DOCUMENTS if 2 * counts["spreadsheet"] <= total else ("notebook",)
+    unread = [e for e in own if e.kind not in (*readable, *papers)]
     if counts.keys() & readable.keys() <= TOLD and 2 * sum(e.size for e in unread) > sum(e.size for e in own):
         raise RequestError("format-unknown", f"{what}; {_beside_unread(data, unread)}")
     able = " or ".join(f"format={name}" for name in sorted({readable[k].format for k in counts if k in readable}))
@@ -350,7 +351,8 @@ def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
     which = f" ({', '.join(map(escaped, suffixes))})" if kind is None and suffixes else ""
     verb = "hold" if n > 1 else "holds"
     are = "are" if n > 1 else "is"
-    return f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {class_of_yours(n)}{_of_a_table(data)}"
+    exported = "export the rows as CSV or Parquet, or " if kind in OF_ROWS else ""
+    return f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {exported}{class_of_yours(n)}{_of_a_table(data)}"
 
 
 def _of_a_table(data: list[Entry]) -> str:
@@ -443,6 +445,7 @@ def _lines_in(listing: Listing, entry: Entry) -> int:
 
 def _files(kind: str | None, n: int) -> str:
     files = "file" if n == 1 else "files"
+    kind = "XML" if kind == VOC else kind  # of any content: those of VOC are read beside their images
     return f"{files} of unknown kind" if kind is None else f"{kind} {files}"
 
 

@@ -11,6 +11,7 @@ FROM_TO: tuple[tuple[str, set[str], set[str]], ...] = (
     ("summarization", {"document", "article", "text", "dialogue"}, {"summary", "highlights", "abstract"}),
     ("code summarization", {"code", "function", "snippet"}, {"docstring", "comment", "summary", "nl"}),
     ("instruction tuning", {"instruction", "instructions", "prompt", "input"}, {"output", "response", "completion"}),
+    ("text to SQL", {"question", "questions", "utterance"}, {"sql"}),
     ("translation", {"source", "src"}, {"target", "tgt", "translation"}),
 )
 """Tasks by a word in the name of the text that is given, and one in that of the text that is wanted."""

@@ -67,6 +67,7 @@ class FieldLine(Model):
         None, description="values of a scalar; null: over 10,000 texts, long texts, or too many numbers"
     )
     common: list[Common] | None = Field(None, description="the 5 most frequent values; full detail only")
+    boxes: str | None = Field(None, description="of boxes, what their four numbers are, and in which unit")
 
 
 class Outliers(Model):

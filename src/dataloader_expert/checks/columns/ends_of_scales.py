@@ -129,6 +129,8 @@ def ends_of(marks: Any, grouping: Grouping) -> Ends | None:
     if len({*tops[large].tolist()}) != 2:
         return None
     low, high = sorted({*tops[large].tolist()})
+    if low == 0:
+        return None  # nothing but zeros, which no factor brings to another scale
     short, far = large[tops[large] == low], large[tops[large] == high]
     odd = short if sizes[short].sum() <= sizes[far].sum() else far
     if not few(len(odd), len(large)) and grouping.name != SPLIT:

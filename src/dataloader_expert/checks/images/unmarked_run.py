@@ -17,7 +17,7 @@ from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, at_of, in_order, places, split_of
 from dataloader_expert.checks.common.swapped_classes import divergence
 from dataloader_expert.checks.common.vectors import distances
-from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
@@ -109,12 +109,13 @@ class UnmarkedRun(Check):
         for fact in facts.all(UNMARKED):
             v, name = fact.value, escaped(str(fact.at["field"]))
             first, last = (escaped(self.files.of(v[at]) or f"sample {v[at]:,}") for at in ("first", "last"))
-            text = f"{name} is empty in {number(v['count'], 'sample')} in a row, {first} to {last}, though their {escaped(self.image)} look like those of "
+            text = f"{name} is empty in {number(v['count'], 'sample')} in a row, {first} to {last}, although {escaped(self.image)} looks there as it does in "
             text += "samples that are annotated"
+            others = f"only {v['others']:,}" if v["others"] else "none"
             text += (
                 ": these were probably not annotated"
                 if v["sure"]
-                else f", and only {v['others']:,} of the other {v['of'] - v['count']:,} are empty"
+                else f", and {others} of the other {v['of'] - v['count']:,} {verb(v['others'], 'are')} empty"
             )
             fix = "check a few: if they show something, annotate or drop them, as a model would learn it as background"
             severity: Severity = "warning" if v["sure"] else "info"

@@ -262,7 +262,7 @@ class LabelSets(Check):
             yield finding(
                 "class-missing-in-split",
                 "warning" if due else "info",
-                f"{escaped(str(split))} has no sample with {number(len(absent), 'label')} of {escaped(self.field)}: "
+                f"{number(len(absent), 'label')} of {escaped(self.field)} never {verb(len(absent), 'occur')} in {escaped(str(split))}: "
                 f"{', '.join(map(escaped, absent[:5]))}{', …' if len(absent) > 5 else ''}",
                 fact,
                 "split again, so that each split has samples with every label",

@@ -75,6 +75,7 @@ def _join(
             found.problems.append(Unreadable("parse-error", wrong[0] + more, file=entry.path))
         found.tables.append(entry.path)
         found.by_line[path] = entry.path
+        found.may_be_empty.add(entry.path)  # an image without objects
         read[path] = boxes, names
     if style is icdar:
         for path, (boxes, names) in read.items():

@@ -24,6 +24,7 @@ from dataloader_expert.sources.annotations.record import (
 )
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.layout import label_by_name, split_of_folder
+from dataloader_expert.sources.roles import words
 
 CORNERS, SIZE, CENTRE = "corners", "size", "centre"
 SIDES = {
@@ -46,6 +47,8 @@ LOOSE = {("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1"), ("left", "top", "ri
 _POINT = re.compile(r"[xy]\d")
 _BOX = re.compile(r"(?:bounding|bbox|bndbox|box|bb|roi|rect)+(?=.)")
 LISTS = ("bbox", "box", "boundingbox", "bndbox")
+RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
+"""Words in the names of masks that are written as the lengths of their runs."""
 HOLDERS = (*LISTS, "box2d", "rect", "roi", "coordinates", "shapeattributes", "position")
 """Keys of an object under which its box stands; under the first also as a list."""
 OTHERS = ("category", "name", "type", "title", "tag")
@@ -117,6 +120,11 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
 def boxed(names: Iterable[str]) -> list[str]:
     """The columns that are called like boxes."""
     return [name for name in names if _letters(name) in LISTS]
+
+
+def in_runs(name: str) -> bool:
+    """Whether a column is called like masks that are written as the lengths of their runs."""
+    return any(of <= {*words(name)} for of in RUNS)
 
 
 def _sizes(rows: list[Row], naming: str, size: tuple[str, ...]) -> dict[str, tuple[int, int]]:

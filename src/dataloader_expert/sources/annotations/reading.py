@@ -14,7 +14,7 @@ from dataloader_expert.sources.annotations.keyed import join_keyed
 from dataloader_expert.sources.annotations.labelme import join_labelme
 from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
-from dataloader_expert.sources.annotations.objects import boxed
+from dataloader_expert.sources.annotations.objects import boxed, in_runs
 from dataloader_expert.sources.annotations.of_folders import join_of_folders
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
 from dataloader_expert.sources.annotations.supervisely import join_supervisely
@@ -68,7 +68,8 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]
     # a recording without events has no row in a table of events, and an image without objects none in a table of these
     negatives = found.negatives or any(
-        table.lists and (not images or table.sides is not None or boxed(table.lists)) for table in found.joined
+        table.lists and (not images or table.sides is not None or boxed(table.lists) or any(map(in_runs, table.lists)))
+        for table in found.joined
     )
     if not negatives and 2 * len(without) < len(found.rows):  # of more, they are left unlabelled on purpose
         tables = escaped(found.tables[0]) if len(found.tables) == 1 else "any table of annotations"

@@ -56,6 +56,8 @@ MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
 MOST_CELLS = 10_000_000
 MOST_NAMES = 1 << 23
 """Bytes of the largest table of names."""
+MOST_HEADER = 3
+"""Rows of a header below its first."""
 Reader = Callable[[bytes, bool], list[Row]]
 NAMING = {
     *[
@@ -447,7 +449,7 @@ def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, fo
     grouped: dict[str, list[Row]] = {}
     paths: dict[str, str] = {}
     lost: Counter[str] = Counter()
-    for row in rows:
+    for row in rows[_of_header(rows, table, files, folder) :]:
         value = row.get(table.naming)
         path = None if value is None else files.find(str(value), table.by_stem, folder)
         if path is None:
@@ -498,6 +500,14 @@ def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, fo
             Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming, **named)
         )
     return grouped
+
+
+def _of_header(rows: list[Row], table: Table, files: Names, folder: str) -> int:
+    """How many of the first rows are of the header too, as the names of points and of their coordinates above the files: a word each,
+    where all others name files with a suffix."""
+    names = [str(row.get(table.naming) or "") for row in rows[: MOST_HEADER + 1]]
+    n = next((i for i, name in enumerate(names) if files.find(name, table.by_stem, folder) is not None), 0)
+    return n if not table.by_stem and all(name.isalpha() for name in names[:n]) else 0
 
 
 def _names_again(field: str, table: Table, rows: list[Row], files: Names, folder: str) -> bool:

@@ -23,6 +23,7 @@ from dataloader_expert.checks.columns.structure import CORRELATION, DIVERSITY_RA
 from dataloader_expert.checks.duplicates.duplicates import DISTINCT
 from dataloader_expert.checks.duplicates.pairs import NEAR
 from dataloader_expert.checks.files.integrity import SAMPLE_BYTES, SHAPES
+from dataloader_expert.checks.images.boxes import BOXES
 from dataloader_expert.checks.labels.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import escaped
@@ -62,6 +63,13 @@ from dataloader_expert.tools.recipes.tasks import of_label, of_runs, points_in, 
 
 SINGLE = re.compile(r"\[[01],")
 """The shape of no box, or of one."""
+
+SIDES = {
+    "xyxy": "left, top, right, bottom",
+    "xywh": "left, top, width, height",
+    "cxcywh": "centre x, centre y, width, height",
+}
+"""What the four numbers of a box are, by the format in which they are read."""
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -167,11 +175,15 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     label = facts.value(LABEL, {"name": None, "how": ""})
     if modality == "detection" and (facts.find(CLASS_COUNTS) is None or _of_scenes(facts, label["how"])):
         of_objects = facts.find(CLASS_COUNTS) is None and classes is not None
+        fields = facts.value(FIELDS, [])
         of = f" of {number(classes.count, 'class')}" if of_objects and classes else ""
-        points = points_in(facts.value(FIELDS, []))
+        said = next(filter(None, (boxes_in(facts, f["name"]) for f in fields)), None)
+        written = f", as {said}" if said else ""
+        points = points_in(fields)
         placed = f", and points of objects in field '{escaped(points)}'" if points else ""
         pose = points and (not of_objects or (classes is not None and classes.count == 1))
-        return Task(name="pose estimation" if pose else "object detection", how=f"each image has boxes{of}{placed}")
+        name = "pose estimation" if pose else "object detection"
+        return Task(name=name, how=f"each image has boxes{of}{written}{placed}")
     if label["how"] != BY_FOLDER and (runs := of_runs(facts.value(FIELDS, []))) is not None:
         return runs
     kind = {"array": "", "embedding": "embedding ", "detection": "image "}.get(modality, f"{modality} ")
@@ -193,6 +205,12 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     return unlabelled(modality, facts.value(FIELDS, []), label)
+
+
+def boxes_in(facts: Facts, field: str) -> str | None:
+    """What the numbers of a field's boxes are; None of a field of no boxes."""
+    told = facts.value(BOXES, None, field=field)
+    return None if told is None else f"{SIDES[told['format']]} in {told['unit']}"
 
 
 def _of_scenes(facts: Facts, how: str) -> bool:
@@ -231,6 +249,7 @@ def fields_of(facts: Facts) -> list[FieldLine]:
                 missing=facts.value(MISSING, None, field=f["name"]),
                 distinct=values["distinct"],
                 common=values["common"],
+                boxes=boxes_in(facts, f["name"]),
             )
         )
     return lines

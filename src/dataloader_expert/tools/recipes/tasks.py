@@ -27,8 +27,6 @@ TOLD = {
 """What is said of tasks that names tell whatever else there is."""
 POINTS = {"keypoints", "keypoint", "kpts", "joints", "landmarks"}
 """Words in the names of points on a body, a face or a thing."""
-RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
-"""Words in the names of masks that are written as the lengths of their runs."""
 PREFIX, SUFFIX = {"prefix"}, {"suffix"}
 QUERY, DOCUMENT = {"query", "question", "topic", "qid"}, {"corpus", "doc", "document", "passage", "pid", "docid", "did"}
 IDS = {"id", "ids", "qid", "pid", "docid", "did"}
@@ -90,7 +88,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
 
 def of_runs(fields: Sequence[Mapping[str, Any]]) -> Task | None:
     """Segmentation, where masks of images are written as the lengths of their runs, whatever classes stand beside them."""
-    runs = [f["name"] for f in fields if any(of <= {*words(f["name"])} for of in RUNS) and not f["shape"]]
+    runs = [f["name"] for f in fields if in_runs(f["name"]) and not f["shape"]]
     if not runs or all(f["kind"] != "image" for f in fields):
         return None
     return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
@@ -118,7 +116,8 @@ def _of_masks(names: list[str]) -> Task:
     main = next((name for name in names if set(words(name)) & TRACED), names[-1])
     others = "".join(f", and one in {_quoted(name)}" for name in names if name != main)
     task = "depth estimation" if main == "depth" else "segmentation"
-    return Task(name=f"image {task}", how=f"each image has a {main} file{others}")
+    of = f"a {main} file" if main in ("mask", "depth") else f"a mask in {_quoted(main)}"
+    return Task(name=f"image {task}", how=f"each image has {of}{others}")
 
 
 def _of_rows_with_texts(fields: Sequence[Mapping[str, Any]], texts: Mapping[str, set[str]]) -> Task | None:
