@@ -51,7 +51,8 @@ def _inflates(spot: dict[str, Any]) -> bool:
 
 
 def _place(spot: dict[str, Any]) -> dict[str, Any]:
-    return {"file": spot["called_from"] or f"{spot['file']}:{spot['line']}"}
+    file, _, line = (spot["called_from"] or f"{spot['file']}:{spot['line']}").rpartition(":")
+    return {"file": file, "line": int(line)}
 
 
 def listing(facts: Facts) -> Iterator[Finding]:

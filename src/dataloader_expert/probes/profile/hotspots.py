@@ -24,7 +24,9 @@ from dataloader_expert.probes.profile.stage_classifier import (
     OURS,
     Namer,
     after_error,
+    called_on,
     is_users,
+    only_indexes,
     place_of,
     sleeping,
 )
@@ -144,10 +146,13 @@ def inclusive(namer: Namer, stacks: Weighed) -> dict[Function, Spent]:
 
 def told(function: Function, spent: Spent) -> dict[str, Any]:
     file, name, _ = function
+    line = max(spent.lines, key=lambda line: spent.lines[line])
     return {
         "function": name,
         "file": file,
-        "line": max(spent.lines, key=lambda line: spent.lines[line]),
+        "line": line,
+        "calls": called_on(file, line),
+        "only_indexes": only_indexes(file, line),
         "line_share": round(min(1.0, max(spent.lines.values())), 4),
         "share": round(spent.exclusive, 4),
         "inclusive": round(min(1.0, spent.inclusive), 4),
