@@ -113,7 +113,7 @@ def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
 
 
 NOTHING = {"samples": 8, "scans": [], "again": 0.0, "again_at": [], "before": []}
-SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "column": "user", "rows": 200_000, "lines": [29, 30]}
+SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "columns": ["user", "t"], "rows": 200_000, "lines": [29, 30]}
 EARLY = {
     "file": "a/data.py",
     "line": 30,
@@ -132,7 +132,7 @@ CUT = {**EARLY, "of": [40_000], "used": [500], "kind": "slice", "by": {"file": "
         (
             {"scans": [SCAN]},
             "reads all 200,000 rows of `ev`, because no index covers it",
-            "CREATE INDEX ev_user ON ev (user)",
+            "CREATE INDEX ev_user_t ON ev (user, t)",
         ),
         (
             {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},

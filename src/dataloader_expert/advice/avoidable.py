@@ -257,11 +257,11 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
     place = spot["file"], spot["line"]
     for scan in fact.value["scans"]:
         if scan["file"] == place[0] and place[1] in scan["lines"]:
-            table, column = escaped(scan["table"]), escaped(scan["column"])
+            table, columns = escaped(scan["table"]), [escaped(column) for column in scan["columns"]]
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
                 why,
-                f"CREATE INDEX {table}_{column} ON {table} ({column}), once; add the columns that it sorts by",
+                f"CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)}), once; add the columns that it sorts by",
                 fact,
             )
     v = fact.value

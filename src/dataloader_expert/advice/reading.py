@@ -74,6 +74,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     projection = facts.find(PROJECTION)
     if projection is not None and projection.at["pays"]:
         return  # told with its columns
+    if facts.value(CAUSES, {"scans": []})["scans"]:
+        return  # a query reads the whole table, which is told with its line
     ratio = fact.value["amplification"]
     counts = facts.find(COUNTS)
     if counts is not None and counts.value["decoded_pixels"] >= 0.5 * ratio * counts.value["used_pixels"] > 0:

@@ -55,7 +55,20 @@ EVERY = frozenset[str]()
 LABELS = frozenset({"get_loc", "get_locs", "get_indexer", "get_indexer_for", "get_indexer_non_unique", "slice_indexer"})
 """What finds rows by their labels in an index."""
 JOINING = frozenset(
-    "__new__ __init__ __truediv__ __rtruediv__ __eq__ __hash__ __str__ __fspath__ joinpath with_name with_suffix relative_to".split()
+    [
+        "__new__",
+        "__init__",
+        "__truediv__",
+        "__rtruediv__",
+        "__eq__",
+        "__hash__",
+        "__str__",
+        "__fspath__",
+        "joinpath",
+        "with_name",
+        "with_suffix",
+        "relative_to",
+    ]
 )
 """What of `pathlib` makes and compares paths, and asks the system for nothing."""
 LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {

@@ -67,8 +67,26 @@ WEAK = {
 HASHES = (zlib.crc32, zlib.adler32, binascii.crc32)
 INFLATING = frozenset({"decompress", "inflate", "decompressobj"})
 NO_READING = frozenset(
-    "write writelines flush fsync fdatasync fspath getpid urandom join split splitext basename dirname normpath relpath Path PosixPath "
-    "PurePath".split()
+    [
+        "write",
+        "writelines",
+        "flush",
+        "fsync",
+        "fdatasync",
+        "fspath",
+        "getpid",
+        "urandom",
+        "join",
+        "split",
+        "splitext",
+        "basename",
+        "dirname",
+        "normpath",
+        "relpath",
+        "Path",
+        "PosixPath",
+        "PurePath",
+    ]
 )
 """Functions of modules that read which belong to no stage of loading."""
 LOOKING_UP = frozenset(
