@@ -10,6 +10,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.descriptors import OPEN_FILES, USED_UP
+from dataloader_expert.probes.health.own_cache import GROWS
 from dataloader_expert.probes.health.shared_handles import CONNECTIONS, DATABASES, POSITIONS
 from dataloader_expert.probes.health.worker_resources import HELD, OPENS
 
@@ -37,7 +38,12 @@ def growing(facts: Facts) -> Iterator[Finding]:
     settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
     if fact.value >= 20 and settled >= 8 and gained >= 4:
         text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
-        yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
+        held = facts.find(GROWS)
+        cited, places = [fact], []
+        if held is not None and held.value["files"]:
+            text += f": `{escaped(held.value['attribute'])}` keeps them"
+            cited, places = [fact, held], [held.value["place"]] if held.value["place"] is not None else []
+        yield finding("file-descriptors-grow", "error", text, cited, CLOSE, places)
 
 
 def kept(facts: Facts) -> Iterator[Finding]:

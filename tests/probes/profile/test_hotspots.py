@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from dataloader_expert.probes.profile.hotspots import Weighed, asleep, weighed
+from dataloader_expert.probes.profile.hotspots import Weighed, asleep, inclusive, told, weighed
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stage_classifier import Namer
 
@@ -45,3 +45,12 @@ def test_pauses_are_told_from_what_a_store_takes(tmp_path: Path, monkeypatch: py
         (((str(file), n, name),), share) for n, name, share in ((3, "paced", 0.4), (6, "again", 0.3), (8, "reads", 0.3))
     ]
     assert asleep(stacks, ()) == {"share": 0.4, "at": {"file": str(file), "line": 3}}
+
+
+def test_the_lines_of_one_statement_count_together(tmp_path: Path) -> None:
+    """Seen: half of a query's time fell on each of its two lines, so that neither was a costly one."""
+    file = tmp_path / "asking.py"
+    file.write_text("def rows(db):\n    found = db.execute(\n        'select 1').fetchone()\n    return found\n")
+    stacks: Weighed = [(((str(file), n, "rows"),), share) for n, share in ((2, 0.4), (3, 0.45), (4, 0.15))]
+    [(function, spent)] = inclusive(Namer(), stacks).items()
+    assert (told(function, spent)["line"], told(function, spent)["line_share"]) == (3, pytest.approx(0.85))

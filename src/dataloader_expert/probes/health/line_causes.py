@@ -168,7 +168,11 @@ def watch_queries(notes: Notes, dataset: Any) -> None:
                 module.connect = connect  # type: ignore[attr-defined]  # modules take any
     for held in databases(dataset).values():
         with contextlib.suppress(Exception):  # it may be closed, or another thread's
-            held.set_trace_callback(partial(notes.ran, lambda held=held: held))
+            held.set_trace_callback(partial(notes.ran, partial(_itself, held)))
+
+
+def _itself(connection: Any) -> Any:
+    return connection
 
 
 def scans(notes: Notes) -> Iterator[dict[str, Any]]:

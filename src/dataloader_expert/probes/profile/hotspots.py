@@ -30,6 +30,7 @@ from dataloader_expert.probes.profile.stage_classifier import (
     place_of,
     sleeping,
 )
+from dataloader_expert.probes.profile.statements import statement_at
 
 HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
@@ -145,15 +146,20 @@ def inclusive(namer: Namer, stacks: Weighed) -> dict[Function, Spent]:
 
 
 def told(function: Function, spent: Spent) -> dict[str, Any]:
+    """A function with the line, and what a statement of several lines takes as a whole."""
     file, name, _ = function
-    line = max(spent.lines, key=lambda line: spent.lines[line])
+    whole: Counter[int] = Counter()
+    for at, share in spent.lines.items():
+        whole[statement_at(file, at)] += share  # type: ignore[assignment]  # a Counter adds up floats as well
+    [(first, most)] = whole.most_common(1)
+    line = max((at for at in spent.lines if statement_at(file, at) == first), key=lambda at: spent.lines[at])
     return {
         "function": name,
         "file": file,
         "line": line,
         "calls": called_on(file, line),
         "only_indexes": only_indexes(file, line),
-        "line_share": round(min(1.0, max(spent.lines.values())), 4),
+        "line_share": round(min(1.0, most), 4),
         "share": round(spent.exclusive, 4),
         "inclusive": round(min(1.0, spent.inclusive), 4),
         "stage": max(spent.stages, key=lambda stage: spent.stages[stage]),

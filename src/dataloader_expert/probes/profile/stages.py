@@ -266,7 +266,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         if spent.get(name):
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
-    if ticks or served.ours:
+    if looked or served.ours:  # also where all that was seen is collating
         stacks = weighed(namer, looked, seconds_of(spent), total)
         ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
         yield from hotspot_facts(namer, stacks, ticked, columns)
