@@ -28,7 +28,8 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         present = facts.value(CURRENT, {}).get("num_workers", 1)
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
         text += "" if present else "; at present there are no workers"
-        fix = "shard in __iter__: start at torch.utils.data.get_worker_info().id and yield every num_workers-th sample"
+        fix = "shard in __iter__, before anything is decoded: with info = torch.utils.data.get_worker_info(), read the files "
+        fix += "files[info.id :: info.num_workers], or skip all records but every num_workers-th, from info.id on"
         yield finding("iterable-not-sharded", "error" if present else "warning", text, fact, fix)
     if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"

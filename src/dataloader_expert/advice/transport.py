@@ -103,7 +103,14 @@ def transport(facts: Facts) -> Iterator[Finding]:
         return  # what is sent is the storages behind the tensors
     each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors):
+    _, best = settings(facts)
+    sends = fact.value["workers"] or (best is not None and best["settings"]["num_workers"])
+    if (
+        sends
+        and facts.find(PACKED) is None
+        and tensors >= 8
+        and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors)
+    ):
         text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
         text += f" top of {each:.1f} ms for the samples (estimated: packed batches were not run)"
         yield finding("many-small-tensors", "warning", text, [fact, batch], PACK, cost=sending_share(facts))
@@ -231,6 +238,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
     workers, kept = current.value["num_workers"], bool(current.value.get("persistent_workers"))
     fact, through = facts.find(STARTING, workers=workers, persistent=kept), throughput_at(facts, current.value)
     if fact is None:
+        yield from _untimed(facts, workers, kept)
         return
     again = beginning(facts)
     epoch, starts = facts.value(SAMPLES), fact.value
@@ -265,6 +273,15 @@ def startup(facts: Facts) -> Iterator[Finding]:
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 
+def _untimed(facts: Facts, workers: int, kept: bool) -> Iterator[Finding]:
+    """What each worker prepares for itself, where there was no time to see workers start."""
+    used = facts.find(FIRST_USE)
+    if used is not None and used.value > SLOW_START_S:
+        text = f"each of {workers} workers {_first_use(used)}{'' if kept else ', in every epoch'}"
+        fix = _once(used) if kept else f"{_once(used)}; set persistent_workers=True to keep them between epochs"
+        yield finding("slow-worker-start", "warning", text, used, fix)
+
+
 def _first_use(used: Fact) -> str:
     """What a worker does before its first sample."""
     imports = used.at["imports"]
@@ -278,7 +295,8 @@ def _once(used: Fact) -> str:
     if imports:
         return f"import {escaped(imports)} at the top of the module: forked workers then have it"
     return (
-        "do that once before the workers are forked, unless it is a connection or a file, which each needs for itself"
+        "do that in __init__, before workers are forked (such as loading an index), unless it is a connection or a file, which each "
+        "needs for itself"
     )
 
 
