@@ -8,10 +8,18 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.stream_shares import SHARES
+from dataloader_expert.probes.health.stream_work import REPEATED
 from dataloader_expert.probes.health.worker_semantics import MIXING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import IDLE
 from dataloader_expert.probes.sharding import SHARDING
+
+REPEATED_LEAST = 0.6
+"""The least share of the others' work that a worker also does if that is told; reading their records and skipping them costs less."""
+SKIP = (
+    "drop the records of other workers before decoding them (for i, record in enumerate(records): if i % info.num_workers == info.id: yield "
+    "decode(record)), or give each worker its own files"
+)
 
 
 def sharding(facts: Facts) -> Iterator[Finding]:
@@ -35,7 +43,10 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         text = "one of two workers yields nothing: there are fewer shards than workers"
         yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")
     yielded = v["unique"] if v["copied"] else v["total"]
-    if v["ended"] and v["length"] is not None and (v["copied"] or v["both"] < 0.5) and yielded != v["length"]:
+    known = v["ended"] and (v["copied"] or v["both"] < 0.5)
+    if not known and v.get("alone") is not None:
+        yielded, known = v["alone"], True
+    if known and v["length"] is not None and yielded != v["length"]:
         text = f"the stream yielded {yielded} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
 
@@ -51,6 +62,21 @@ def shares(facts: Facts) -> Iterator[Finding]:
             text = f"{workers} workers {' and '.join(filter(None, (twice, left_out)))}"
             text += f": {v['total']:,} in all, where one worker yields {v['alone']:,}"
             yield finding("iterable-not-sharded", "error", text, fact, fix, count=v["twice"] + v["left_out"])
+
+
+def repeated(facts: Facts) -> Iterator[Finding]:
+    """Each worker does the work of all samples, and drops those of the others only then."""
+    fact = facts.find(REPEATED)
+    if fact is None or fact.value["ratio"] < REPEATED_LEAST * fact.value["workers"]:
+        return
+    v, present = fact.value, facts.value(CURRENT, {}).get("num_workers", 1)
+    text = f"one of {v['workers']} workers computes {v['ratio']:.1f} times as much for each sample that it yields as a single worker: it "
+    text += (
+        "does most of the work for the other workers' samples too and drops them only then, so more workers hardly help"
+    )
+    cost = 1 - 1 / present if present > 1 else None
+    places = [v["place"]] if v["place"] is not None else []
+    yield finding("avoidable-work", "warning" if cost else "info", text, fact, SKIP, places, cost=cost)
 
 
 def idle(facts: Facts) -> Iterator[Finding]:
@@ -77,4 +103,4 @@ def mixing(facts: Facts) -> Iterator[Finding]:
         yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
 
 
-RULES: tuple[Rule, ...] = (sharding, shares, idle, mixing)
+RULES: tuple[Rule, ...] = (sharding, shares, repeated, idle, mixing)
