@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
@@ -61,10 +62,24 @@ def shared(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     paths, count = fact.value["paths"], fact.value["count"]
-    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork: they share one"
+    held = fact.value.get("held")
+    at, places = named(held)
+    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork{at}: they share one"
     text += " file position, so sooner or later a worker reads the wrong bytes"
     fix = "open the file on first use in each worker, not in __init__"
-    yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": p} for p in paths], count)
+    yield finding(
+        "handle-shared-across-fork", "error", text, fact, fix, [*places, *({"file": p} for p in paths)], count
+    )
+
+
+def named(held: dict[str, Any] | None) -> tuple[str, list[dict[str, Any]]]:
+    """An attribute in brackets with the line that makes it, and that place; nothing where it is not known."""
+    if held is None:
+        return "", []
+    place = held["place"]
+    if place is None:
+        return f" (`self.{escaped(held['attribute'])}`)", []
+    return f" (`self.{escaped(held['attribute'])}`, {posixpath.basename(place['file'])}:{place['line']})", [place]
 
 
 def connected(facts: Facts) -> Iterator[Finding]:

@@ -64,10 +64,16 @@ def shares(facts: Facts) -> Iterator[Finding]:
             yield finding("iterable-not-sharded", "error", text, fact, fix, count=v["twice"] + v["left_out"])
 
 
+def repeats(facts: Facts) -> bool:
+    """Whether each worker does most of the work of all: then more of them do not help, whatever the cost of a sample foretells."""
+    v = facts.value(REPEATED)
+    return v is not None and v["ratio"] >= REPEATED_LEAST * v["workers"]
+
+
 def repeated(facts: Facts) -> Iterator[Finding]:
     """Each worker does the work of all samples, and drops those of the others only then."""
     fact = facts.find(REPEATED)
-    if fact is None or fact.value["ratio"] < REPEATED_LEAST * fact.value["workers"]:
+    if fact is None or not repeats(facts):
         return
     v, present = fact.value, facts.value(CURRENT, {}).get("num_workers", 1)
     text = f"one of {v['workers']} workers computes {v['ratio']:.1f} times as much for each sample that it yields as a single worker: it "
