@@ -33,18 +33,22 @@ def used_up(facts: Facts) -> Iterator[Finding]:
 
 def growing(facts: Facts) -> Iterator[Finding]:
     """B15: open files of the loading processes grow with the samples read, also after the first batches."""
-    fact = facts.find(OPEN_FILES)
-    if fact is None or facts.find(USED_UP) is not None:
+    fact, held = facts.find(OPEN_FILES), facts.find(GROWS)
+    if facts.find(USED_UP) is not None:
         return
-    settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
-    if fact.value >= 20 and settled >= 8 and gained >= 4:
-        text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
-        held = facts.find(GROWS)
-        cited, places = [fact], []
-        if held is not None and held.value["files"]:
-            text += f": `{escaped(held.value['attribute'])}` keeps them"
-            cited, places = [fact, held], [held.value["place"]] if held.value["place"] is not None else []
-        yield finding("file-descriptors-grow", "error", text, cited, CLOSE, places)
+    keeps = held is not None and held.value["files"]
+    name, places = named(held.value) if held is not None and keeps else ("", [])
+    if fact is not None:
+        settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
+        if fact.value >= 20 and settled >= 8 and gained >= 4:
+            text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
+            text += f": the dataset keeps them{name}" if keeps else ""
+            cited = [fact, held] if held is not None and keeps else [fact]
+            yield finding("file-descriptors-grow", "error", text, cited, CLOSE, places)
+            return
+    if held is not None and keeps:
+        text = f"the dataset keeps another open file with each sample that is read{name}, until no descriptor is left"
+        yield finding("file-descriptors-grow", "error", text, held, CLOSE, places)
 
 
 def kept(facts: Facts) -> Iterator[Finding]:

@@ -32,6 +32,13 @@ def test_shares_cover_what_was_spent_in_fetching(ticks: list[Tick], shares: list
     assert [share for _, share in found] == pytest.approx(shares)
 
 
+def test_waits_that_no_stack_shows_are_not_told_of_what_computes() -> None:
+    """Seen: one sample in twenty waited for the store, and 97 % of the time was said to be spent waiting in a transform."""
+    seconds = {(False, True): 0.05, (False, False): 0.95, (True, True): 0.0, (True, False): 0.0}
+    [(_, share)] = weighed(Namer(), [Tick(USERS, 8, 0)], seconds, 1.0)
+    assert share == pytest.approx(0.05)
+
+
 def test_pauses_are_told_from_what_a_store_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: time in time.sleep is known as such, with its line; what an error led to is told apart."""
     file = tmp_path / "pausing.py"
