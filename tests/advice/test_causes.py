@@ -27,6 +27,14 @@ def test_a_summary_begins_with_a_cause_and_not_with_a_symptom() -> None:
     assert dear is not None and dear.code == "collector-pauses"
 
 
+def test_where_the_time_goes_is_not_told_before_what_is_wrong() -> None:
+    """Seen: 'goes to conv2d' came before the threads that were the cause, and before a tenth of the samples being replaced."""
+    line, slow = found("costly-line", "info", 0.6), found("slow-metadata", cost=0.3)
+    given = [line, slow, found("too-many-threads"), found("errors-hidden")]
+    assert [f.code for f in ordered(given)] == ["errors-hidden", "slow-metadata", "too-many-threads", "costly-line"]
+    assert cause([line]) is None
+
+
 def test_what_costs_nothing_is_not_what_to_mend_first() -> None:
     """Seen: reading too much was the headline where reading took none of the time."""
     given = [found("read-amplification", cost=0.001), found("nan")]

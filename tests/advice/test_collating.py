@@ -12,6 +12,7 @@ import torch
 from dataloader_expert.advice.stages import collating
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, users_place
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import CURRENT
@@ -99,4 +100,22 @@ def test_threads_that_wait_for_one_another_are_no_slow_collate(queue_ms: float, 
         (CURRENT, {**PLAN, "pin_memory": False, "num_workers": workers}, {}),
         (MACHINE, {"cpus": 2}, {}),
     )
+    assert codes_of(facts, collating) == told
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.8, []), (0.2, ["slow-collate"])])
+def test_what_collate_does_is_told_once(share: float, told: list[str]) -> None:
+    """Seen: a tokenizer loaded for each batch was told as collating, with the cure to stack arrays in one call."""
+    facts = collated("mine", 0.9, 600 * 4)
+    spot = {
+        "function": "joined",
+        "file": "a/words.py",
+        "line": 9,
+        "inclusive": 0.9,
+        "line_share": 0.8,
+        "stage": "collate",
+    }
+    place = {"file": "a/words.py", "line": 9, "function": "joined"}
+    facts.add(Fact(USER_FUNCTIONS, [spot], SEEN))
+    facts.add(Fact(AVOIDABLE, [{"kind": "loads", "share": share, "places": [place], "lines": 0}], SEEN))
     assert codes_of(facts, collating) == told

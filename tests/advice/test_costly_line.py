@@ -37,6 +37,17 @@ def test_the_innermost_line_that_takes_half_of_the_time() -> None:
     assert "__init__" in str(found.fix)
 
 
+def test_what_the_line_calls_decides_the_cure() -> None:
+    """Seen: a call of conv2d and a query were to be compiled as loops, and taking rows out of a tensor was told as a cost."""
+    spot = {**SPOTS[1], "calls": ["F.pad", "F.conv2d"], "only_indexes": False}
+    spent = (STAGE, {"ms": 2.0, "wait_ms": 0.0}, {"stage": "transform"})
+    (found,) = costly_line(facts_of((USER_FUNCTIONS, [spot], {}), spent))
+    assert found.message.endswith("data.py:30 in `scaled`, which calls F.pad and F.conv2d")
+    assert "whole batches" in str(found.fix) and "__init__" not in str(found.fix)
+    held = {**spot, "calls": [], "only_indexes": True}
+    assert list(costly_line(facts_of((USER_FUNCTIONS, [held], {}), spent))) == []
+
+
 def test_what_the_line_calls_is_named_where_it_takes_as_long() -> None:
     """Our promise: a call is no cause; the function that is called, and its costliest line, are."""
     spots = [
@@ -102,7 +113,7 @@ def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
 
 
 NOTHING = {"samples": 8, "scans": [], "again": 0.0, "again_at": [], "before": []}
-SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "column": "user", "rows": 200_000, "lines": [29, 30]}
+SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "columns": ["user", "t"], "rows": 200_000, "lines": [29, 30]}
 EARLY = {
     "file": "a/data.py",
     "line": 30,
@@ -121,7 +132,7 @@ CUT = {**EARLY, "of": [40_000], "used": [500], "kind": "slice", "by": {"file": "
         (
             {"scans": [SCAN]},
             "reads all 200,000 rows of `ev`, because no index covers it",
-            "CREATE INDEX ev_user ON ev (user)",
+            "CREATE INDEX ev_user_t ON ev (user, t)",
         ),
         (
             {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},

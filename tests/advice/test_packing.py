@@ -37,3 +37,12 @@ def test_many_small_tensors_are_told_by_the_run_where_there_was_one(gain: Any, p
     told = [f for f in (*transport(known), *many_small_tensors(known)) if f.code == "many-small-tensors"]
     assert [f.evidence[0]["fact"] for f in told] == ([] if by is None else [by])
     assert all(("2.40 times" in f.message) == (by == "packed") for f in told)
+
+
+def test_without_workers_nothing_is_sent() -> None:
+    """Seen: what tensors cost to send from a worker was a warning where there was none, at present and as recommended."""
+    timed = Evidence("timed", "a test")
+    known = Facts(
+        (Fact(RECEIVING, {**RECEIVED, "workers": 0}, timed), *(f for f in facts(None) if f.quantity is not RECEIVING))
+    )
+    assert list(transport(known)) == []

@@ -7,21 +7,23 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.descriptors import reopened
+from dataloader_expert.advice.reading import amplification
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
 from dataloader_expert.advice.surroundings import bandwidth, busy, cores
 from dataloader_expert.advice.transport import drawing, head_of_line, main_busy
 from dataloader_expert.advice.worker_counts import threads
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.static_checks import ORDER_PACE, SETTINGS
 from dataloader_expert.probes.health.worker_resources import OPENS
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import PULSES
+from dataloader_expert.probes.profile.stages import PULSES, READING
 from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED, RECOMMENDED
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
-from tests.advice.test_epochs import PLAN, codes_of, facts_of
+from tests.advice.test_epochs import PLAN, SEEN, codes_of, facts_of
 
 PULSE = {
     "seconds": 1.0,
@@ -71,7 +73,7 @@ def waiting(helped_s: float = 0.0, locked: float = 0.0, best: int = 2) -> Facts:
     [
         (waiting(), ["latency-bound", "bandwidth-bound"]),
         (waiting(best=32), ["latency-bound"]),  # more workers were proved to be faster
-        (waiting(locked=0.8), ["waits-for-lock", "bandwidth-bound"]),
+        (waiting(locked=0.8), ["waits-for-lock"]),  # Seen: "use faster storage" for a lock
         (waiting(locked=0.1), ["latency-bound", "bandwidth-bound"]),
         (waiting(helped_s=0.01), []),  # its own threads compute
     ],
@@ -254,3 +256,14 @@ def test_the_cure_of_a_file_that_is_opened_for_each_sample_is_by_what_it_is(file
     value = {"most": [[file, 40]], "samples": 40, "paths": 1}
     [found] = reopened(facts_of((OPENS, value, {})))
     assert words in found.fix
+
+
+def test_waiting_for_a_process_of_ones_own_is_no_storage() -> None:
+    """Seen: samples that waited for gzip, started for each, were told to use more workers than cores and to read less."""
+    work = [{"kind": "processes", "share": 0.9, "places": [], "lines": 0}]
+    read = {"bytes_read_per_sample": 8e4, "bytes_delivered_per_sample": 1e4, "amplification": 8.0}
+    for known, told in (([], ["latency-bound", "bandwidth-bound", "read-amplification"]), (work, [])):
+        facts = waiting()
+        facts.add(Fact(AVOIDABLE, known, SEEN))
+        facts.add(Fact(READING, read, SEEN))
+        assert codes_of(facts, latency, bandwidth, amplification) == told

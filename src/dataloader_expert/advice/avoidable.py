@@ -34,6 +34,18 @@ ALL_OF = 0.9
 """The share of a line's time from which what it calls is told instead."""
 LEAST_LOW = 0.1
 """The least lower end of a share's interval that is told."""
+NAMED = 3
+"""The most calls of a line that are named beside the last."""
+FETCHES = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
+COMPUTES = (
+    "if it gives the same for a sample each time, do it once for all samples and store the results; otherwise give it less to do (crop, shrink "
+    "or select first), or do it for whole batches, on the device"
+)
+OWN_CODE = (
+    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or do it once "
+    "for all samples and store the results"
+)
+PAUSES = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
 ONCE = "once in each worker, on first use"
 KINDS = {
     "copies": ("copying objects", "copy only what is changed, or nothing"),
@@ -63,7 +75,16 @@ KINDS = {
     ),
     "lists": ("reading an archive's list of members", f"open the archive {ONCE}, and keep it"),
     "connects": ("opening connections", f"connect {ONCE}, and keep the connection"),
-    "collects": ("gc.collect()", "leave gc.collect() out; gc.freeze() before workers start"),
+    "collects": ("gc.collect()", "leave gc.collect() out; call gc.freeze() before workers start"),
+    "paths": (
+        "building and comparing paths (pathlib)",
+        "build the paths once in __init__; to find something by its path, use a dict keyed by the path or name instead of comparing paths in "
+        "a loop",
+    ),
+    "syncs": (
+        "os.fsync, which waits until the disk has stored what was written",
+        "leave it out, or write the log once per epoch in the main process; loading has nothing that must be on the disk",
+    ),
     "searches": ("searching a list from its beginning", "build a dict or set in __init__, and look up there"),
     "selects": (
         "comparing all rows of a table",
@@ -185,34 +206,34 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
         return  # the line waits for a lock, which is told
     lines = [spot for spot in fact.value if spot["line_share"] >= MOST_OF]
-    if lines:
-        spot = min(lines, key=lambda s: s["inclusive"])  # the innermost
+    spot = min(lines, key=lambda s: s["inclusive"], default=None)  # the innermost
+    if spot is None or bounds(spot["line_share"], fact)[0] < 0.5 * MOST_OF:
+        return  # of too few stacks to tell
+    waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
+    called = [s for s in fact.value if ALL_OF * spot["line_share"] <= s["inclusive"] < spot["inclusive"]]
+    if called:  # what that line calls takes as long, at several lines
+        spot = min(called, key=lambda s: s["inclusive"])
+        share, what = spot["inclusive"], f"your function `{spot['function']}`, most of it at "
+    else:
         share, what = spot["line_share"], "one line of your code, "
-        low = bounds(share, fact)[0]
-        if low < 0.5 * MOST_OF:
-            return  # of too few stacks to tell
-        called = [s for s in fact.value if ALL_OF * share <= s["inclusive"] < spot["inclusive"]]
-        if called:  # what that line calls takes as long, at several lines
-            spot = min(called, key=lambda s: s["inclusive"])
-            share, what = spot["inclusive"], f"your function `{spot['function']}`, most of it at "
-        where = f"{posixpath.basename(spot['file'])}:{spot['line']}"
-        where += "" if called else f" in `{spot['function']}`"
-        waits = sum(f.value["wait_ms"] for f in facts.all(STAGE)) > 0.5 * whole
-        doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
-        of_it = f"{share:.0%} of a sample's time{between(*bounds(share, fact))}"
-        text, cited = f"{of_it} {doing} {what}{where}", [fact]
-        slept = facts.find(SLEEPING)
-        if slept is not None and waits and slept.value["share"] >= MOST_OF * share:
-            doing, cited = f"is spent in time.sleep(), {'reached through' if called else 'at'}", [fact, slept]
-            text = f"{of_it} {doing} {what}{where}"
-        fix = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
-        if not waits:
-            fix = "look whether it does the same work for every sample: do that once in __init__ (an index, a dictionary), and compute with "
-            fix += "whole arrays instead of Python objects; compile a loop that is needed (numba), or store its results once for all samples"
-        if len(cited) > 1:
-            fix = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
-        at = [{"file": spot["file"], "line": spot["line"]}]
-        yield finding("costly-line", "info", text, cited, fix, at, cost=low if not called else bounds(share, fact)[0])
+    if spot.get("only_indexes") and not waits:
+        return  # taking a sample out of what is held is what loading is
+    where = f"{posixpath.basename(spot['file'])}:{spot['line']}"
+    where += "" if called else f" in `{spot['function']}`"
+    names = [] if called else spot.get("calls", [])
+    if names:
+        where += f", which calls {' and '.join(filter(None, (', '.join(names[:-1][:NAMED]), names[-1])))}"
+    doing = "goes to" if not waits else "is spent waiting in" if called else "is spent waiting at"
+    low, high = bounds(share, fact)
+    severity: Severity = "info"
+    cited, fix = [fact], FETCHES if waits else COMPUTES if names else OWN_CODE
+    slept = facts.find(SLEEPING)
+    if slept is not None and waits and slept.value["share"] >= MOST_OF * share:
+        doing, cited = f"is spent in time.sleep(), {'reached through' if called else 'at'}", [fact, slept]
+        severity, fix = "warning", PAUSES
+    text = f"{share:.0%} of a sample's time{between(low, high)} {doing} {what}{where}"
+    at = [{"file": spot["file"], "line": spot["line"]}]
+    yield finding("costly-line", severity, text, cited, fix, at, cost=low)
 
 
 def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:
@@ -236,11 +257,11 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
     place = spot["file"], spot["line"]
     for scan in fact.value["scans"]:
         if scan["file"] == place[0] and place[1] in scan["lines"]:
-            table, column = escaped(scan["table"]), escaped(scan["column"])
+            table, columns = escaped(scan["table"]), [escaped(column) for column in scan["columns"]]
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
                 why,
-                f"CREATE INDEX {table}_{column} ON {table} ({column}), once; add the columns that it sorts by",
+                f"CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)}), once; add the columns that it sorts by",
                 fact,
             )
     v = fact.value

@@ -13,6 +13,10 @@ SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-globa
 """Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
 ELSEWHERE = {"unpicklable"}
 """What matters with other start methods of workers, unless it is an error with the present one."""
+CORRECTNESS = {"errors-hidden"}
+"""Warnings of what makes training wrong, not slow: they come before what costs time."""
+PLACES = {"costly-line"}
+"""What says where the time goes: as an info it knows no cause, so a summary does not begin with it, and known causes come before it."""
 DEAR = 0.1
 """The share of time from which a finding that is no error counts by its cost, whatever its severity."""
 CHEAP = 0.02
@@ -37,15 +41,29 @@ F = TypeVar("F", bound=Ranked)
 
 
 def ordered(findings: Iterable[F]) -> list[F]:
-    """Errors; then what costs time, the most costly first; then the other warnings, then the rest."""
+    """Errors; hidden ones; then what costs time, the most costly first; the other warnings; costs of unknown cause; the rest."""
 
     def rank(f: F) -> tuple[int, float]:
-        dear = f.severity != "error" and (f.cost or 0.0) >= DEAR
-        little = f.code in ELSEWHERE or (f.cost is not None and f.cost < CHEAP)
-        severity = "info" if little and f.severity != "error" else f.severity
-        return (1 if dear else 2 * SEVERITIES.index(severity), -(f.cost or 0.0))
+        cost = f.cost or 0.0
+        if f.severity == "error":
+            return 0, -cost
+        if f.code in CORRECTNESS:
+            return 1, -cost
+        if f.code in ELSEWHERE or (f.cost is not None and cost < CHEAP):
+            return 5, -cost
+        if _of_unknown_cause(f):
+            return 4, -cost
+        if cost >= DEAR:
+            return 2, -cost
+        if f.severity == "warning":
+            return (3 if f.cost is None else 4), -cost
+        return 5, -cost
 
     return sorted(findings, key=rank)
+
+
+def _of_unknown_cause(f: Ranked) -> bool:
+    return f.code in PLACES and f.severity == "info"
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:
@@ -87,7 +105,8 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
 
 def cause(findings: Iterable[F]) -> F | None:
     """What to fix first: an error, what costs most, or a warning."""
-    serious = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
+    dear = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
+    serious = (f for f in dear if not _of_unknown_cause(f))
     told = (f for f in serious if f.code not in SYMPTOMS and (f.severity == "error" or f.code not in ELSEWHERE))
     return next((f for f in told if f.severity == "error" or f.cost is None or f.cost >= CHEAP), None)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.descriptors import OPEN_FILES, USED_UP
+from dataloader_expert.probes.health.own_cache import GROWS
 from dataloader_expert.probes.health.shared_handles import CONNECTIONS, DATABASES, POSITIONS
 from dataloader_expert.probes.health.worker_resources import HELD, OPENS
 
@@ -31,13 +33,22 @@ def used_up(facts: Facts) -> Iterator[Finding]:
 
 def growing(facts: Facts) -> Iterator[Finding]:
     """B15: open files of the loading processes grow with the samples read, also after the first batches."""
-    fact = facts.find(OPEN_FILES)
-    if fact is None or facts.find(USED_UP) is not None:
+    fact, held = facts.find(OPEN_FILES), facts.find(GROWS)
+    if facts.find(USED_UP) is not None:
         return
-    settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
-    if fact.value >= 20 and settled >= 8 and gained >= 4:
-        text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
-        yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
+    keeps = held is not None and held.value["files"]
+    name, places = named(held.value) if held is not None and keeps else ("", [])
+    if fact is not None:
+        settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
+        if fact.value >= 20 and settled >= 8 and gained >= 4:
+            text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
+            text += f": the dataset keeps them{name}" if keeps else ""
+            cited = [fact, held] if held is not None and keeps else [fact]
+            yield finding("file-descriptors-grow", "error", text, cited, CLOSE, places)
+            return
+    if held is not None and keeps:
+        text = f"the dataset keeps another open file with each sample that is read{name}, until no descriptor is left"
+        yield finding("file-descriptors-grow", "error", text, held, CLOSE, places)
 
 
 def kept(facts: Facts) -> Iterator[Finding]:
@@ -55,10 +66,24 @@ def shared(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     paths, count = fact.value["paths"], fact.value["count"]
-    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork: they share one"
+    held = fact.value.get("held")
+    at, places = named(held)
+    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork{at}: they share one"
     text += " file position, so sooner or later a worker reads the wrong bytes"
     fix = "open the file on first use in each worker, not in __init__"
-    yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": p} for p in paths], count)
+    yield finding(
+        "handle-shared-across-fork", "error", text, fact, fix, [*places, *({"file": p} for p in paths)], count
+    )
+
+
+def named(held: dict[str, Any] | None) -> tuple[str, list[dict[str, Any]]]:
+    """An attribute in brackets with the line that makes it, and that place; nothing where it is not known."""
+    if held is None:
+        return "", []
+    place = held["place"]
+    if place is None:
+        return f" (`self.{escaped(held['attribute'])}`)", []
+    return f" (`self.{escaped(held['attribute'])}`, {posixpath.basename(place['file'])}:{place['line']})", [place]
 
 
 def connected(facts: Facts) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.advice.causes import cause, in_a_sentence
+from dataloader_expert.advice.streams import repeats
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -79,7 +80,7 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         u = unproved.value
         text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it"
         parts.append(f"{text} ({_again(unproved)})")
-    if predicted is not None:
+    if predicted is not None and not repeats(facts):
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
         text = f"{predicted.at['settings']} was not tried for lack of time (predicted {predicted.value:.1f}"
         of = "the best tried" if facts.find(TRIALS) is not None else "the present rate"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.worker_memory import KEYED, again_places, going_through, growing, kept_again
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.health.own_cache import GROWS, KEPT
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 
@@ -18,6 +19,7 @@ TOLD_BYTES = 1e8
 
 WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
+BOUND = "keep no samples, or a limited number in each worker, such as with functools.lru_cache(maxsize=N) around what reads one"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 
@@ -32,25 +34,45 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     if wide:
         text += f"; for each sample of {in_bytes(v['entries_bytes'] / v['samples'])} it holds {in_bytes(v['memory_bytes'] / v['samples'])} of"
         text += " memory, because it keeps views of larger arrays"
+    places = [v["place"]] if v.get("place") else []
+    grown, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
+    each = max(1e3 * grown, v.get("memory_bytes", 0) / v["samples"])  # what grows may be measured once a cache is full
+    size = each * samples
     rates = "the rates here partly come from cached samples"
     workers = 0 if current is None else current.value["num_workers"]
     if current is None or not workers:
-        fix = "before you add workers, fill the cache in the main process: forked workers share what it holds"
+        fix = f"before you add workers, {BOUND}; {shared(size)}"
         fix = f"{COPY}; {fix}" if wide else fix
-        yield finding("dataset-caches-samples", "warning" if wide else "info", f"{text}; {rates}", fact, fix)
+        yield finding("dataset-caches-samples", "warning" if wide else "info", f"{text}; {rates}", fact, fix, places)
         return
     text += f". Each of the {workers} workers caches the samples that it has read itself"
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
-    grows, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
-    each = max(1e3 * grows, v.get("memory_bytes", 0) / v["samples"])  # what grows may be measured once a cache is full
-    held = each * samples * (workers if current.value["persistent_workers"] else 1)
+    held = size * (workers if current.value["persistent_workers"] else 1)
     if held >= TOLD_BYTES:
         by = "they hold" if current.value["persistent_workers"] else "they hold, in an epoch,"
         text += f"; if all {samples:,} are kept, {by} about {in_bytes(held)}"
-    fix = "read every sample once in the main process before the loader starts: forked workers share what it holds; or"
-    fix += " leave caching to CachedDataset(dataset).fill() from dataloader_expert.loaders"
+    fix = f"{BOUND}; {shared(size)}"
     fix = f"{COPY}; {fix}" if wide else fix
-    yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix)
+    yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix, places)
 
 
-RULES: tuple[Rule, ...] = (keeps_samples,)
+def shared(size: float) -> str:
+    """How one cache serves all workers, if memory has room for it."""
+    takes = f"all samples ({in_bytes(size)}) fit in memory" if size else "all samples fit in memory"
+    return (
+        f"only if {takes}, read each once in the main process before workers start: forked workers share what it holds"
+    )
+
+
+def grows(facts: Facts) -> Iterator[Finding]:
+    """A container that gets an entry with each sample read, also with those read before: it is no cache, and never full."""
+    fact = facts.find(GROWS)
+    if fact is None or fact.value["files"] or any(f.code == "memory-leak" for f in growing(facts)):
+        return
+    each = fact.value["entry_bytes"] * (facts.value(SAMPLES) or 0)
+    by = f", by {in_bytes(each)} in each epoch" if each else ""
+    text, share = f"memory grows without end{by}: {kept_again(fact, facts)}", going_through(fact, facts)[1]
+    yield finding("memory-leak", "warning", text, fact, KEYED, again_places(fact), cost=share or None)
+
+
+RULES: tuple[Rule, ...] = (keeps_samples, grows)

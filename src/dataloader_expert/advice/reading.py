@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.advice.avoidable import before_keeping
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
+from dataloader_expert.advice.stages import child_processes
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
@@ -51,7 +52,8 @@ def _inflates(spot: dict[str, Any]) -> bool:
 
 
 def _place(spot: dict[str, Any]) -> dict[str, Any]:
-    return {"file": spot["called_from"] or f"{spot['file']}:{spot['line']}"}
+    file, _, line = (spot["called_from"] or f"{spot['file']}:{spot['line']}").rpartition(":")
+    return {"file": file, "line": int(line)}
 
 
 def listing(facts: Facts) -> Iterator[Finding]:
@@ -73,6 +75,10 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     projection = facts.find(PROJECTION)
     if projection is not None and projection.at["pays"]:
         return  # told with its columns
+    if facts.value(CAUSES, {"scans": []})["scans"]:
+        return  # a query reads the whole table, which is told with its line
+    if child_processes(facts):
+        return  # what is read comes from the processes that samples start, not from storage
     ratio = fact.value["amplification"]
     counts = facts.find(COUNTS)
     if counts is not None and counts.value["decoded_pixels"] >= 0.5 * ratio * counts.value["used_pixels"] > 0:
@@ -117,6 +123,10 @@ READ_LESS = (
     "read what all samples share, such as an index or a vocabulary, only once, and of the rest only the parts that are used (the rows at their "
     "offsets, columns, smaller row groups or chunks), or store samples at the size in which they are used"
 )
+INDEXED = (
+    "index the stored array with the sample (file['x'][i]) instead of reading all of it first (file['x'][:], numpy.array(file['x'])); if it is "
+    "indexed so, write chunks of the shape in which samples are read, or read neighbouring samples together"
+)
 FIXES = {
     "npy": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
     "npz": "store the arrays of the .npz, which is always read whole, as .npy files: numpy.load(path, mmap_mode='r') reads only the rows of a "
@@ -124,8 +134,8 @@ FIXES = {
     "table": "parse the text once and store it in a binary format, such as numpy.save",
     "soundfile": "read only the part that is used: soundfile.read(path, start=…, frames=…)",
     "wave": "read only the part that is used: setpos() and readframes(), or store clips of the length in which they are used",
-    "h5py": "write chunks of the shape in which samples are read, or read neighbouring samples together",
-    "zarr": "write chunks of the shape in which samples are read, or read neighbouring samples together",
+    "h5py": INDEXED,
+    "zarr": INDEXED,
     "pyarrow": "read only the columns that are used, write smaller row groups, and shuffle by row group to use all that was read",
     "image": "store the images at the size in which they are used",
     "pandas": "read the table once, and keep it; or store the rows of a sample together",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.transport import FRESH_BYTES_S
@@ -113,6 +114,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
         return  # more workers wait for the same lock
     if any(work["kind"] == "retries" for work in facts.value(AVOIDABLE, [])):
         return  # more workers hide what fails
+    if child_processes(facts):
+        return  # what is waited for computes, and needs a core
     for fact in facts.all(STAGE):
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
@@ -120,6 +123,11 @@ def latency(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
         fix = "use more workers than cores, so that waits overlap"
         yield finding("latency-bound", "info", text, fact, fix)
+
+
+def child_processes(facts: Facts) -> bool:
+    """Whether samples mostly wait for processes that they start: those compute, and what is read from them is no storage."""
+    return any(work["kind"] == "processes" and work["share"] >= 0.5 for work in facts.value(AVOIDABLE, []))
 
 
 def copying_ms(facts: Facts) -> float:
@@ -149,11 +157,15 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
         return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "stack arrays in one call, and do the work of each sample once, before training"
+    fix = "only stack and pad in it, in one call and to the longest of the batch: load tokenizers and models once, and do the work of each sample in "
+    fix += "__getitem__, or once beforehand"
     fix += "; workers collate as well, so more of them help" if workers_help(facts) else ""
     if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     spots = [spot for spot in facts.value(USER_FUNCTIONS, []) if spot["stage"] == "collate"]
+    known = sum(work["share"] for work in facts.value(AVOIDABLE, []) if _within(work, spots))
+    if known >= 0.5 * collate.value["ms"] / lasts:
+        return  # told as the work that it is
     most = [spot for spot in spots if 2 * spot["inclusive"] >= max(s["inclusive"] for s in spots)]
     spot = min(most, key=lambda s: s["inclusive"], default=None)  # the innermost
     where = []
@@ -163,8 +175,19 @@ def collating(facts: Facts) -> Iterator[Finding]:
         where = [{"file": own["file"], "line": own["line"]}]
     if spot is not None:
         text += f", most of it at {posixpath.basename(spot['file'])}:{spot['line']} in `{spot['function']}`"
+        text += f", which calls {' and '.join(spot['calls'])}" if 0 < len(spot.get("calls", [])) <= 2 else ""
         where = [{"file": spot["file"], "line": spot["line"]}]
-    yield finding("slow-collate", "warning", text, collate, fix, where, cost=collate.value["cpu_ms"] / spent)
+    share = collate.value["cpu_ms"] / spent
+    if known:  # what is known to be done in it comes first
+        yield finding("slow-collate", "info", text, collate, fix, where)
+    else:
+        yield finding("slow-collate", "warning", text, collate, fix, where, cost=share)
+
+
+def _within(work: dict[str, Any], spots: list[dict[str, Any]]) -> bool:
+    """Whether work is done in one of these functions of the user's."""
+    place = work["places"][0] if work["places"] else None
+    return place is not None and any((s["file"], s["function"]) == (place["file"], place["function"]) for s in spots)
 
 
 RULES: tuple[Rule, ...] = (latency, locks, collating)

@@ -8,6 +8,7 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.stream_shares import SHARES
+from dataloader_expert.probes.health.stream_work import REPEATED
 from dataloader_expert.probes.health.worker_semantics import MIXING
 from dataloader_expert.probes.rank_sharding import RANK_SHARES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -17,6 +18,12 @@ from dataloader_expert.probes.sharding import SHARDING
 BY_RANK = (
     "shard by rank as well as by worker: yield every (ranks * workers)-th sample from rank * workers + worker on, with rank and ranks from "
     "torch.distributed.get_rank() and get_world_size()"
+)
+REPEATED_LEAST = 0.6
+"""The least share of the others' work that a worker also does if that is told; reading their records and skipping them costs less."""
+SKIP = (
+    "drop the records of other workers before decoding them (for i, record in enumerate(records): if i % info.num_workers == info.id: yield "
+    "decode(record)), or give each worker its own files"
 )
 
 
@@ -34,13 +41,17 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         present = facts.value(CURRENT, {}).get("num_workers", 1)
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
         text += "" if present else "; at present there are no workers"
-        fix = "shard in __iter__: start at torch.utils.data.get_worker_info().id and yield every num_workers-th sample"
+        fix = "shard in __iter__, before anything is decoded: with info = torch.utils.data.get_worker_info(), read the files "
+        fix += "files[info.id :: info.num_workers], or skip all records but every num_workers-th, from info.id on"
         yield finding("iterable-not-sharded", "error" if present else "warning", text, fact, fix)
     if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"
         yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")
     yielded = v["unique"] if v["copied"] else v["total"]
-    if v["ended"] and v["length"] is not None and (v["copied"] or v["both"] < 0.5) and yielded != v["length"]:
+    known = v["ended"] and (v["copied"] or v["both"] < 0.5)
+    if not known and v.get("alone") is not None:
+        yielded, known = v["alone"], True
+    if known and v["length"] is not None and yielded != v["length"]:
         text = f"the stream yielded {yielded} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
 
@@ -68,6 +79,27 @@ def shares(facts: Facts) -> Iterator[Finding]:
             yield finding("iterable-not-sharded", "error", text, fact, fix, count=v["twice"] + v["left_out"])
 
 
+def repeats(facts: Facts) -> bool:
+    """Whether each worker does most of the work of all: then more of them do not help, whatever the cost of a sample foretells."""
+    v = facts.value(REPEATED)
+    return v is not None and v["ratio"] >= REPEATED_LEAST * v["workers"]
+
+
+def repeated(facts: Facts) -> Iterator[Finding]:
+    """Each worker does the work of all samples, and drops those of the others only then."""
+    fact = facts.find(REPEATED)
+    if fact is None or not repeats(facts):
+        return
+    v, present = fact.value, facts.value(CURRENT, {}).get("num_workers", 1)
+    text = f"one of {v['workers']} workers computes {v['ratio']:.1f} times as much for each sample that it yields as a single worker: it "
+    text += (
+        "does most of the work for the other workers' samples too and drops them only then, so more workers hardly help"
+    )
+    cost = 1 - 1 / present if present > 1 else None
+    places = [v["place"]] if v["place"] is not None else []
+    yield finding("avoidable-work", "warning" if cost else "info", text, fact, SKIP, places, cost=cost)
+
+
 def idle(facts: Facts) -> Iterator[Finding]:
     """B7: some of the present workers yielded nothing in an epoch."""
     fact = facts.find(IDLE)
@@ -92,4 +124,4 @@ def mixing(facts: Facts) -> Iterator[Finding]:
         yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
 
 
-RULES: tuple[Rule, ...] = (sharding, ranks, shares, idle, mixing)
+RULES: tuple[Rule, ...] = (sharding, ranks, shares, repeated, idle, mixing)

@@ -10,6 +10,7 @@ from dataloader_expert.advice.stages import (
     FOREIGN,
     LOCKED_LEAST,
     QUEUED_MS,
+    child_processes,
     cpu_and_waits,
     waiting_for_others,
     waits_on_stores,
@@ -161,6 +162,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     cpu, waits = cpu_and_waits(facts)
     if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2 or not waits_on_stores(facts):
         return
+    if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST or child_processes(facts):
+        return  # what they wait for is told, and is no storage
     current, best = settings(facts)
     if current is not None and best is not None and best["workers"] > max(1, current["num_workers"]):
         return  # more workers were proved to help
@@ -187,8 +190,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
         at_once = max(1, round(got / alone if one is not None else got * waits / 1e3))
-        text = f"{many} workers read {got:,.0f} samples/s, {who} {alone:,.0f}: the storage, service or"
-        text += f" lock that samples wait for serves about {at_once} at a time"
+        text = f"{many} workers read {got:,.0f} samples/s, {who} {alone:,.0f}: the storage or service"
+        text += f" that samples wait for serves about {at_once} at a time"
         fix = f"read fewer bytes per sample, or use faster storage; more than {number(at_once, 'worker')} hardly help{'s' * (at_once == 1)}"
         yield finding("bandwidth-bound", "info", text, tried, fix)
 

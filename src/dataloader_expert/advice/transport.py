@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
@@ -14,6 +15,7 @@ from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
+from dataloader_expert.probes.health.own_cache import MADE_FIRST
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN, ORDER_PACE, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
@@ -103,7 +105,14 @@ def transport(facts: Facts) -> Iterator[Finding]:
         return  # what is sent is the storages behind the tensors
     each = batch_ms(facts)
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors):
+    _, best = settings(facts)
+    sends = fact.value["workers"] or (best is not None and best["settings"]["num_workers"])
+    if (
+        sends
+        and facts.find(PACKED) is None
+        and tensors >= 8
+        and TENSOR_MS * tensors >= 0.2 * (each + TENSOR_MS * tensors)
+    ):
         text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
         text += f" top of {each:.1f} ms for the samples (estimated: packed batches were not run)"
         yield finding("many-small-tensors", "warning", text, [fact, batch], PACK, cost=sending_share(facts))
@@ -231,6 +240,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
     workers, kept = current.value["num_workers"], bool(current.value.get("persistent_workers"))
     fact, through = facts.find(STARTING, workers=workers, persistent=kept), throughput_at(facts, current.value)
     if fact is None:
+        yield from _untimed(facts, workers, kept)
         return
     again = beginning(facts)
     epoch, starts = facts.value(SAMPLES), fact.value
@@ -262,7 +272,36 @@ def startup(facts: Facts) -> Iterator[Finding]:
         fix = "use fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
         if used is not None:
             text, fix = f"{text}: each {_first_use(used)}", _once(used)
-        yield finding("slow-worker-start", "warning", text, fact, fix)
+        remade, places = facts.find(MADE_FIRST), list[dict[str, Any]]()
+        if remade is not None:
+            why, fix, places = _makes(remade, workers, kept)
+            text = f"{text}: {why}"
+        yield finding("slow-worker-start", "warning", text, fact, fix, places)
+
+
+def _untimed(facts: Facts, workers: int, kept: bool) -> Iterator[Finding]:
+    """What each worker prepares for itself, where there was no time to see workers start."""
+    used, made = facts.find(FIRST_USE), facts.find(MADE_FIRST)
+    if made is not None:
+        text, fix, places = _makes(made, workers, kept)
+        yield finding("slow-worker-start", "warning", text, made, fix, places)
+    elif used is not None and used.value > SLOW_START_S:
+        text = f"each of {workers} workers {_first_use(used)}{'' if kept else ', in every epoch'}"
+        fix = _once(used) if kept else f"{_once(used)}; set persistent_workers=True to keep them between epochs"
+        yield finding("slow-worker-start", "warning", text, used, fix)
+
+
+def _makes(made: Fact, workers: int, kept: bool) -> tuple[str, str, list[dict[str, Any]]]:
+    """What each worker makes by reading its first sample, what to do, and where it is made."""
+    names, place = " and ".join(f"`{escaped(name)}`" for name in made.at["names"]), made.at["place"]
+    at = "" if place is None else f" ({posixpath.basename(place['file'])}:{place['line']})"
+    text = (
+        f"each of {workers} workers makes {names} anew by reading its first sample{at}, which takes {made.value:.2g} s"
+    )
+    text += "" if kept else ", in every epoch"
+    fix = f"make {names} in __init__: forked workers share it"
+    fix += "" if kept else "; or set persistent_workers=True, to make it once in each worker"
+    return text, fix, [] if place is None else [place]
 
 
 def _first_use(used: Fact) -> str:
@@ -278,7 +317,8 @@ def _once(used: Fact) -> str:
     if imports:
         return f"import {escaped(imports)} at the top of the module: forked workers then have it"
     return (
-        "do that once before the workers are forked, unless it is a connection or a file, which each needs for itself"
+        "do that in __init__, before workers are forked (such as loading an index), unless it is a connection or a file, which each "
+        "needs for itself"
     )
 
 

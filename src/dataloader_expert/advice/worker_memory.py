@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings
@@ -11,8 +13,9 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.object_census import OBJECTS
-from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.health.own_cache import GROWS, KEPT
 from dataloader_expert.probes.health.worker_resources import GROWTH
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.system.outside import MACHINE
 
 COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
@@ -20,6 +23,8 @@ COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
 SAMPLES_LEAST, PER_SAMPLE_LEAST = 100, 32
 OBJECTS_LEAST = 10_000
 """An attribute that holds fewer objects does not explain megabytes of copied pages."""
+SEARCHED_LEAST = 0.1
+"""The least share of a sample's time that going through a container is told from."""
 LITTLE = 0.01
 """Growth in an epoch by a smaller share of the memory does no harm, unless objects are known that it goes on with."""
 KEPT_FIX = (
@@ -28,7 +33,12 @@ KEPT_FIX = (
 )
 
 CACHE_FIX = (
-    "check that every worker has room for all samples, or fill one cache before the workers start, which then share it"
+    "keep a limited number of samples in each worker, such as with functools.lru_cache(maxsize=N) around what reads one, or none; only if all of "
+    "them fit in memory, fill one cache in the main process before workers start, which then share it"
+)
+KEYED = (
+    "keep nothing, or find again what was kept: key it by what stays the same, such as the sample's index, not by a random crop or "
+    "an object made anew, and limit it, such as with functools.lru_cache(maxsize=N)"
 )
 
 
@@ -50,7 +60,7 @@ def growing(facts: Facts) -> Iterator[Finding]:
         little = bool(not named and machine and epoch and mean * epoch < LITTLE * machine.value["memory_bytes"])
         yield _copied(fact, mean, held, "info" if unused or little else "warning")
     else:
-        yield from _leaked(fact, mean, facts.find(KEPT))
+        yield from _leaked(facts, fact, mean)
 
 
 def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> Finding:
@@ -78,7 +88,7 @@ def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> F
     return finding("copy-on-write-growth", severity, text, cited, fix)
 
 
-def _leaked(fact: Fact, mean: float, kept: Fact | None) -> Iterator[Finding]:
+def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
     """Anonymous memory that grows steadily, by more than the one batch per worker that an allocator may keep."""
     v = fact.value
     _, second, third = v["private_per_sample"]
@@ -91,13 +101,43 @@ def _leaked(fact: Fact, mean: float, kept: Fact | None) -> Iterator[Finding]:
         yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"
+    kept, again = facts.find(KEPT), facts.find(GROWS)
     if kept is not None:
         text += (
             f": the dataset keeps what it has read in `{escaped(kept.value['attribute'])}`, separately in each worker"
         )
-        yield finding("memory-leak", "warning", text, [fact, kept], CACHE_FIX)
+        places = [kept.value["place"]] if kept.value.get("place") else []
+        yield finding("memory-leak", "warning", text, [fact, kept], CACHE_FIX, places)
+        return
+    if again is not None:
+        text += f": {kept_again(again, facts)}"
+        yield finding("memory-leak", "error", text, [fact, again], KEYED, again_places(again))
         return
     yield finding("memory-leak", "error", text, fact, "find what __getitem__ keeps: lists on self, caches")
+
+
+def kept_again(fact: Fact, facts: Facts) -> str:
+    """What a container keeps of samples again and again, and whether going through it takes the time."""
+    name, place = escaped(fact.value["attribute"]), fact.value["place"]
+    at = "" if place is None else f" ({posixpath.basename(place['file'])}:{place['line']})"
+    text = f"`{name}` gets a new entry whenever a sample is read, also when it was read before{at}"
+    line, share = going_through(fact, facts)
+    if line:
+        text += f"; the loop over it at line {line}, which takes {share:.0%} of a sample's time, gets longer with each"
+    return text
+
+
+def going_through(fact: Fact, facts: Facts) -> tuple[int, float]:
+    """The first line of the loop over such a container that takes the time, and its share; 0 where none does."""
+    for spot in facts.value(USER_FUNCTIONS, []):
+        for file, first, last in fact.value["searched"]:
+            if spot["file"] == file and first <= spot["line"] <= last and spot["line_share"] >= SEARCHED_LEAST:
+                return int(first), float(spot["line_share"])
+    return 0, 0.0
+
+
+def again_places(fact: Fact) -> list[dict[str, Any]]:
+    return [fact.value["place"]] if fact.value["place"] is not None else []
 
 
 RULES: tuple[Rule, ...] = (growing,)

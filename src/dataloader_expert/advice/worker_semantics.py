@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.descriptors import named
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
@@ -26,9 +27,10 @@ def twins(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
-        text = "two workers draw the same random numbers: a generator created before the fork is copied into each"
+        at, where = named(v.get("held"))
+        text = f"two workers draw the same random numbers: a generator created before the fork{at} is copied into each"
         fix = "seed from (torch.initial_seed(), index), or create the generator on first use in each worker"
-        yield finding("rng-duplicated", "error", text, fact, fix)
+        yield finding("rng-duplicated", "error", text, fact, fix, where)
     elif v["same_in_both"] or v["same_next_epoch"]:
         which = "every worker" if v["same_in_both"] else "a worker"
         text = f"{which} draws the same random numbers in each epoch: its seed does not depend on torch.initial_seed()"

@@ -7,18 +7,22 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
+from dataloader_expert.probes.system.pristine_process import apart
 
 SHARDING = Quantity(
     "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those yielded by both"
 )
 WORKERS = 2
 PATIENCE_S = 10.0
+COUNTING_S = 1.5
+"""The longest that the samples of a stream with a length are counted, where two workers did not come to its end."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def digests(samples: Any) -> list[str]:
 
 def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     """Which samples of a stream each of two workers yields."""
-    loader = in_workers(served, None, _by_worker)
+    loader, begun = in_workers(served, None, _by_worker), time.monotonic()
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
     ended = True
     try:
@@ -84,6 +88,8 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     except Exception as e:  # the user's code, in workers, may raise anything
         yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
         return
+    length = _length(served.dataset)
+    took = max(1e-9, time.monotonic() - begun)
     one, two = (set(words) for words in given.values())
     total, unique = sum(map(len, given.values())), len(one | two)
     both = len(one & two) / max(1, min(len(one), len(two)))
@@ -94,7 +100,8 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         "both": both,
         "ended": ended,
         "copied": both >= 0.5 and len(one) > 0.9 * len(given[0]) and min(len(one), len(two)) >= 4,
-        "length": _length(served.dataset),
+        "length": length,
+        "alone": None if ended or length is None else counted(served.dataset, length, total / took),
         "once": read_once(served.dataset),
     }
     yield Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
@@ -115,6 +122,23 @@ def read_once(dataset: Any) -> bool:
     except Exception:  # the scan reports what the stream raises
         return False
     return one is two and one is not dataset
+
+
+def counted(dataset: Any, length: int, rate: float) -> int | None:
+    """How many samples the stream yields in a process of its own; None if it does not end in time, which its rate foretells, or
+    yields more than its length."""
+    if length > 2 * COUNTING_S * rate:
+        return None
+    found = apart(partial(_counted, dataset, length), COUNTING_S)
+    return None if found is None else found["samples"]
+
+
+def _counted(dataset: Any, length: int, seconds: float) -> dict[str, Any]:
+    until, samples = time.monotonic() + seconds, 0
+    for samples, _ in enumerate(dataset, 1):
+        if samples > length or time.monotonic() > until:
+            return {"samples": None}
+    return {"samples": samples}
 
 
 def _length(dataset: Any) -> int | None:

@@ -97,6 +97,10 @@ class Made:
     def names(self) -> set[str]:
         return {name for _, new in self.attributes for name in new}
 
+    def shareable(self) -> list[str]:
+        """The attributes that forked workers could share: no files and connections, which each must open for itself."""
+        return sorted({n for _, new in self.attributes for n, value in new.items() if not _is_handle(value)})
+
     def values(self) -> Iterator[Any]:
         yield from (value for _, new in self.attributes for value in new.values())
         yield from self.containers

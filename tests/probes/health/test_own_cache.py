@@ -5,19 +5,25 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from dataloader_expert.advice.own_cache import keeps_samples
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.advice.descriptors import growing
+from dataloader_expert.advice.own_cache import grows, keeps_samples
+from dataloader_expert.advice.transport import startup
+from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
-from dataloader_expert.probes.health.own_cache import KEPT, OwnCache
+from dataloader_expert.probes.descriptors import OPEN_FILES
+from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.reference import Reference
+from tests.probes.health.test_as_started import reference
 
 SHARED: dict[int, torch.Tensor] = {}
 
@@ -114,6 +120,33 @@ class Notes(Slow):
         return self.load(index)
 
 
+class NeverFound(Slow):
+    """Keyed by something that is another one each time."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        key = object()
+        for known, sample in self.kept.items():
+            if known == key:
+                return sample  # type: ignore[no-any-return]  # of a dict without types
+        self.kept[key] = self.load(index)
+        return self.kept[key]  # type: ignore[no-any-return]  # of a dict without types
+
+
+class OnlyAFew(NeverFound):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        sample = super().__getitem__(index)
+        if len(self.kept) > 40:
+            self.kept.clear()
+        return sample
+
+
+class LeavesOpen(Slow):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        handle = Path(__file__).open("rb")  # noqa: SIM115  # as users write it
+        self.log.append(handle)  # type: ignore[arg-type]  # a list of users has no types
+        return self.load(index)
+
+
 class Raises(InADict):
     def __getitem__(self, index: int) -> torch.Tensor:
         raise RuntimeError("no such sample")
@@ -164,3 +197,86 @@ def test_the_very_first_reading_is_timed() -> None:
     assert kept_by(Lazy()).value(FIRST) > 0.2
     assert kept_by(Slow()).value(FIRST) >= 0.004
     assert kept_by(Raises()).find(FIRST) is None
+
+
+def test_what_is_kept_again_and_again_is_named_with_its_line() -> None:
+    """Seen: a cache keyed by a random crop, and one that compared paths with texts, grew with each sample, and no name was told."""
+    facts = kept_by(NeverFound())
+    [found] = grows(facts)
+    source = Path(__file__).read_text(encoding="utf-8").splitlines()
+    line = 1 + source.index("        self.kept[key] = self.load(index)")
+    assert found.code == "memory-leak" and "`kept` gets a new entry" in found.message
+    assert [place["line"] for place in found.where] == [line]
+    spot = {"file": __file__, "line": line - 3, "line_share": 0.7}
+    [slow] = grows(Facts((*facts, Fact(USER_FUNCTIONS, [spot], evidence("sampled", "a test")))))
+    assert f"the loop over it at line {line - 3}, which takes 70% of a sample's time" in slow.message
+
+
+def test_open_files_that_are_kept_are_named() -> None:
+    """Seen: descriptors grew, and the list that kept the files was not told."""
+    dataset = LeavesOpen()
+    facts = kept_by(dataset)
+    for handle in dataset.log:
+        handle.close()  # type: ignore[attr-defined]  # a list of users has no types
+    opened = Evidence("counted", "a test", conditions={"samples_settled": 99, "files_gained": 99})
+    [found] = growing(Facts((*facts, Fact(OPEN_FILES, 1000.0, opened))))
+    assert "keeps them (`self.log`, test_own_cache.py:" in found.message and len(found.where) == 1
+    [alone] = growing(facts)  # Seen: a run too short to see descriptors grow said nothing
+    assert "another open file with each sample" in alone.message and alone.where == found.where
+    assert list(grows(facts)) == []
+
+
+@pytest.mark.parametrize("make", [Slow, InADict, AFewOnly, Notes, Counts, OnlyAFew])
+def test_what_is_limited_or_small_does_not_grow_without_end(make: Callable[[], Any]) -> None:
+    """Our promise: a cache that hits, one that is emptied, and a list of numbers are no leak."""
+    assert kept_by(make()).find(GROWS) is None
+
+
+class LoadsLate(Slow):
+    """Loads its index with the first sample, as workers then do each for itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index: list[int] | None = None
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if self.index is None:
+            time.sleep(0.3)  # the index, whose time is what is measured
+            self.index = [0]
+        return torch.zeros(2)
+
+
+class OpensLate(LoadsLate):
+    """Opens its file with the first sample, which each worker must do for itself."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if self.index is None:
+            time.sleep(0.3)  # a slow store
+            self.index = Path(__file__).open("rb")  # type: ignore[assignment]  # noqa: SIM115  # as users write it
+        return torch.zeros(2)
+
+
+def test_a_file_that_each_worker_opens_is_not_to_be_opened_before_the_fork() -> None:
+    """Our promise: no cure opens in __init__ what workers must not share."""
+    source = reference(OpensLate())
+    source.iterable = False
+    ref = SourceRef("made.py:made", (), code=True)
+    bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None, cpus=2)
+    assert all(said.quantity is not MADE_FIRST for said in OwnCache().measure(bench) if isinstance(said, Fact))
+    source.dataset.index.close()
+
+
+def test_what_each_worker_makes_for_itself_is_told_without_starting_any() -> None:
+    """Seen: an index loaded by each worker in each epoch left no time to see them start, and nothing was said of it."""
+    source = reference(LoadsLate())
+    source.iterable = False
+    ref = SourceRef("made.py:made", (), code=True)
+    bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None, cpus=2)
+    facts = [said for said in OwnCache().measure(bench) if isinstance(said, Fact)]
+    plan = {"num_workers": 4, "persistent_workers": False}
+    [found] = startup(Facts((*facts, Fact(CURRENT, plan, evidence("declared", "loading")))))
+    line = 1 + Path(__file__).read_text(encoding="utf-8").splitlines().index("            self.index = [0]")
+    assert (
+        f"each of 4 workers makes `index` anew by reading its first sample (test_own_cache.py:{line})" in found.message
+    )
+    assert "in every epoch" in found.message and "__init__" in found.fix

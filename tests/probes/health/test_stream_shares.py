@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import IterableDataset, default_collate, get_worker_info
 
-from dataloader_expert.advice.streams import shares
+from dataloader_expert.advice.streams import sharding, shares
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.health.stream_shares import SHARES, compared, yielded
 from dataloader_expert.probes.serving import Serving
+from dataloader_expert.probes.sharding import SHARDING, counted
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
 
@@ -97,3 +98,35 @@ def test_both_faults_are_told_at_once() -> None:
     )
     sound = Fact(SHARES, {**value, "twice": 0, "left_out": 0}, Evidence("counted", "stream_shares"), {"workers": 3})
     assert not list(shares(Facts((sound,))))
+
+
+class Sized(IterableDataset[int]):
+    """A stream that says how long it is."""
+
+    def __init__(self, yields: int, said: int) -> None:
+        self.yields, self.said = yields, said
+
+    def __len__(self) -> int:
+        return self.said
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(self.yields)
+
+
+@pytest.mark.parametrize(("yields", "told"), [(60, ["wrong-length"]), (90, [])])
+def test_a_length_is_checked_where_two_workers_did_not_come_to_the_end(yields: int, told: list[str]) -> None:
+    """Seen: a length that counted the lines of all languages, of which one was kept, was not told: the time was up before."""
+    stream = Sized(yields, 90)
+    assert counted(stream, 90, 1e6) == yields
+    assert counted(stream, 90, 1.0) is None  # would take too long
+    value = {
+        "by_worker": [9, 9],
+        "total": 18,
+        "unique": 18,
+        "both": 0.0,
+        "ended": False,
+        "copied": False,
+        "once": False,
+    }
+    fact = Fact(SHARDING, {**value, "length": 90, "alone": yields}, Evidence("counted", "a test"))
+    assert [f.code for f in sharding(Facts((fact,)))] == told

@@ -27,7 +27,7 @@ from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 from dataloader_expert.probes.serving import Serving
 
 SOURCE = """
-import copy, gc, gzip, hashlib, json, pickle, re, subprocess, time, zipfile
+import copy, gc, gzip, hashlib, json, os, pickle, re, subprocess, time, zipfile
 import numpy as np
 import pandas as pd
 import torch
@@ -60,6 +60,13 @@ def unpickles(i):
 
 def parses(i):
     return json.loads(TEXT)
+
+def paths(i):
+    return [HERE / "clips" / str(k) for k in range(3000)]
+
+def syncs(i):
+    with open(HERE / "log.txt", "a") as log:
+        os.fsync(log.fileno())
 
 def processes(i):
     return subprocess.run(["true"])
@@ -247,6 +254,7 @@ def told(dataset: Any) -> list[Any]:
         "copies",
         "labels",
         "parses",
+        "paths",
         "processes",
         "collects",
         "converts",
@@ -303,6 +311,15 @@ def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(
     ):
         found = looked.work_of(stack)
         assert found is not None and found[0] == kind
+
+
+def test_waiting_for_the_disk_is_told(users: ModuleType) -> None:
+    """Seen: a log that was written to the disk for each sample had no name; which call of a line waits is known from its columns."""
+    source = SOURCE.splitlines()
+    line = 1 + source.index("        os.fsync(log.fileno())")
+    fetch = (torch.utils.data._utils.fetch.__file__, 54, "fetch")
+    found = looked.work_of(((users.__file__ or "", line, "syncs"), fetch), (line, line, 8, 30))
+    assert found is not None and found[0] == "syncs"
 
 
 def test_a_tokenizer_that_is_loaded_for_each_sample_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
+from dataloader_expert.probes.profile.stage_classifier import Namer, called_on, only_indexes, place_of
 
 SOURCE = """
 import io, os, time, zlib
@@ -29,6 +29,7 @@ def q(path, blob, x, self):
     time.sleep(1)                      # unattributed
     while time.time() < 0: pass        # unattributed
     os.write(1, raw)                   # unattributed
+    path = os.path.join(path, "a")     # unattributed
     path = os.fspath(path)             # unattributed
     self.lock.acquire()                # unattributed
 
@@ -44,7 +45,7 @@ def decode_it(x):
 LINES = [
     (i + 1, line.rpartition("# ")[2], line) for i, line in enumerate(SOURCE.splitlines()) if line.rpartition("# ")[1]
 ]
-IN = {21: "fetch_row", 24: "normalise", 27: "decode_it"}
+IN = {22: "fetch_row", 25: "normalise", 28: "decode_it"}
 
 
 class Held:
@@ -97,6 +98,25 @@ def test_a_stack_that_inflates_or_looks_up_is_known(module: ModuleType) -> None:
     assert namer.traits(((module.__file__, 9, "q"),)) == (True, False)
     assert namer.traits(((module.__file__, 8, "q"),)) == (False, True)
     assert namer.traits(((module.__file__, 12, "q"),)) == (False, False)
+
+
+def test_paths_that_are_built_are_no_files_that_are_looked_up(module: ModuleType) -> None:
+    """Seen: joining paths in a loop was told as listing files, and as reading; `pathlib` does both, the function tells which."""
+    import pathlib
+
+    assert module.__file__ is not None
+    user, namer = (module.__file__, 19, "__getitem__"), Namer()
+    joined = ((pathlib.__file__, 500, "_make_child"), (pathlib.__file__, 860, "__truediv__"), user)
+    exists = ((pathlib.__file__, 1013, "stat"), (pathlib.__file__, 1235, "exists"), user)
+    assert [namer.traits(stack)[1] for stack in (joined, exists)] == [False, True]
+    assert [namer.stage_of(stack) for stack in (joined, exists)] == ["unattributed", "read"]
+
+
+def test_what_a_line_calls_is_known(module: ModuleType) -> None:
+    """Our promise: a costly line is told with what it calls; one that only takes something out of what is held calls nothing."""
+    assert module.__file__ is not None
+    assert called_on(module.__file__, 7) == ["open", ".read"]
+    assert [only_indexes(module.__file__, n) for n in (7, 12, 13)] == [False, False, True]
 
 
 def test_a_stack_that_waits_for_a_lock_is_known(module: ModuleType) -> None:

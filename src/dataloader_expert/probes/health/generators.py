@@ -20,6 +20,25 @@ SECOND = 1.05
 """Seconds until a seed that is the time in whole seconds is another one."""
 
 
+def drawn_from(dataset: Any, index: int) -> str | None:
+    """The attribute with a generator of its own from which reading a sample draws."""
+    before = _own_states(dataset)
+    dataset[index]
+    after = _own_states(dataset)
+    return next((name for name, state in after.items() if before.get(name, state) != state), None)
+
+
+def _own_states(dataset: Any) -> dict[str, str]:
+    kinds = _kinds()
+    return {
+        name: repr(state(value))
+        for owner in owners_of(dataset)
+        for name, value in attributes(owner).items()
+        for kind, state in kinds.items()
+        if isinstance(value, kind)
+    }
+
+
 def draws(dataset: Any, index: int) -> bool:
     """Whether reading a sample draws from a generator of random numbers that is seen: a global one, or one that the dataset, an object
     that it holds or the module of one of them has."""
@@ -28,18 +47,23 @@ def draws(dataset: Any, index: int) -> bool:
     return _states(dataset) != before
 
 
-def _states(dataset: Any) -> list[str]:
+def _kinds() -> dict[type, Callable[[Any], Any]]:
+    """Types of generators, and what gives their state."""
     import random
 
     import numpy as np
     import torch
 
-    kinds: dict[type, Callable[[Any], Any]] = {
+    return {
         np.random.Generator: lambda g: g.bit_generator.state,
         np.random.RandomState: lambda g: g.get_state(),
         torch.Generator: lambda g: g.get_state().tolist(),
         random.Random: lambda g: g.getstate(),
     }
+
+
+def _states(dataset: Any) -> list[str]:
+    kinds = _kinds()
     found = list(global_states().values())
     for owner in owners_of(dataset):
         module = sys.modules.get(type(owner).__module__)

@@ -12,7 +12,7 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
@@ -39,7 +39,7 @@ MANY_ROWS = 1000
 """Rows of a table from which on reading all of them for a query is told."""
 STATEMENTS = 20
 WHERE = re.compile(
-    r"\bwhere\b\s+\(*\s*(?:\w+\.)?[\"`\[]?(\w+)[\"`\]]?\s*(?:=|<|>|in\b|between\b|like\b|is\b)", re.IGNORECASE
+    r"\b(?:where|and)\b\s+\(*\s*(?:\w+\.)?[\"`\[]?(\w+)[\"`\]]?\s*(?:=|<|>|in\b|between\b|like\b|is\b)", re.IGNORECASE
 )
 
 
@@ -82,7 +82,8 @@ class Notes:
     """What samples did. ``again``: images made from an array that holds what an image of the same sample held."""
 
     costly: set[Place]
-    statements: dict[Place, tuple[Any, str]] = field(default_factory=dict)
+    statements: dict[Place, tuple[Callable[[], Any], str]] = field(default_factory=dict)
+    """By line a query, and what gives a connection to explain it."""
     again: list[Place] = field(default_factory=list)
     exported: dict[bytes, list[Place]] = field(default_factory=dict)
     parts: set[Place] = field(default_factory=set)
@@ -93,7 +94,7 @@ class Notes:
         self.exported.clear()
         self.kept.begin()
 
-    def ran(self, connection: Any, statement: str) -> None:
+    def ran(self, connection: Callable[[], Any], statement: str) -> None:
         places = users_places(sys._getframe(1))
         selects = statement.lstrip().lower().startswith(("select", "with "))
         if places and selects and len(self.statements) < STATEMENTS:
@@ -158,7 +159,7 @@ def watch_queries(notes: Notes, dataset: Any) -> None:
 
     def connect(*given: Any, **named: Any) -> Any:
         made = plain(*given, **named)
-        made.set_trace_callback(partial(notes.ran, made))
+        made.set_trace_callback(partial(notes.ran, partial(plain, *given, **named)))  # its user may close this one
         return made
 
     for module in list(sys.modules.values()):
@@ -167,16 +168,21 @@ def watch_queries(notes: Notes, dataset: Any) -> None:
                 module.connect = connect  # type: ignore[attr-defined]  # modules take any
     for held in databases(dataset).values():
         with contextlib.suppress(Exception):  # it may be closed, or another thread's
-            held.set_trace_callback(partial(notes.ran, held))
+            held.set_trace_callback(partial(notes.ran, partial(_itself, held)))
+
+
+def _itself(connection: Any) -> Any:
+    return connection
 
 
 def scans(notes: Notes) -> Iterator[dict[str, Any]]:
     """Queries that read all rows of a large table although they ask for some, as SQLite explains them."""
-    for (file, line), (connection, statement) in notes.statements.items():
-        column = WHERE.search(statement)
-        if column is None:
+    for (file, line), (connected, statement) in notes.statements.items():
+        columns = list(dict.fromkeys(WHERE.findall(statement)))
+        if not columns:
             continue
         with contextlib.suppress(Exception):  # a statement that was cut, a closed connection
+            connection = connected()
             connection.set_trace_callback(None)
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall():
                 detail = re.match(r"SCAN (?:TABLE )?(\w+)", str(row[3]))
@@ -184,7 +190,7 @@ def scans(notes: Notes) -> Iterator[dict[str, Any]]:
                     continue
                 [rows] = connection.execute(f"SELECT max(rowid) FROM {detail[1]}").fetchone()
                 if rows and rows >= MANY_ROWS:
-                    found = {"file": file, "line": line, "table": detail[1], "column": column[1], "rows": rows}
+                    found = {"file": file, "line": line, "table": detail[1], "columns": columns, "rows": rows}
                     yield {**found, "lines": lines_with(file, line)}
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.carried import behind
+from dataloader_expert.probes.health.attribute_lines import uses_of
 from dataloader_expert.probes.health.generators import RESEEDED, draws, global_states, moved_on, reseeded
 from dataloader_expert.probes.health.object_census import containers, entries, newest
 from dataloader_expert.probes.health.stored_values import DEPENDS, REWRITTEN, rewritten
@@ -26,12 +27,26 @@ KEPT = Quantity(
     "samples",
     "samples that the dataset itself had kept after they were read, and the times of both readings",
 )
+GROWS = Quantity(
+    "containers_grow",
+    "",
+    "a container of the dataset that grew with each sample read, also with samples that had been read before",
+)
+MADE_FIRST = Quantity(
+    "made_first",
+    "s",
+    "time that the first sample of a process takes beyond the next one, and the attributes that it made",
+)
 SAMPLES, LEAST = 8, 4
 """Samples read, and the fewest that tell: one may open a file, whose handle is kept."""
 FASTER = 1.5
 """How many times as fast the second reading must be."""
 LIGHT, DEEPEST = 64, 8
 """Bytes of an entry from which on it may be a sample, and levels of one that are looked into."""
+LARGE, LIGHTEST, ALIKE = 1024, 16, 0.9
+"""Bytes of an entry that is kept with each reading from which it is told: that many, or nearly those of a sample, if not hardly any."""
+SHARE_AGAIN, QUICK = 0.1, 5.0
+"""The most that a first sample may take of the time left if another is read after it, and how many times as fast that must be."""
 LONG_S = 0.25
 """Where a sample takes longer, no others are read for this."""
 
@@ -52,11 +67,12 @@ class OwnCache(Probe):
         first: list[float] = []
         differ: list[int] = []
         states = [moved_on()]
-        found = self._kept(bench, dataset, first, differ, states)
+        found = list(self._kept(bench, dataset, first, differ, states))
         if first:
             yield Fact(FIRST, round(first[0], 6), evidence("timed", self.name, seen=1))
-        if found is not None:
-            yield found
+        yield from found
+        if len(first) == 1 and LONG_S < first[0] < SHARE_AGAIN * bench.left():
+            yield from _made_first(bench.source, dataset, first[0])
         try:
             value = reseeded(dataset, states) if len(first) >= LEAST else None
         except Exception:  # the scan says which samples raise
@@ -81,7 +97,7 @@ class OwnCache(Probe):
 
     def _kept(
         self, bench: Bench, dataset: Any, first: list[float], differ: list[int], states: list[dict[str, str]]
-    ) -> Fact | None:
+    ) -> Iterable[Fact]:
         """What the dataset keeps; ``first`` gets the seconds of the first readings, ``differ`` the samples that differ when read
         again, ``states`` those of the generators after each first reading."""
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
@@ -101,7 +117,7 @@ class OwnCache(Probe):
                 if took > LONG_S or time.monotonic() > until:
                     break
             if len(first) < LEAST:
-                return None
+                return
             grown = {key: entries(held) for key, held in containers(dataset).items()}
             again = []
             for index, word in zip(indices, words, strict=False):
@@ -110,7 +126,7 @@ class OwnCache(Probe):
                 differ += [index] * (word_of(sample) != word)
             after = containers(dataset)
         except Exception:  # the scan says which samples raise
-            return None
+            return
         finally:
             bench.at(-1)
         caches: Counter[str] = Counter()
@@ -118,6 +134,8 @@ class OwnCache(Probe):
         size = statistics.fmean(sizes)
         for key, count in grown.items():
             new = count - before.get(key, 0)
+            if new > 0 and key in after and entries(after[key]) - count >= len(first):
+                yield from _grows(dataset, key[1], after[key], new, size)
             if new > 0 and key in after and entries(after[key]) == count and _holds_samples(after[key], new, size):
                 kept[key[1]] = behind(newest(after[key], new) or ())
                 caches[key[1]] += new  # what grows again is a log, not a cache; the parts of a dataset have one each
@@ -131,9 +149,48 @@ class OwnCache(Probe):
                 "memory_bytes": kept[name][1],
                 "first_ms": round(1e3 * statistics.median(first), 4),
                 "again_ms": round(1e3 * statistics.median(again), 4),
+                "place": _added_at(dataset, name),
             }
-            return Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
-        return None
+            yield Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
+
+
+def _made_first(source: Any, dataset: Any, first_s: float) -> Iterable[Fact]:
+    """What the first sample made for all later ones: each worker makes it for itself."""
+    names = source.filled().shareable() if hasattr(source, "before") else []
+    if not names:
+        return
+    try:
+        next_s, _ = _read(dataset, len(dataset) // 3)
+    except Exception:  # the scan says which samples raise
+        return
+    if QUICK * next_s <= first_s:
+        uses = uses_of(dataset, names[0])
+        at = {"names": names, "place": None if uses is None else uses.place(uses.emptied or uses.made)}
+        yield Fact(MADE_FIRST, first_s - next_s, evidence("timed", "own_cache", seen=2), at)
+
+
+def _added_at(dataset: Any, name: str) -> dict[str, Any] | None:
+    uses = uses_of(dataset, name)
+    return None if uses is None else uses.place(uses.added)
+
+
+def _grows(dataset: Any, name: str, container: Any, new: int, size: float) -> Iterable[Fact]:
+    """A container that keeps samples or open files again and again, in the source of whose class nothing takes them out."""
+    values = newest(container, new) or []
+    files = sum(hasattr(v, "fileno") and not getattr(v, "closed", False) for v in values)
+    each = sum(map(weight, values)) / new
+    uses = uses_of(dataset, name)
+    if uses is None or uses.emptied or not (2 * files > new or each >= min(LARGE, max(LIGHTEST, ALIKE * size))):
+        return
+    value = {
+        "attribute": name,
+        "reads": SAMPLES,
+        "entry_bytes": round(each),
+        "files": 2 * files > new,
+        "place": uses.place(uses.added),
+        "searched": [[uses.file, *lines] for lines in uses.searched],
+    }
+    yield Fact(GROWS, value, evidence("counted", "own_cache", seen=2 * SAMPLES))
 
 
 def _holds_samples(container: Any, new: int, size: float) -> bool:

@@ -20,7 +20,9 @@ from typing import Any
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
-from dataloader_expert.sources.held import attributes
+from dataloader_expert.probes.health.attribute_lines import uses_of
+from dataloader_expert.sources.held import attributes, owners_of
+from dataloader_expert.sources.users import is_users
 
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"
@@ -88,18 +90,32 @@ def _received(fd: int) -> tuple[str, int]:
     return f"tcp://{host}:{port}", unpack(info, at)[0]
 
 
-def shared(before: dict[str, int], by: str) -> list[Fact]:
+def shared(before: dict[str, int], by: str, dataset: Any = None) -> list[Fact]:
     """What of this process only workers can have used since ``before``. Connections are left out if threads of this process may
-    talk over them."""
+    talk over them. ``dataset``: whose attributes are searched for the files."""
     now = used()
     changed = sorted(name for name, state in now.items() if name in before and before[name] != state)
     names = [name.partition(" ")[2] for name in changed]
     answered = [n for n in names if n.startswith("tcp://")] if threading.active_count() == 1 else []
     found = []
     for quantity, chosen in ((POSITIONS, [n for n in names if not n.startswith("tcp://")]), (CONNECTIONS, answered)):
-        value = {"paths": chosen[:MAX_PLACES], "count": len(chosen)}
+        value = {"paths": chosen[:MAX_PLACES], "count": len(chosen), "held": _held(dataset, chosen[:1])}
         found.append(Fact(quantity, value, evidence("counted", by, seen=len(before)), {"read_by": by}))
     return found
+
+
+def _held(dataset: Any, paths: list[str]) -> dict[str, Any] | None:
+    """The attribute of the dataset that holds one of these files open, with the line that opens it; None if none is seen to."""
+    for owner in owners_of(dataset):
+        for name, value in attributes(owner).items():
+            module = sys.modules.get(type(value).__module__)
+            if is_users(getattr(module, "__file__", None) or os.__file__):
+                continue  # asking an object of the user's may run their code
+            with contextlib.suppress(Exception):  # it may be closed, or no file at all
+                if os.path.realpath(f"/proc/self/fd/{value.fileno()}") in paths:  # type: ignore[attr-defined]
+                    uses = uses_of(dataset, name)
+                    return {"attribute": name, "place": None if uses is None else uses.place(uses.made)}
+    return None
 
 
 class Statements:

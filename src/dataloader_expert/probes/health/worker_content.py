@@ -85,7 +85,7 @@ class WorkerContent(Probe):
             "random": random,
             "error": error,
         }
-        yield from shared(before, self.name)
+        yield from shared(before, self.name, served.dataset)
         if not compared and error is None:
             return
         yield Fact(

@@ -140,7 +140,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     finally:
         release(loader, iterator)
         bench.at(-1)
-    yield from shared(before, "worker_resources")
+    yield from shared(before, "worker_resources", served.dataset)
     if statements is not None:
         yield statements.ended()
     lines = list(watch.lines())

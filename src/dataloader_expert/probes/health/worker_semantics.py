@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.health.attribute_lines import uses_of
+from dataloader_expert.probes.health.generators import drawn_from
 from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
@@ -112,10 +114,20 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
         "same_in_both": first[0] == first[1],
         "same_next_epoch": first[0] == following[0],
         "same_again": first == again,
+        "held": _generator(served.dataset, indices[0]) if first[0] == first[1] else None,
         "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
         "init": _defined(getattr(served.user_loader, "worker_init_fn", None)),
     }
     yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * len(batches[0])))
+
+
+def _generator(dataset: Any, index: int) -> dict[str, Any] | None:
+    """The attribute with the generator that samples are drawn from, and the line that makes it."""
+    with contextlib.suppress(Exception):  # the scan has said which samples raise
+        name = drawn_from(dataset, index)
+        uses = None if name is None else uses_of(dataset, name)
+        return None if name is None else {"attribute": name, "place": None if uses is None else uses.place(uses.made)}
+    return None
 
 
 def _defined(function: Any) -> dict[str, Any] | None:

@@ -54,6 +54,23 @@ EVERY = frozenset[str]()
 """Whatever function of the module."""
 LABELS = frozenset({"get_loc", "get_locs", "get_indexer", "get_indexer_for", "get_indexer_non_unique", "slice_indexer"})
 """What finds rows by their labels in an index."""
+JOINING = frozenset(
+    [
+        "__new__",
+        "__init__",
+        "__truediv__",
+        "__rtruediv__",
+        "__eq__",
+        "__hash__",
+        "__str__",
+        "__fspath__",
+        "joinpath",
+        "with_name",
+        "with_suffix",
+        "relative_to",
+    ]
+)
+"""What of `pathlib` makes and compares paths, and asks the system for nothing."""
 LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "copy": ("copies", EVERY),
     "subprocess": ("processes", EVERY),
@@ -92,6 +109,12 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "torch.nn.modules.rnn": ("models", EVERY),
     "torch.nn.modules.transformer": ("models", EVERY),
     "torch.nn.modules.batchnorm": ("models", EVERY),
+    "pathlib": ("paths", JOINING),
+    "torch.hub": ("loads", frozenset({"load"})),
+    "timm.models._factory": ("loads", frozenset({"create_model"})),
+    "sentence_transformers.SentenceTransformer": ("loads", frozenset({"__init__"})),
+    "spacy": ("loads", frozenset({"load"})),
+    "tiktoken.registry": ("loads", frozenset({"get_encoding"})),
     "transformers.tokenization_utils_base": ("loads", frozenset({"from_pretrained"})),
     "transformers.modeling_utils": ("loads", frozenset({"from_pretrained"})),
     "socket": ("connects", frozenset({"create_connection", "getaddrinfo"})),
@@ -99,6 +122,9 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
 """By module: the kind of work, and the functions that do it."""
 COMPILED = {
     "gc.collect": "collects",
+    "posix.fsync": "syncs",
+    "posix.fdatasync": "syncs",
+    "torch.jit._serialization.load": "loads",
     "_sqlite3.connect": "connects",
     "orjson.loads": "parses",
     "_pickle.load": "unpickles",  # looked for on the user's lines: nothing is unpickled here

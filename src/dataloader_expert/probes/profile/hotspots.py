@@ -24,10 +24,13 @@ from dataloader_expert.probes.profile.stage_classifier import (
     OURS,
     Namer,
     after_error,
+    called_on,
     is_users,
+    only_indexes,
     place_of,
     sleeping,
 )
+from dataloader_expert.probes.profile.statements import statement_at
 
 HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
@@ -52,8 +55,8 @@ INNER = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool], float], total: float) -> Weighed:
     """Weights stacks: running ones share the CPU time, blocked ones the blocked time, and all of them what was spent in
-    a state in which none was seen. ``seconds`` of a sample are keyed by (collating, on a CPU); ``total`` includes what
-    no stack covers."""
+    a state in which none was seen, unless that is most: then rare samples wait, and none of them was seen. ``seconds`` of a sample are
+    keyed by (collating, on a CPU); ``total`` includes what no stack covers."""
     sums: Counter[tuple[bool, bool]] = Counter()
     for tick in ticks:
         collates = namer.stage_of(tick.stack) == "collate"
@@ -62,15 +65,19 @@ def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool],
     each = {}  # seconds that one stack stands for
     for (collates, on), looks in sums.items():
         other = collates, not on
-        each[collates, on] = (
-            (seconds[collates, on] + (0.0 if sums[other] else seconds[other])) / looks if looks else 0.0
-        )
+        covered = sums[other] or (on and unseen(seconds[collates, on], seconds[other]))
+        each[collates, on] = (seconds[collates, on] + (0.0 if covered else seconds[other])) / looks if looks else 0.0
     found = []
     for tick in ticks:
         collates = namer.stage_of(tick.stack) == "collate"
         part = tick.running * each[collates, True] + tick.blocked * each[collates, False]
         found.append((tick.stack, part / total if total else 0.0))
     return found
+
+
+def unseen(cpu_s: float, blocked_s: float) -> bool:
+    """Whether blocked time of which no stack was seen is that of other samples than those seen: it is more than they compute."""
+    return blocked_s > cpu_s
 
 
 def hotspot_facts(namer: Namer, stacks: Weighed, seen: int, columns: Sequence[Columns | None] = ()) -> Iterator[Fact]:
@@ -143,12 +150,20 @@ def inclusive(namer: Namer, stacks: Weighed) -> dict[Function, Spent]:
 
 
 def told(function: Function, spent: Spent) -> dict[str, Any]:
+    """A function with the line, and what a statement of several lines takes as a whole."""
     file, name, _ = function
+    whole: Counter[int] = Counter()
+    for at, share in spent.lines.items():
+        whole[statement_at(file, at)] += share  # type: ignore[assignment]  # a Counter adds up floats as well
+    [(first, most)] = whole.most_common(1)
+    line = max((at for at in spent.lines if statement_at(file, at) == first), key=lambda at: spent.lines[at])
     return {
         "function": name,
         "file": file,
-        "line": max(spent.lines, key=lambda line: spent.lines[line]),
-        "line_share": round(min(1.0, max(spent.lines.values())), 4),
+        "line": line,
+        "calls": called_on(file, line),
+        "only_indexes": only_indexes(file, line),
+        "line_share": round(min(1.0, most), 4),
         "share": round(spent.exclusive, 4),
         "inclusive": round(min(1.0, spent.inclusive), 4),
         "stage": max(spent.stages, key=lambda stage: spent.stages[stage]),

@@ -55,7 +55,7 @@ def slow_samples(
         read = {i: t for t, i in _timed(served, doubted, until)} if later else known
         suspects = _slow(read, median)
         if suspects and bench.source.iterable:
-            why = f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again"
+            why = f"{len(suspects)} were slow once, and the samples of a stream cannot be read again"
             yield Unknown("health.slow_samples", why)
             return
         for seconds, index in suspects:
@@ -80,7 +80,7 @@ def slow_samples(
         known = {**read, **known}
     bench.at(-1)
     if unread:
-        why = f"{len(unread)} seemed slow, but the budget left no time to read them again"
+        why = f"{len(unread)} were slow once, and the budget left no time to read them again"
         yield Unknown("health.slow_samples", why)
     slow.sort(reverse=True)
     value = {

@@ -66,12 +66,36 @@ WEAK = {
 }
 HASHES = (zlib.crc32, zlib.adler32, binascii.crc32)
 INFLATING = frozenset({"decompress", "inflate", "decompressobj"})
-NO_READING = frozenset({"write", "writelines", "flush", "fsync", "fspath", "getpid", "urandom"})
+NO_READING = frozenset(
+    [
+        "write",
+        "writelines",
+        "flush",
+        "fsync",
+        "fdatasync",
+        "fspath",
+        "getpid",
+        "urandom",
+        "join",
+        "split",
+        "splitext",
+        "basename",
+        "dirname",
+        "normpath",
+        "relpath",
+        "Path",
+        "PosixPath",
+        "PurePath",
+    ]
+)
 """Functions of modules that read which belong to no stage of loading."""
 LOOKING_UP = frozenset(
     {"stat", "lstat", "listdir", "scandir", "glob", "iglob", "rglob", "iterdir", "walk", "exists", "isfile", "isdir"}
 )
-LOOKING_UP_FILES = frozenset({"genericpath.", "glob.", "pathlib.", "fnmatch."})
+LOOKING_UP_FILES = frozenset({"genericpath.", "glob.", "pathlib."})
+"""Modules whose functions look up files, if they are named so: others of `pathlib` only join and split texts."""
+PATHS_LOOKED_UP = LOOKING_UP | {"is_file", "is_dir", "is_symlink", "resolve", "samefile", "glob1", "_glob1", "_iglob"}
+PATHS_READ = PATHS_LOOKED_UP | {"open", "read_bytes", "read_text"}
 LOCKING = frozenset({"acquire", "flock", "lockf"})
 """Calls on a user's line that wait for a lock."""
 LOCK_FILES = dict.fromkeys(["multiprocessing.synchronize", "filelock", "portalocker", "fasteners"], "lock")
@@ -142,7 +166,8 @@ class Namer:
             return False, False
         file, line, _ = frames[0]
         names = {self._last_name(file, call) for call in calls(file, line)}
-        return bool(names & INFLATING), bool(names & LOOKING_UP) or module_name(file) in LOOKING_UP_FILES
+        system = any(module_name(f) in LOOKING_UP_FILES and name in PATHS_LOOKED_UP for f, _, name in frames)
+        return bool(names & INFLATING), bool(names & LOOKING_UP) or system
 
     def locks(self, stack: Stack) -> bool:
         """Whether a stack is about to take a lock that processes share."""
@@ -167,8 +192,8 @@ class Namer:
         if any(f == "collate" and file.startswith(OURS) for file, _, f in stack):
             return "collate"
         frames = [f for f in stack if not f[0].startswith(OURS) and FETCHING not in f[0]]
-        for depth, (file, line, _) in enumerate(frames):
-            stage = _file_stage(file) or self._strong(file, line, innermost=depth == 0)
+        for depth, (file, line, function) in enumerate(frames):
+            stage = _file_stage(file, function) or self._strong(file, line, innermost=depth == 0)
             if stage is not None:
                 return stage
         for file, _, function in frames:
@@ -248,9 +273,14 @@ class Namer:
         return None
 
 
-def _file_stage(file: str) -> str | None:
+def _file_stage(file: str, function: str) -> str | None:
     """The stage of a library's Python file."""
-    return None if is_users(file) else _by_prefix(module_name(file), _FILES)
+    if is_users(file):
+        return None
+    module = module_name(file)
+    if module == "pathlib.":  # what it does not ask the system for is work with texts
+        return "read" if function in PATHS_READ else None
+    return _by_prefix(module, _FILES)
 
 
 _FILES = {
@@ -276,7 +306,7 @@ _FILES = {
         ],
         "read",
     ),
-    **dict.fromkeys(["selectors", "glob", "pathlib", "fsspec"], "read"),
+    **dict.fromkeys(["selectors", "glob", "fsspec"], "read"),
 }
 """Libraries whose Python files do one thing, whatever is on the line."""
 
@@ -327,6 +357,19 @@ def calls(file: str, line: int) -> Iterator[ast.Call]:
     for node in _nodes(file, line):
         if isinstance(node, ast.Call):
             yield node
+
+
+def called_on(file: str, line: int) -> list[str]:
+    """What a line calls, as it is written there: names with their modules, and of what is called on a result the method alone."""
+    found = sorted({(c.end_lineno or 0, c.end_col_offset or 0): c for c in calls(file, line)}.items())
+    names = (dotted_name(c.func) or (f".{c.func.attr}" if isinstance(c.func, ast.Attribute) else "") for _, c in found)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def only_indexes(file: str, line: int) -> bool:
+    """Whether a line takes something out of what is held and does nothing else, which is what loading is."""
+    there = _nodes(file, line)
+    return bool(there) and all(isinstance(node, ast.Subscript) for node in there) and not _comprehensions(file, line)
 
 
 def running_calls(file: str, line: int, columns: Columns | None, inner: bool) -> list[ast.Call]:

@@ -19,7 +19,7 @@ from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observa
 from dataloader_expert.probes.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.profile.avoidable import avoidable
-from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
+from dataloader_expert.probes.profile.hotspots import hotspot_facts, unseen, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.readers import readers
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
@@ -247,6 +247,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     running, blocked = shares(namer, looked)
     ticks = sum(running.values()) + sum(blocked.values())
     split = not served.ours and ticks > 0
+    fetching = [line["spent"]["unattributed"] for line in timed if "unattributed" in line["spent"]]
+    missed = not blocked and unseen(sum(c for _, c, _ in fetching), sum(w - c - q for w, c, q in fetching))
     for line in timed:
         n = line["n"]
         for stage, (wall, cpu, queue) in line["spent"].items():
@@ -254,7 +256,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
                 spent[stage].append((wall / n, cpu / n, queue / n))
                 continue
             waits = max(0.0, wall - cpu - queue)
-            on, off = (running or blocked), (blocked or running)
+            on, off = (running or blocked), (Counter({"unattributed": 1}) if missed else blocked or running)
             for name in {*on, *off}:
                 f, g = on[name] / sum(on.values()), off[name] / sum(off.values())
                 spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
@@ -266,7 +268,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         if spent.get(name):
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
-    if ticks or served.ours:
+    if looked or served.ours:  # also where all that was seen is collating
         stacks = weighed(namer, looked, seconds_of(spent), total)
         ticked, columns = sum(t.running + t.blocked for t in looked), [tick.columns for tick in looked]
         yield from hotspot_facts(namer, stacks, ticked, columns)

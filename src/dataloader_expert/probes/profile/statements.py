@@ -31,5 +31,18 @@ def lines_with(file: str, line: int) -> list[int]:
     return sorted(lines)
 
 
+def statement_at(file: str, line: int) -> int:
+    """The first line of the simple statement at a line; the line itself where there is none."""
+    return _statements(file).get(line, line)
+
+
+@functools.lru_cache(64)
+def _statements(file: str) -> dict[int, int]:
+    """First lines of the simple statements of several lines, by each of their lines."""
+    tree = _tree(file)
+    simple = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and not hasattr(n, "body")]
+    return {line: n.lineno for n in simple for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
+
+
 def _has(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -37,6 +37,7 @@ from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.stream_shares import StreamShares
+from dataloader_expert.probes.health.stream_work import StreamWork
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
@@ -104,6 +105,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         FirstUse(),
         StreamSharding(request.batch_size),
         RankSharding(request.local_world_size, share=0.1),
+        StreamWork(),
         Projection(),
         CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
         WorkerSemantics(request.batch_size, share=0.12, first=True),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.sources.annotations.objects import in_runs
 from dataloader_expert.sources.events import EVENTS
 from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
