@@ -11,6 +11,7 @@ from dataloader_expert.advice.workers import as_keywords, changed, settings, thr
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
@@ -47,6 +48,8 @@ def loading_summary(
 def _settings(facts: Facts, stepped: bool) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
+    if current is not None and recommended is None and facts.find(STUCK) is not None:
+        return "The present settings delivered nothing in their time (see findings and unknowns)."
     if current is None or recommended is None:
         return "Throughput could not be measured (see unknowns)."
     now = throughput_at(facts, current)

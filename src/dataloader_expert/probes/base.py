@@ -66,8 +66,8 @@ class Bench:
     """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""
     fitted_s: float | None = None
     """Seconds of a sample in a batch, once a probe that fits its batches to the budget has measured it."""
-    timed_out: bool = False
-    """Whether workers delivered nothing in time before the search, which looks at that more closely."""
+    silent: Fact | None = None
+    """What workers did that delivered nothing in time before the search, which looks at that more closely."""
     sampled_s: float | None = None
     """Seconds of a sample in the last batch that was timed to fit its size, which may have been a cold one."""
     fitted_to_the_end: bool = False

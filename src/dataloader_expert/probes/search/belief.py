@@ -47,14 +47,17 @@ FORK_S = 0.012
 
 @dataclass(frozen=True)
 class Start:
-    """The cost of starting workers apart from forking: a constant time, and CPU seconds per worker, which share the
-    cores."""
+    """The cost of starting workers: a constant time, CPU seconds per worker, which share the cores, and seconds for which the main
+    process starts each, one after another."""
 
     waits_s: float = 0.0
     cpu_s: float = 0.0
+    each_s: float = FORK_S
 
     def seconds(self, workers: int, cpus: float) -> float:
-        return self.waits_s + FORK_S * workers + self.cpu_s * max(1.0, workers / max(1.0, cpus)) if workers else 0.0
+        return (
+            self.waits_s + self.each_s * workers + self.cpu_s * max(1.0, workers / max(1.0, cpus)) if workers else 0.0
+        )
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,17 @@ class Ledger:
         """Seconds for a trial and its proof, which may use some of the time of later probes."""
         return max(self.left, PROOF_SHARE * self.bench.left())
 
-    def by(self, present: bool) -> float | None:
+    def by(self, present: bool, workers: int) -> float | None:
         """When (monotonic) a first block must end: a trial may take half of what is left, so that another can still be
         tried and proved."""
-        return None if self.deadline is None else time.monotonic() + self.room * (1.0 if present else 0.5)
+        if self.deadline is None:
+            return None
+        return time.monotonic() + self.room * (1.0 if present else 0.5) - self.spared(present, workers)
+
+    def spared(self, present: bool, workers: int) -> float:
+        """Seconds that are kept for batches in this process, should the present workers deliver nothing."""
+        alone_s = 2 * self.first_s + 2 * self.least_s
+        return alone_s if present and workers and alone_s < 0.5 * self.room else 0.0
 
     @property
     def last(self) -> float:

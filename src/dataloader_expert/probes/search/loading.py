@@ -21,7 +21,7 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import SLOWEST, Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.step_time import STEP
-from dataloader_expert.probes.search.belief import Belief, Start
+from dataloader_expert.probes.search.belief import Belief
 from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.exploring import Explorer
 from dataloader_expert.probes.search.ledger import Ledger
@@ -30,6 +30,8 @@ from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Raises, Settings
 from dataloader_expert.probes.search.sparing import told
+from dataloader_expert.probes.search.starting import start_of
+from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
 from dataloader_expert.probes.search.trials import (
@@ -72,8 +74,6 @@ COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
 SLOWEST_MOST = 64
 """The most samples of all trials that may be read again."""
-FRESH_IMPORT_S = 2.0
-"""CPU seconds that a worker which is not forked is assumed to take to import torch, until one is timed."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Loading(Probe):
             return True
         yield from settings.told_broken()
         if not settings.broken and two_s > 0.5 * ledger.room:
-            raise TooDear(f"two batches in this process would take {two_s:.2g} s more: raise budget_s")
+            raise TooDear(f"{RAN_OUT}, and two batches in this process would take {two_s:.2g} s more: raise budget_s")
         settings.now = Setting(0, 0)
         if settings.run(settings.with_workers(0)) is None or (settings.broken and not self.search):
             raise (
@@ -190,7 +190,7 @@ def learn(settings: Settings, step_s: float) -> None:
     ledger.belief = Belief(
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
         stream=bench.source.iterable, copied=copied(bench),
-        start=Start(0.0, 0.0 if served.start_method(served.user_loader) == "fork" else FRESH_IMPORT_S),
+        start=start_of(bench, served, seen.sample_s),
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
     ledger.fine = (
@@ -261,8 +261,14 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
 
 
 def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iterator[Observation]:
-    """What a batch read in this process predicts, where time held no block of any setting."""
-    belief, now = settings.ledger.belief, label(current)
+    """What a batch read in this process predicts, where time held no block of any setting; nothing of workers that were started and did
+    not deliver."""
+    belief, now, silent = settings.ledger.belief, label(current), settings.bench.silent
+    if current.workers and (settings.in_vain or silent is not None):
+        if silent is not None and settings.bench.facts.find(STUCK) is None:
+            yield silent
+        yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
+        return
     rate, low, high = belief.ratio(now, 1.0)
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("batch_costs",))
     yield Fact(THROUGHPUT, rate, seen, {**point(now), "batch_size": current.batch_size})

@@ -1,0 +1,82 @@
+"""Workers that are started and deliver nothing: they are looked at and ended, and no rate is told of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from multiprocessing import Event
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, get_worker_info
+
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.search.belief import Belief
+from dataloader_expert.probes.search.exploring import Explorer
+from dataloader_expert.probes.search.ledger import Ledger
+from dataloader_expert.probes.search.loading import ENDED, PREDICTED, RECOMMENDED, untimed
+from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.stuck import STUCK, at_work, hang
+from dataloader_expert.probes.search.trials import THROUGHPUT
+from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.sharding import batches_of
+from dataloader_expert.sources.registry import open_source
+from tests.making import users
+from tests.making.shared import CHECKOUT
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork\\(\\)")
+
+
+class OnlyHere(users.Fine):
+    """A sample comes in this process alone; in a worker it is awaited for ever."""
+
+    never = Event()
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        if get_worker_info() is not None:
+            self.never.wait(60)
+        return super().__getitem__(index)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    ref = SourceRef(f"{Path(users.__file__)}:Fine", (str(CHECKOUT),), code=True)
+    until = time.monotonic() + 60
+    return Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+
+
+def test_workers_that_hang_are_looked_at_and_ended_at_once(bench: Bench) -> None:
+    """Seen: torch waited five seconds for each of two workers that never delivered, which were all that the search had left; the
+    loader passed for one that time did not suffice for."""
+    looked: list[Fact] = []
+
+    def silent(pids: list[int]) -> None:
+        looked.append(at_work(bench, pids, 0.2, 1e-4, None))
+
+    with pytest.raises(RuntimeError, match="timed out after"):
+        list(batches_of(DataLoader(OnlyHere(), batch_size=8, num_workers=2, timeout=0.2), silent))
+    [fact] = looked
+    assert hang(fact.value) and fact.at["workers"] == 2
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("when", ["before the search", "in the search", "never"])
+def test_of_workers_that_were_started_in_vain_no_rate_is_predicted(bench: Bench, when: str) -> None:
+    """Seen: of two workers that delivered nothing it was said that they are predicted to deliver 652 samples/s."""
+    served = serving(bench, 8, 2)
+    settings = Settings(bench, served, Ledger(bench, bench.deadline, 0.1))
+    settings.ledger.belief = Belief([(1e-3, 0.0)] * 9, 8, 2.0)
+    settings.in_vain = when == "in the search"
+    value = {"late": True, "cpu_s": 0.0, "queue_s": 0.0}
+    if when == "before the search":
+        bench.silent = Fact(STUCK, value, Evidence("timed", "probe worker_semantics"), {"workers": 2})
+    told = Facts(
+        tuple(said for said in untimed(settings, Explorer(settings, None), served.current) if isinstance(said, Fact))
+    )
+    assert told.value(ENDED) == "out of time"
+    assert (told.find(STUCK) is not None) == (when == "before the search")
+    rates = [told.find(quantity) for quantity in (THROUGHPUT, RECOMMENDED, PREDICTED)]
+    assert any(rates) == (when == "never")
