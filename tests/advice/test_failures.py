@@ -9,11 +9,10 @@ import pytest
 from dataloader_expert.advice.avoidable import long_samples
 from dataloader_expert.advice.failures import loader, measuring, overfull, stuck
 from dataloader_expert.advice.loader_settings import pickling
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING, loader_failed
 from dataloader_expert.probes.data.scan import RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
-from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -169,6 +168,10 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
     [found] = stuck(facts_of(silent))
     assert (found.code, found.severity) == told
     assert codes_of(facts_of(silent, (THROUGHPUT, 50.0, {"workers": 2})), stuck) == []
+    spawned = {"why": None, "start_method": "spawn", "workers": 2, "seconds": 0.9, "bytes": 9_000_000}
+    starting = (STUCK, {**value, "threads": 1, "where": "", "init": None}, {"workers": 2})
+    told_of = codes_of(facts_of(starting, (PICKLING, spawned, {})), stuck)
+    assert told_of == ["slow-worker-start" if cpu_s else "sample-hangs"]
     assert (
         "2 workers delivered nothing in 8 s" in found.message
         and "ecog.py:30" in found.message

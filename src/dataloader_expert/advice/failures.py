@@ -10,11 +10,10 @@ from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
-from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
@@ -27,6 +26,10 @@ SURE_S = 5.0
 """Seconds from which on a sample that does not come, while others do, is an error: storage may pause for less."""
 NAMED = 3
 """Files named of samples that raise."""
+FORKED = (
+    "start workers with fork, or once for all epochs (persistent_workers=True), and keep large data in files or memory maps; raise budget_s "
+    "to time them"
+)
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
@@ -213,6 +216,11 @@ def stuck(facts: Facts) -> Iterator[Finding]:
         return
     fix = "look at what that line does in a worker and not in the main process; raise budget_s if a first batch may take that long"
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
+    method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
+    if method != "fork" and not idle and not v["where"]:
+        text += f": workers that {method} starts import torch and unpickle the dataset first"
+        yield finding("slow-worker-start", "warning", text, fact, FORKED)
+        return
     yield finding("sample-hangs", severity, text, fact, fix + (init and f"{init}runs in workers alone"))
 
 
@@ -253,7 +261,7 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         if code == "sample-hangs" and not seen_hanging(fact) and starts["start_method"] != "fork":
             code, severity = "slow-worker-start", "warning"
             message += f"; no sample was being read: workers that {starts['start_method']} starts import torch and unpickle the dataset first"
-            fix = "start workers with fork, or once with persistent_workers=True, and keep large data in files; raise budget_s to time them"
+            fix = FORKED
         yield finding(code, severity, message, fact, fix or "fix what is named here")
 
 

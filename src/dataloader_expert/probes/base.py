@@ -333,6 +333,7 @@ def hangs(bench: Bench) -> bool:
 
 
 OVERFULL = Quantity("overfull", "", "memory held by workers that were stopped at the memory limit")
+PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
 FIRST = Quantity("first_sample", "s", "time to read the very first sample, including lazy set-up of the dataset")
 SLOWEST = Quantity("slowest_in_trials", "", "seconds and index of the samples that took longest in the search's trials")
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")

@@ -12,14 +12,16 @@ import torch
 from torch.utils.data import DataLoader, get_worker_info
 
 from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.plan import SourceRef
+from dataloader_expert.plan import LoaderPlan, SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.search.belief import Belief
 from dataloader_expert.probes.search.exploring import Explorer
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, RECOMMENDED, untimed
+from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.stuck import STUCK, at_work, hang
+from dataloader_expert.probes.search.tap import TimeUp
 from dataloader_expert.probes.search.trials import THROUGHPUT
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import batches_of
@@ -61,6 +63,19 @@ def test_workers_that_hang_are_looked_at_and_ended_at_once(bench: Bench) -> None
     [fact] = looked
     assert hang(fact.value) and fact.at["workers"] == 2
     assert not multiprocessing.active_children()
+
+
+def test_an_epoch_that_was_delivered_counts_where_time_ends_in_the_start_of_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen: spawned workers took 14 s to start; their first epoch was delivered, and the second one's start took the rest of the request,
+    of which nothing was told."""
+    runner = Runner(LoaderPlan(batch_size=8, workers=2), serving(bench, 8, 2))
+    runner.iterator, runner.epochs, runner.renewed, runner._begun = object(), 1, 116.0, 100.0
+    runner.loader = DataLoader(users.Fine(480), batch_size=8)
+    monkeypatch.setattr(runner, "_in_rounds", lambda seconds, until: (_ for _ in ()).throw(TimeUp))
+    assert runner._delivered(0.1, None) == (480 / 16.0, True, 100.0)
+    runner.iterator = None
 
 
 @pytest.mark.parametrize("when", ["before the search", "in the search", "never"])

@@ -269,14 +269,14 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
             yield silent
         yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
         return
-    rate, low, high = belief.ratio(now, 1.0)
+    rate, low, high = belief.told(now, 1.0)
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("batch_costs",))
     yield Fact(THROUGHPUT, rate, seen, {**point(now), "batch_size": current.batch_size})
     yield Fact(RECOMMENDED, recommended(current), evidence("derived", "loading", derived_from=("batch_costs",)))
     yield Fact(SPEEDUP, 1.0, evidence("derived", "loading", derived_from=("throughput",)))
     yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
     best = max(explorer.counts(), key=lambda s: (belief.predicted(s), -s.workers))
-    mean, low, high = belief.ratio(best, rate)
+    mean, low, high = belief.told(best, rate)
     if mean >= WORTH and low >= 1 / WORTH:
         seconds = settings.ledger.trial_s(best) + settings.ledger.proof_s(best, now)
         at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
@@ -285,17 +285,19 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
 
 
 def curve(settings: Settings, explorer: Explorer, persistent: bool) -> Iterator[Observation]:
-    """The model's prediction at each number of workers that was weighed, after all blocks were seen; ``persistent``: of workers
-    that are kept between epochs, as the best setting's are."""
+    """The model's prediction at each number of workers that was weighed, after all blocks were seen, but for those that were started in
+    vain; ``persistent``: of workers that are kept between epochs, as the best setting's are."""
     if not settings.runners:
         return
     missed = [] if explorer.missed is None else [explorer.missed.setting]
     tried = max(setting.workers for setting in (*settings.tried, *missed))
-    rows = []
+    rows, ran = [], {key.workers for key in (*settings.runners, *settings.dropped)}
     for setting in explorer.counts():
+        if setting.workers >= settings.most and setting.workers not in ran:
+            continue
         if setting.workers <= max(2 * tried, 2 * round(settings.served.cpus), 4):
             kept = bool(setting.workers) and (persistent or setting.persistent)
-            mean, low, high = settings.ledger.belief.ratio(setting._replace(persistent=kept), 1.0)
+            mean, low, high = settings.ledger.belief.told(setting._replace(persistent=kept), 1.0)
             row = {"num_workers": setting.workers, "persistent_workers": kept}
             rows.append({**row, "throughput": mean, "low": low, "high": high})
     yield Fact(CURVE, rows, evidence("derived", "loading", seen=len(settings.tried), derived_from=("throughput",)))
@@ -326,7 +328,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
     if explorer.missed is None:
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
-    mean, low, high = settings.ledger.belief.ratio(setting, settings.rate(proof.best))
+    mean, low, high = settings.ledger.belief.told(setting, settings.rate(proof.best))
     if mean < WORTH or low < 1 / WORTH:  # what was timed since has taken away its promise
         return
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataloader_expert.probes.base import FIRST, Bench
-from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.base import FIRST, PICKLING, Bench
 from dataloader_expert.probes.search.belief import FORK_S, Start
 from dataloader_expert.probes.serving import Serving
 
