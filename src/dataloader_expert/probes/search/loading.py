@@ -159,7 +159,12 @@ class Loading(Probe):
             raise TooDear(f"{RAN_OUT}: raise budget_s")
         if two_s > ledger.room:
             raise TooDear(f"two batches at the present settings take about {two_s:.2g} s: raise budget_s")
-        if settings.run(settings.served.current) is not None:
+        workers = settings.served.current.workers
+        starts_s = ledger.belief.start.seconds(workers, ledger.belief.cpus)
+        if starts_s > ledger.room:  # nothing ends a start that takes longer
+            why = f"starting {workers} workers takes about {starts_s:.0f} s: raise budget_s"
+            settings.failed[settings.words(settings.now)], settings.most = why, workers
+        elif settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
         if not settings.broken and two_s > 0.5 * ledger.room:
