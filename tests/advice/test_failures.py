@@ -9,16 +9,17 @@ import pytest
 from dataloader_expert.advice.avoidable import long_samples
 from dataloader_expert.advice.failures import loader, measuring, overfull, stuck
 from dataloader_expert.advice.loader_settings import pickling
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, loader_failed
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING, loader_failed
 from dataloader_expert.probes.data.scan import RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
-from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.stuck import STUCK
+from dataloader_expert.probes.search.trials import THROUGHPUT
 from dataloader_expert.probes.system.outside import FAILED
+from dataloader_expert.tools.recipes.diagnose_io import health_of
 from tests.advice.test_epochs import PLAN, codes_of, facts_of
 
 DIED = {"error": "RuntimeError: …", "died": True, "locked": False, "client": False, "where": ""}
@@ -106,12 +107,31 @@ def test_a_hang_is_told_with_a_cure_of_its_own_and_slow_samples_are_none() -> No
     """Seen: the cure was to run the tool again."""
     late = {"code": "timed-out", "message": "reading samples: no result at sample 7; raise budget_s, or fix what hangs"}
     [found] = measuring(facts_of((FAILED, late, {})))
+    assert (found.code, found.severity) == ("sample-hangs", "error")
     assert (found.message, found.fix) == ("reading samples: no result at sample 7", "raise budget_s, or fix what hangs")
     at = {"seconds": 7.0, "file": "a/lbm.py", "function": "simulate", "line": 14, "share": 0.9}
     slow = facts_of((FAILED, late, {}), (LONG_SAMPLES, at, {}))
     assert codes_of(slow, measuring) == []
     [line] = long_samples(slow)
     assert "a sample takes 7 s, 90% of it at lbm.py:14 in `simulate`" in line.message
+
+
+def test_workers_that_were_still_starting_are_no_sample_that_hangs() -> None:
+    """Seen: a loader that spawned its workers, which took 14 s to their first batch, was an error: a sample hangs."""
+    late = {
+        "code": "timed-out",
+        "message": "watching workers: no result within 29 s, so the process was stopped; raise budget_s",
+    }
+    pickled = {"why": None, "start_method": "spawn", "workers": 2, "seconds": 0.9, "bytes": 9_000_000}
+    [found] = measuring(facts_of((FAILED, late, {}), (PICKLING, pickled, {})))
+    assert (found.code, found.severity) == ("slow-worker-start", "warning")
+    assert not health_of(facts_of((FAILED, late, {}))).hung
+    seen = {
+        **late,
+        "message": "watching workers: no result within 29 s, so the process was stopped, in read (store.py:3); fix",
+    }
+    [found] = measuring(facts_of((FAILED, seen, {}), (PICKLING, pickled, {})))
+    assert found.code == "sample-hangs" and health_of(facts_of((FAILED, seen, {}))).hung
 
 
 @pytest.mark.parametrize(("method", "severity"), [("fork", "info"), ("spawn", "error")])
@@ -122,23 +142,36 @@ def test_what_cannot_be_pickled_matters_only_where_it_is_pickled(method: str, se
 
 
 @pytest.mark.parametrize(
-    ("threads", "queue_s", "told"), [(18, 4.0, "too-many-threads"), (18, 0.1, "sample-hangs"), (1, 4.0, "sample-hangs")]
+    ("threads", "cpu_s", "queue_s", "told"),
+    [
+        (18, 0.6, 4.0, ("too-many-threads", "error")),
+        (18, 0.6, 0.1, ("sample-hangs", "warning")),
+        (1, 0.6, 4.0, ("sample-hangs", "warning")),
+        (1, 0.0, 0.0, ("sample-hangs", "error")),
+    ],
 )
 def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_so(
-    threads: int, queue_s: float, told: str
+    threads: int, cpu_s: float, queue_s: float, told: tuple[str, str]
 ) -> None:
-    """Seen: a worker_init_fn that gave each worker all threads kept them from delivering, and nothing was said."""
+    """Seen: a worker_init_fn that gave each worker all threads kept them from delivering, and nothing was said. Our promise: workers that
+    compute, or wait for a core, do not hang; and none hang that were timed later."""
     value = {
         "seconds": 8.0,
         "alone_s": 0.05,
         "threads": threads,
-        "cpu_s": 0.6,
+        "cpu_s": cpu_s,
         "queue_s": queue_s,
         "cpus": 2.0,
         "late": True,
     }
-    [found] = stuck(facts_of((STUCK, {**value, "where": "f (ecog.py:30)", "init": "use_all_cores"}, {"workers": 2})))
-    assert (found.code, found.severity) == (told, "error")
+    silent = (STUCK, {**value, "where": "f (ecog.py:30)", "init": "use_all_cores"}, {"workers": 2})
+    [found] = stuck(facts_of(silent))
+    assert (found.code, found.severity) == told
+    assert codes_of(facts_of(silent, (THROUGHPUT, 50.0, {"workers": 2})), stuck) == []
+    spawned = {"why": None, "start_method": "spawn", "workers": 2, "seconds": 0.9, "bytes": 9_000_000}
+    starting = (STUCK, {**value, "threads": 1, "where": "", "init": None}, {"workers": 2})
+    told_of = codes_of(facts_of(starting, (PICKLING, spawned, {})), stuck)
+    assert told_of == ["slow-worker-start" if cpu_s else "sample-hangs"]
     assert (
         "2 workers delivered nothing in 8 s" in found.message
         and "ecog.py:30" in found.message

@@ -10,15 +10,15 @@ from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
+from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
-from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
 from dataloader_expert.probes.search.loading import CURRENT
-from dataloader_expert.probes.search.stuck import LOOK_S, STUCK
+from dataloader_expert.probes.search.stuck import LOOK_S, STUCK, WORKS, hang
+from dataloader_expert.probes.search.trials import THROUGHPUT
 from dataloader_expert.probes.sharding import SHARDING
 from dataloader_expert.probes.system.outside import FAILED
 
@@ -26,6 +26,10 @@ SURE_S = 5.0
 """Seconds from which on a sample that does not come, while others do, is an error: storage may pause for less."""
 NAMED = 3
 """Files named of samples that raise."""
+FORKED = (
+    "start workers with fork, or once for all epochs (persistent_workers=True), and keep large data in files or memory maps; raise budget_s "
+    "to time them"
+)
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
@@ -34,10 +38,6 @@ FINDING_OF = {
     "out-of-memory": "memory-limit-reached",
     "dataset-raised": "sample-raises",
 }
-
-
-COMPUTES = 0.1
-"""The share of the time of a look at workers from which they compute."""
 UNLIKE = {
     "stack expects each tensor to be equal size": "pad them in a collate function (torch.nn.utils.rnn.pad_sequence), or crop or resize "
     "them in the dataset",
@@ -197,14 +197,15 @@ def crashing(facts: Facts) -> Iterator[Finding]:
 def stuck(facts: Facts) -> Iterator[Finding]:
     """The present workers delivered nothing for far longer than a batch takes in the main process."""
     fact = facts.find(STUCK)
-    if fact is None or facts.find(LOADER_FAILED) is not None:
+    if fact is None or facts.find(LOADER_FAILED) is not None or _delivered(facts, fact.at["workers"]):
         return
     v = fact.value
     many = many_threads(v) and v["queue_s"] >= POOLS_WAIT * v["cpu_s"]
     if not (many or v["late"]):
         return  # a first batch may take as long
     does = f"runs {v['threads']} threads on {v['cpus']:g} cores and " if many else ""
-    does += "computes" if v["cpu_s"] >= COMPUTES * LOOK_S else "waits"
+    idle, queues = hang(v), v["queue_s"] >= max(v["cpu_s"], WORKS * LOOK_S)
+    does += "waits" if idle else "waits for a core" if queues else "computes"
     text = f"{number(int(fact.at['workers']), 'worker')} delivered nothing in {v['seconds']:.0f} s, although a batch takes {v['alone_s']:.2g} s "
     text += f"in the main process: each {does}{', at ' + escaped(v['where']) if v['where'] else ''}"
     init = f"; `{escaped(v['init'])}`, the worker_init_fn, " if v["init"] else ""
@@ -214,7 +215,18 @@ def stuck(facts: Facts) -> Iterator[Finding]:
         )
         return
     fix = "look at what that line does in a worker and not in the main process; raise budget_s if a first batch may take that long"
-    yield finding("sample-hangs", "error", text, fact, fix + (init and f"{init}runs in workers alone"))
+    severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
+    method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
+    if method != "fork" and not idle and not v["where"]:
+        text += f": workers that {method} starts import torch and unpickle the dataset first"
+        yield finding("slow-worker-start", "warning", text, fact, FORKED)
+        return
+    yield finding("sample-hangs", severity, text, fact, fix + (init and f"{init}runs in workers alone"))
+
+
+def _delivered(facts: Facts, workers: int) -> bool:
+    """Whether so many workers were timed later, and so did deliver."""
+    return any(f.evidence.how == "timed" for f in facts.all(THROUGHPUT) if f.at["workers"] == workers)
 
 
 def overfull(facts: Facts) -> Iterator[Finding]:
@@ -224,6 +236,12 @@ def overfull(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.value}: they were stopped before anything else was killed"
         fix = "use fewer workers, or share one copy: a memory map, or arrays created before the fork"
         yield finding("memory-limit-reached", "error", text, fact, fix)
+
+
+def seen_hanging(failed: Fact) -> bool:
+    """Whether a process that was stopped for the time was in the user's code, or at a sample."""
+    message = failed.value["message"].partition("; ")[0]
+    return failed.value["code"] == "timed-out" and (" at sample " in message or "stopped, in " in message)
 
 
 def measuring(facts: Facts) -> Iterator[Finding]:
@@ -239,6 +257,11 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         # a loader that delivers batches does not hang: some of its samples may take long
         severity: Severity = "warning" if code == "sample-hangs" and facts.find(CURRENT) is not None else "error"
         message, _, fix = fact.value["message"].partition("; ")
+        starts = facts.value(PICKLING) or {"start_method": "fork"}
+        if code == "sample-hangs" and not seen_hanging(fact) and starts["start_method"] != "fork":
+            code, severity = "slow-worker-start", "warning"
+            message += f"; no sample was being read: workers that {starts['start_method']} starts import torch and unpickle the dataset first"
+            fix = FORKED
         yield finding(code, severity, message, fact, fix or "fix what is named here")
 
 

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.base import PICKLING
 from dataloader_expert.probes.health.static_checks import (
     LENGTH,
     ORDER,
-    PICKLING,
     SENDING,
     SETTINGS,
     SNAPSHOTS,
     WEIGHTS,
 )
+from dataloader_expert.probes.search.loading import CURRENT
 
 MULTINOMIAL_MOST, INEXACT = 1 << 24, 1 << 20
 """Numbers of weights beyond which torch.multinomial fails, and beyond which float32 sums are too inexact."""
@@ -38,6 +39,9 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for each worker in turn:"
         text += f" {v['seconds']:.1f} s each"
         fix = "keep the data in files or shared memory, not in attributes of the dataset"
+        current = facts.value(CURRENT)
+        if current is not None and not current.get("persistent_workers"):
+            fix = f"set persistent_workers=True, or each epoch begins with that, or start workers with fork; {fix}"
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 

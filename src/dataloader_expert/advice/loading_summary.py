@@ -11,7 +11,9 @@ from dataloader_expert.advice.streams import repeats
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.base import LOADER_FAILED
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
@@ -48,10 +50,13 @@ def loading_summary(
 def _settings(facts: Facts, stepped: bool) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
+    if current is not None and recommended is None and facts.find(STUCK) is not None:
+        return "The present settings delivered nothing in their time (see findings and unknowns)."
     if current is None or recommended is None:
         return "Throughput could not be measured (see unknowns)."
     now = throughput_at(facts, current)
-    said = "The present settings delivered nothing (see findings and unknowns)"
+    silent = facts.find(STUCK) is not None or facts.find(LOADER_FAILED) is not None
+    said = f"The present settings {'delivered nothing (see findings and unknowns)' if silent else 'could not be timed (see unknowns)'}"
     if now is not None:
         delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
         said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"

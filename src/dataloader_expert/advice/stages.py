@@ -11,6 +11,7 @@ from dataloader_expert.advice.transport import FRESH_BYTES_S
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.base import LOADER_FAILED
 from dataloader_expert.probes.clocks import helping
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
@@ -108,7 +109,7 @@ def locks(facts: Facts) -> Iterator[Finding]:
 
 def latency(facts: Facts) -> Iterator[Finding]:
     """B36: reading spends most of its time waiting."""
-    if waits_for_locks(facts) or waits_for_threads(facts):
+    if waits_for_locks(facts) or waits_for_threads(facts) or facts.find(LOADER_FAILED, hung=True) is not None:
         return
     if (locked := facts.find(LOCKED)) is not None and locked.value["share"] >= LOCKED_LEAST:
         return  # more workers wait for the same lock
@@ -122,6 +123,8 @@ def latency(facts: Facts) -> Iterator[Finding]:
             continue
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
         fix = "use more workers than cores, so that waits overlap"
+        if not workers_help(facts):
+            fix = "wait for several samples at once, in __getitems__ or threads, or for fewer bytes: of the workers tried more deliver no more"
         yield finding("latency-bound", "info", text, fact, fix)
 
 
@@ -137,12 +140,12 @@ def copying_ms(facts: Facts) -> float:
 
 
 def workers_help(facts: Facts) -> bool:
-    """Whether the numbers of workers that were tried do not show that more of them deliver no more."""
+    """Whether the numbers of workers that were tried do not show that more of them deliver no more; too many may deliver less again."""
     rates: dict[int, float] = {}
     for trial in facts.value(TRIALS, []):
         n = trial["num_workers"]
         rates[n] = max(rates.get(n, 0.0), trial["throughput"]["value"])
-    return len(rates) < 2 or rates[max(rates)] >= WORTH * rates[min(rates)]
+    return len(rates) < 2 or max(rates.values()) >= WORTH * rates[min(rates)]
 
 
 def collating(facts: Facts) -> Iterator[Finding]:

@@ -66,8 +66,8 @@ class Bench:
     """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""
     fitted_s: float | None = None
     """Seconds of a sample in a batch, once a probe that fits its batches to the budget has measured it."""
-    timed_out: bool = False
-    """Whether workers delivered nothing in time before the search, which looks at that more closely."""
+    silent: Fact | None = None
+    """What workers did that delivered nothing in time before the search, which looks at that more closely."""
     sampled_s: float | None = None
     """Seconds of a sample in the last batch that was timed to fit its size, which may have been a cold one."""
     fitted_to_the_end: bool = False
@@ -339,6 +339,7 @@ def hangs(bench: Bench) -> bool:
 
 
 OVERFULL = Quantity("overfull", "", "memory held by workers that were stopped at the memory limit")
+PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
 FIRST = Quantity("first_sample", "s", "time to read the very first sample, including lazy set-up of the dataset")
 SLOWEST = Quantity("slowest_in_trials", "", "seconds and index of the samples that took longest in the search's trials")
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")

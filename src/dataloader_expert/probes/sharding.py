@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.delivery import ended_at_once, worker_pids
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
 from dataloader_expert.probes.system.pristine_process import apart
@@ -63,6 +64,18 @@ def in_workers(
     return plain(served.dataset, collate, served.user_loader, **order, **settings)
 
 
+def batches_of(loader: Any, silent: Callable[[list[int]], object] = lambda pids: None) -> Iterator[Any]:
+    """The batches of a loader. Workers that deliver none in time are ended at once; ``silent`` is called with their ids before."""
+    iterator = iter(loader)
+    try:
+        yield from iterator
+    except RuntimeError as e:
+        if "timed out after" in str(e):
+            silent(worker_pids(iterator))
+            ended_at_once(iterator)
+        raise
+
+
 def digests(samples: Any) -> list[str]:
     """A digest of each sample; runs in the workers, so that only digests are sent.
 
@@ -80,7 +93,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
     ended = True
     try:
-        for came, (worker, words) in enumerate(loader, 1):
+        for came, (worker, words) in enumerate(batches_of(loader), 1):
             given[worker] += words
             if time.monotonic() > deadline and came >= WORKERS:  # they take turns: after two batches each has delivered
                 ended = False

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.fetchers import wrapped
-from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 
@@ -26,7 +26,6 @@ ORDER_PACE = Quantity(
     "order_pace", "s", "time that the sampler takes for an index after the first, the shorter of two epochs"
 )
 LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
-PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
 SENDING = Quantity("sending", "", "whether a batch can be pickled the way a worker sends it")
 SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that affect its health")
 WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's WeightedRandomSampler")

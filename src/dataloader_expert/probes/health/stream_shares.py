@@ -17,7 +17,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.sharding import SHARDING, WORKERS, digests, in_workers
+from dataloader_expert.probes.sharding import SHARDING, WORKERS, batches_of, digests, in_workers
 
 SHARES = Quantity(
     "stream_shares", "samples", "samples of a stream that so many workers yield twice or leave out, compared with one"
@@ -65,7 +65,7 @@ def yielded(served: Serving, workers: int, until: float) -> Counter[str] | None:
     """The samples, by their digests, that so many workers yield; None if they raise or do not end in time."""
     words: Counter[str] = Counter()
     try:
-        for batch in in_workers(served, None, digests, workers=workers):
+        for batch in batches_of(in_workers(served, None, digests, workers=workers)):
             words.update(batch)
             if time.monotonic() > until:
                 return None

@@ -19,7 +19,7 @@ from dataloader_expert.probes.health.generators import RESEEDED
 from dataloader_expert.probes.health.shared_handles import shared, used
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
-from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
+from dataloader_expert.probes.sharding import WORKERS, batches_of, digests, in_workers
 
 CONTENT = Quantity(
     "worker_content",
@@ -69,7 +69,7 @@ class WorkerContent(Probe):
         error = None
         before = used()
         try:
-            for batch, words in zip(batches, in_workers(served, batches, digests), strict=False):
+            for batch, words in zip(batches, batches_of(in_workers(served, batches, digests)), strict=False):
                 compared.update(batch)
                 differ |= {i for i, word in zip(batch, words, strict=True) if word != here[i]}
                 if time.monotonic() > until:

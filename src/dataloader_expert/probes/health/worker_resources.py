@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.delivery import ended_at_once
 from dataloader_expert.probes.descriptors import open_now
 from dataloader_expert.probes.health.batch_storages import CARRIED
 from dataloader_expert.probes.health.object_census import OBJECTS, census
@@ -21,6 +22,7 @@ from dataloader_expert.probes.health.shared_handles import DATABASES, POSITIONS,
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.stages import by_process, spans, threads_of
 from dataloader_expert.probes.search.limits import batch_bytes
+from dataloader_expert.probes.search.starting import start_of
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
@@ -67,7 +69,7 @@ class WorkerResources(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         if self.first:
-            if bench.timed_out:
+            if bench.silent is not None:
                 return
             yield from (said for said in self._watched(bench) if isinstance(said, Fact) or not said.why.endswith(LATER))
         elif bench.facts.find(DATABASES) is None and bench.facts.find(POSITIONS) is None:
@@ -80,6 +82,11 @@ class WorkerResources(Probe):
             yield Unknown("health: memory and files of workers", f"{WORKERS} workers need more memory than allowed")
             return
         served = serving(bench, self.batch_size, None)
+        starts_s = start_of(bench, served, sample_s(bench)).seconds(WORKERS, bench.cpus)
+        if starts_s > self.share * bench.left():
+            why = f"starting {WORKERS} workers takes about {starts_s:.1f} s: {LATER}"
+            yield Unknown("health: memory and files of workers", why)
+            return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
         whole_s = served.current.batch_size * sample_s(bench)
@@ -93,7 +100,7 @@ class WorkerResources(Probe):
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         if bench.facts.find(OBJECTS) is None:
             yield from objects(served, bench.seed)
-        yield from crowd(bench, served, until)
+        yield from crowd(bench, served, until + starts_s, starts_s)
 
 
 def objects(served: Serving, seed: int) -> Iterator[Observation]:
@@ -107,11 +114,11 @@ def objects(served: Serving, seed: int) -> Iterator[Observation]:
         yield Fact(OBJECTS, value, evidence(how, "worker_resources", seed=seed))
 
 
-def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
+def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) -> Iterator[Observation]:
     """Runs two workers: their memory, files, threads and calls, and file positions of this process that they move."""
     from dataloader_expert.loaders.building import release
 
-    patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic()))
+    patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic())) + starts_s
     served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
     watch = Watch("unattributed", bench.at, maps=True, calls=True)
@@ -137,6 +144,8 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
                         break
     except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
         failed = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
+        if "timed out after" in failed:
+            ended_at_once(iterator)
     finally:
         release(loader, iterator)
         bench.at(-1)

@@ -18,9 +18,10 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, h
 from dataloader_expert.probes.health.attribute_lines import uses_of
 from dataloader_expert.probes.health.generators import drawn_from
 from dataloader_expert.probes.profile.stage_classifier import is_users
+from dataloader_expert.probes.search.stuck import at_work, own_init
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
+from dataloader_expert.probes.sharding import WORKERS, batches_of, digests, in_workers
 
 TWINS = Quantity(
     "twins", "", "first reads of two samples: in two workers, in the next epoch, and again with the same seed"
@@ -89,20 +90,22 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
         return
     reads, patience_s = min(MOST_READS, reads), max(PATIENT_S, deadline - time.monotonic())
     batches = [indices * (reads // len(indices))] * WORKERS
+    alone_s = len(batches[0]) * pair_s / len(indices)
+
+    def silent(pids: list[int]) -> None:
+        bench.silent = at_work(bench, pids, patience_s, alone_s, own_init(served.user_loader))
 
     def run(seed: int | None) -> list[list[str]]:
         loader = in_workers(served, batches, digests, patience_s=patience_s)
         if seed is not None:
             _seeded(seed, loader)
-        found = list(loader)
-        return [list(words) for words in found]
+        return [list(words) for words in batches_of(loader, silent)]
 
     try:
         first, following, again = run(bench.seed), run(None), run(bench.seed)
     except Exception as e:  # the user's code, in workers: an outcome
-        bench.timed_out = "timed out after" in str(e)
         why = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
-        if bench.timed_out:  # by our patience, which is none of the user's
+        if "timed out after" in str(e):  # by our patience, which is none of the user's
             why = f"two workers delivered nothing within {patience_s:.1f} s: raise budget_s"
         yield Unknown("health: random numbers in workers", why)
         return

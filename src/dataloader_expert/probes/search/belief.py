@@ -2,7 +2,7 @@
 
 Method: a few quantities decide how a loader scales, and none of them can be read off single samples: the cost of a
 sample in a worker relative to the main process, how many cores the work really gets, how many samples the storage
-serves in parallel, how much of a batch's work only one worker can do at a time. Each combination is a hypothesis;
+serves in parallel and whether it gets slower where more are asked for, how much of a batch's work only one worker can do at a time. Each combination is a hypothesis;
 blocks update its weight (Bayes' rule with normal errors of the logarithm). A hypothesis predicts a rate by the
 bottleneck law of ``simulation``, smoothed at the knee; for uneven samples the cost of in-order delivery is simulated. A
 rate covers whole epochs: workers that are not persistent are restarted in each, and at its end they run out of batches.
@@ -29,10 +29,15 @@ CORES = (0.5, 0.75, 1.0, 1.3)
 """Cores that the work gets, over those available."""
 SLOTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, math.inf)
 """Samples that the storage or service waited for serves in parallel."""
+CROWDING = (1.0, 2.0)
+"""How steeply a store falls off that is asked for more samples than it serves at once: connections that are refused and tried again,
+or a disk that seeks. Its rate is that of what it serves, divided by this power of how many times as many are asked for."""
 SERIAL = (0.0, 0.5, 1.0)
 """The share of a sample's CPU work that only one process can do at a time."""
 UNSURE = 0.1
 """Standard deviation of a rate's logarithm around the true hypothesis's prediction, and between blocks."""
+Z90 = 1.645
+"""Standard deviations within which nine of ten values of a normal distribution lie."""
 KNEE = 6.0
 """Exponent of the smooth minimum of the bounds: two equal ones give 89 % of either."""
 CHUNKS, SIMULATED = 4, 60
@@ -47,14 +52,17 @@ FORK_S = 0.012
 
 @dataclass(frozen=True)
 class Start:
-    """The cost of starting workers apart from forking: a constant time, and CPU seconds per worker, which share the
-    cores."""
+    """The cost of starting workers: a constant time, CPU seconds per worker, which share the cores, and seconds for which the main
+    process starts each, one after another."""
 
     waits_s: float = 0.0
     cpu_s: float = 0.0
+    each_s: float = FORK_S
 
     def seconds(self, workers: int, cpus: float) -> float:
-        return self.waits_s + FORK_S * workers + self.cpu_s * max(1.0, workers / max(1.0, cpus)) if workers else 0.0
+        return (
+            self.waits_s + self.each_s * workers + self.cpu_s * max(1.0, workers / max(1.0, cpus)) if workers else 0.0
+        )
 
 
 @dataclass(frozen=True)
@@ -63,12 +71,14 @@ class Hypothesis:
     cores: float
     slots: float
     serial: float
+    crowding: float = 0.0
 
     @property
     def prior(self) -> float:
         """How likely it is before any block: plain loaders are the most common."""
         plain = math.exp(-0.5 * (math.log(self.scale) / 0.35) ** 2) * math.exp(-0.5 * ((self.cores - 1) / 0.4) ** 2)
-        return plain * (1.0 if math.isinf(self.slots) else 0.06) * (1.0 if self.serial == 0 else 0.05)
+        stores = (1.0 if math.isinf(self.slots) else 0.06) * (0.25 if self.crowding else 1.0)
+        return plain * stores * (1.0 if self.serial == 0 else 0.05)
 
 
 @dataclass
@@ -136,7 +146,9 @@ class Belief:
     def hypotheses(self) -> list[Hypothesis]:
         slots = SLOTS if self.waiting > 0.02 else (math.inf,)
         cores = CORES if self.cpus > 1 else (1.0,)
-        return [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
+        found = [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
+        few = [n for n in slots if math.isfinite(n)]  # what waits for a store that is crowded has cores enough
+        return found + [Hypothesis(*h) for h in itertools.product(SCALES, (1.0,), few, (0.0,), CROWDING)]
 
     def of_batches(self, size: float) -> None:
         """What was read as a sample is a batch of so many: a dataset that makes its own."""
@@ -214,6 +226,18 @@ class Belief:
             below += w
         return mean, low, high
 
+    def told(self, setting: Setting, best: float) -> tuple[float, float, float]:
+        """``ratio`` with an interval that is as wide as the rates seen so far lie off what the model makes of them: on cores that others
+        use, or of a loader that scales like none it knows, a prediction is no surer than that."""
+        mean, low, high = self.ratio(setting, best)
+        wider = math.exp(Z90 * math.sqrt(max(0.0, self.misfit() ** 2 - UNSURE**2)))
+        return mean, low / wider, high * wider
+
+    def misfit(self) -> float:
+        """Root mean square of how far rates seen lie off those predicted, in logarithms, and no less than is always allowed for."""
+        off = [math.log(self.rate(s) / self.predicted(s)) ** 2 - self._variance(s) for s in self.seen]
+        return math.sqrt(max(UNSURE**2, sum(off) / len(off))) if off else UNSURE
+
     def gain(self, setting: Setting, best: float) -> float:
         """Expected improvement over ``best`` samples/s, as a share of it."""
         return sum(w * max(0.0, self._paced(r, setting) / best - 1) for r, w in self._spread(setting))
@@ -277,7 +301,8 @@ class Belief:
         parts = bounds(costs, Setup(b, setting.workers, setting.prefetch, cpus=max(1.0, self.cpus * h.cores)))
         limits = [r for r in parts.values() if not math.isinf(r)]
         if waits and not math.isinf(h.slots):
-            limits.append(h.slots / (b * waits))
+            beyond = max(1.0, setting.workers / h.slots)
+            limits.append(h.slots / (b * waits) / beyond**h.crowding)
         if h.serial and cpu:
             limits.append(1 / (b * cpu * h.serial))
         top = min(limits, default=1e9)

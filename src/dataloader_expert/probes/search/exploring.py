@@ -20,6 +20,9 @@ from dataloader_expert.probes.sharding import copied
 LIKELY = 0.5
 """The share of the idle time caused by in-order delivery that a deeper prefetch or no order is expected to recover:
 half, as any share is equally likely."""
+REACH = 8
+"""A trial has at most so many times as many workers as have run: what starting them takes, and whether what they wait for serves so many,
+is seen with fewer first, in a fraction of the time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Explorer:
         while (best := settings.best()) is not None:
             options = [(self._gain(s, best), ledger.trial_s(s), s) for s in self._candidates(best)]
             worth = [o for o in options if o[0] > WORTH - 1]
-            fits = [o for o in worth if ledger.fits(o[2], settings.now, best)]
+            fits = [o for o in worth if ledger.fits(o[2], settings.now, best, o[0])]
             if fits:
                 yield from self._trial(max(fits, key=lambda o: o[0] / o[1])[2])
                 continue
@@ -74,12 +77,12 @@ class Explorer:
         before = len(settings.broken)
         if settings.run(plan) is None:
             settings.out.add(setting)
-            for error, *_ in settings.broken[before:]:
-                hung, again = "timed out after" in str(error), len(settings.broken) > 1
-                # fewer workers may run; what hangs, or raises at two numbers of workers, fails at any number
-                settings.most = (
-                    0 if hung or (again and not isinstance(error, OSError)) else min(settings.most, setting.workers)
-                )
+            for error, _, waits, _ in settings.broken[before:]:
+                again, work = len(settings.broken) > 1, any(key.workers for key in settings.runners)
+                # fewer workers may run, as a store that is asked by fewer may answer; what waits for a lock, or fails at two numbers of
+                # workers, fails at any number, unless some do run
+                never = waits or (again and not isinstance(error, OSError))
+                settings.most = 0 if never and not work else min(settings.most, setting.workers)
 
     def _candidates(self, best: Setting) -> list[Setting]:
         """Settings not yet tried: numbers of workers, persistent or not; where in-order delivery keeps workers idle,
@@ -91,7 +94,10 @@ class Explorer:
             found += [s._replace(persistent=True) for s in found if s.workers]
         for key in {best, settings.now} & settings.runners.keys():
             found += self._less_idle(key)
-        return sorted(s for s in {*found} - settings.tried if s.workers < settings.most or not s.workers)
+        reach = REACH * max(1, *(key.workers for key in (*settings.runners, *settings.dropped)))
+        return sorted(
+            s for s in {*found} - settings.tried if (s.workers < settings.most and s.workers <= reach) or not s.workers
+        )
 
     def counts(self) -> list[Setting]:
         """The numbers of workers worth considering, with the present prefetch and order."""

@@ -44,10 +44,17 @@ class Ledger:
         """Seconds for a trial and its proof, which may use some of the time of later probes."""
         return max(self.left, PROOF_SHARE * self.bench.left())
 
-    def by(self, present: bool) -> float | None:
+    def by(self, present: bool, workers: int) -> float | None:
         """When (monotonic) a first block must end: a trial may take half of what is left, so that another can still be
         tried and proved."""
-        return None if self.deadline is None else time.monotonic() + self.room * (1.0 if present else 0.5)
+        if self.deadline is None:
+            return None
+        return time.monotonic() + self.room * (1.0 if present else 0.5) - self.spared(present, workers)
+
+    def spared(self, present: bool, workers: int) -> float:
+        """Seconds that are kept for batches in this process, should the present workers deliver nothing."""
+        alone_s = 2 * self.first_s + 2 * self.least_s
+        return alone_s if present and workers and alone_s < 0.5 * self.room else 0.0
 
     @property
     def last(self) -> float:
@@ -137,11 +144,13 @@ class Ledger:
             df += len(rates) - 1
         return Noise(math.sqrt(expected * apart / df), df)
 
-    def fits(self, setting: Setting, now: Setting, best: Setting) -> bool:
+    def fits(self, setting: Setting, now: Setting, best: Setting, gain: float = 0.0) -> bool:
         """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, the first of which the
-        trial gives, or of what the best so far gains in as many as that needs."""
+        trial gives, or of what the best so far gains in as many as that needs. For what is expected to ``gain`` more than the best has
+        gained so far, the proof of that is put at risk: a small gain takes the most pairs."""
         least = (LEAST_PAIRS - 1) * (self.block_s(setting) + self.block_s(now))
-        known = self.proof_s(best, now) if best != now else 0.0
+        gained = self.belief.rate(best) / self.belief.rate(now) - 1
+        known = self.proof_s(best, now) if best != now and gained >= gain else 0.0
         return self.trial_s(setting) + max(least, known) <= self.room
 
     def _round_s(self, setting: Setting) -> float:

@@ -21,7 +21,7 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import SLOWEST, Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.step_time import STEP
-from dataloader_expert.probes.search.belief import Belief, Start
+from dataloader_expert.probes.search.belief import Belief
 from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.exploring import Explorer
 from dataloader_expert.probes.search.ledger import Ledger
@@ -30,6 +30,8 @@ from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Raises, Settings
 from dataloader_expert.probes.search.sparing import told
+from dataloader_expert.probes.search.starting import start_of
+from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
 from dataloader_expert.probes.search.trials import (
@@ -72,8 +74,6 @@ COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
 SLOWEST_MOST = 64
 """The most samples of all trials that may be read again."""
-FRESH_IMPORT_S = 2.0
-"""CPU seconds that a worker which is not forked is assumed to take to import torch, until one is timed."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,16 @@ class Loading(Probe):
             raise TooDear(f"{RAN_OUT}: raise budget_s")
         if two_s > ledger.room:
             raise TooDear(f"two batches at the present settings take about {two_s:.2g} s: raise budget_s")
-        if settings.run(settings.served.current) is not None:
+        workers = settings.served.current.workers
+        starts_s = ledger.belief.start.seconds(workers, ledger.belief.cpus)
+        if starts_s > ledger.room:  # nothing ends a start that takes longer
+            why = f"starting {workers} workers takes about {starts_s:.0f} s: raise budget_s"
+            settings.failed[settings.words(settings.now)], settings.most = why, workers
+        elif settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
         if not settings.broken and two_s > 0.5 * ledger.room:
-            raise TooDear(f"two batches in this process would take {two_s:.2g} s more: raise budget_s")
+            raise TooDear(f"{RAN_OUT}, and two batches in this process would take {two_s:.2g} s more: raise budget_s")
         settings.now = Setting(0, 0)
         if settings.run(settings.with_workers(0)) is None or (settings.broken and not self.search):
             raise (
@@ -190,7 +195,7 @@ def learn(settings: Settings, step_s: float) -> None:
     ledger.belief = Belief(
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
         stream=bench.source.iterable, copied=copied(bench),
-        start=Start(0.0, 0.0 if served.start_method(served.user_loader) == "fork" else FRESH_IMPORT_S),
+        start=start_of(bench, served, seen.sample_s),
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
     ledger.fine = (
@@ -261,16 +266,22 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
 
 
 def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iterator[Observation]:
-    """What a batch read in this process predicts, where time held no block of any setting."""
-    belief, now = settings.ledger.belief, label(current)
-    rate, low, high = belief.ratio(now, 1.0)
+    """What a batch read in this process predicts, where time held no block of any setting; nothing of workers that were started and did
+    not deliver."""
+    belief, now, silent = settings.ledger.belief, label(current), settings.bench.silent
+    if current.workers and (settings.in_vain or silent is not None):
+        if silent is not None and settings.bench.facts.find(STUCK) is None:
+            yield silent
+        yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
+        return
+    rate, low, high = belief.told(now, 1.0)
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("batch_costs",))
     yield Fact(THROUGHPUT, rate, seen, {**point(now), "batch_size": current.batch_size})
     yield Fact(RECOMMENDED, recommended(current), evidence("derived", "loading", derived_from=("batch_costs",)))
     yield Fact(SPEEDUP, 1.0, evidence("derived", "loading", derived_from=("throughput",)))
     yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
     best = max(explorer.counts(), key=lambda s: (belief.predicted(s), -s.workers))
-    mean, low, high = belief.ratio(best, rate)
+    mean, low, high = belief.told(best, rate)
     if mean >= WORTH and low >= 1 / WORTH:
         seconds = settings.ledger.trial_s(best) + settings.ledger.proof_s(best, now)
         at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
@@ -279,17 +290,19 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
 
 
 def curve(settings: Settings, explorer: Explorer, persistent: bool) -> Iterator[Observation]:
-    """The model's prediction at each number of workers that was weighed, after all blocks were seen; ``persistent``: of workers
-    that are kept between epochs, as the best setting's are."""
+    """The model's prediction at each number of workers that was weighed, after all blocks were seen, but for those that were started in
+    vain; ``persistent``: of workers that are kept between epochs, as the best setting's are."""
     if not settings.runners:
         return
     missed = [] if explorer.missed is None else [explorer.missed.setting]
     tried = max(setting.workers for setting in (*settings.tried, *missed))
-    rows = []
+    rows, ran = [], {key.workers for key in (*settings.runners, *settings.dropped)}
     for setting in explorer.counts():
+        if setting.workers >= settings.most and setting.workers not in ran:
+            continue
         if setting.workers <= max(2 * tried, 2 * round(settings.served.cpus), 4):
             kept = bool(setting.workers) and (persistent or setting.persistent)
-            mean, low, high = settings.ledger.belief.ratio(setting._replace(persistent=kept), 1.0)
+            mean, low, high = settings.ledger.belief.told(setting._replace(persistent=kept), 1.0)
             row = {"num_workers": setting.workers, "persistent_workers": kept}
             rows.append({**row, "throughput": mean, "low": low, "high": high})
     yield Fact(CURVE, rows, evidence("derived", "loading", seen=len(settings.tried), derived_from=("throughput",)))
@@ -320,7 +333,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
     if explorer.missed is None:
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
-    mean, low, high = settings.ledger.belief.ratio(setting, settings.rate(proof.best))
+    mean, low, high = settings.ledger.belief.told(setting, settings.rate(proof.best))
     if mean < WORTH or low < 1 / WORTH:  # what was timed since has taken away its promise
         return
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))

@@ -1,4 +1,4 @@
-"""Whether workers make progress: use CPU or read something. Without progress for long enough they hang."""
+"""Whether workers make progress: use CPU, wait for a core or read something. Without progress for long enough they hang."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Watch:
     def __init__(self, pids: list[int], read: int, patience: float) -> None:
         self.pids, self.patience = pids, patience
         self.begun = self.moved = self.looked = time.monotonic()
-        self.seen = cpu_s(pids), read
+        self.seen = active_s(pids), read
 
     def hangs(self, read: int) -> float:
         """Seconds without progress, if they amount to a hang; else 0."""
         now = time.monotonic()
         if now - self.looked < LOOK_S:
             return 0.0
-        self.looked, last, self.seen = now, self.seen, (cpu_s(self.pids), read)
+        self.looked, last, self.seen = now, self.seen, (active_s(self.pids), read)
         if self.seen[0] - last[0] > STILL_S or self.seen[1] != last[1]:
             self.moved = now
         still = now - self.moved
@@ -42,6 +42,11 @@ class Watch:
 def cpu_s(pids: list[int]) -> float:
     """CPU seconds of these processes' main threads so far."""
     return sum(task_times(f"/proc/{pid}/schedstat")[0] for pid in pids)
+
+
+def active_s(pids: list[int]) -> float:
+    """Seconds that these processes' main threads have run so far, or waited for a core: on a busy machine that takes long."""
+    return sum(sum(task_times(f"/proc/{pid}/schedstat")) for pid in pids)
 
 
 def waiting_for(pids: list[int]) -> str:

@@ -122,6 +122,11 @@ class Runner(Living):
         try:
             return self._in_rounds(seconds, until)
         except TimeUp:
+            done = self.epochs * self.epoch_samples
+            if (
+                0 < done < math.inf and not self.plan.persistent
+            ):  # whole epochs that began with a start of workers, as all do
+                return done / (self.renewed - self._begun), True, self._begun
             return self._so_far(), False, self._begun
 
     def _in_rounds(self, seconds: float, until: float | None) -> tuple[float, bool, float]:
@@ -144,7 +149,7 @@ class Runner(Living):
                     self.main_s += self.receiving_s() - cpu
                     return self._epochs(seconds, until), True, begun
                 for _ in range(n):  # an epoch's start is counted separately
-                    self.next_batch()
+                    self.next_batch(self.limit)
                 epoch, samples, start, gaps = self.epochs, 0, time.perf_counter(), len(self.gaps)
                 last, stock, done, again = start, in_stock(self.iterator), 0, True
                 continue
@@ -231,12 +236,12 @@ class Runner(Living):
 
     def _epochs(self, seconds: float, until: float | None) -> float:
         """Samples/s over whole epochs, including the start of workers if they are not persistent."""
-        while self.awaited() is not None:
+        while self.awaited(self.limit) is not None:
             pass
         samples, start, count = 0, time.perf_counter(), 0
         while True:
             self.renew()
-            while (batch := self.awaited()) is not None:
+            while (batch := self.awaited(self.limit)) is not None:
                 samples += self.serving.count(batch)
             if not samples:
                 raise RuntimeError("the loader's second epoch is empty")

@@ -21,7 +21,7 @@ from dataloader_expert.probes.search.progress import waiting_for
 from dataloader_expert.probes.search.runner import Runner, cycle
 from dataloader_expert.probes.search.setting import Setting, in_words, label
 from dataloader_expert.probes.search.sparing import can_spare
-from dataloader_expert.probes.search.stuck import stuck
+from dataloader_expert.probes.search.stuck import hang, stuck
 from dataloader_expert.probes.search.tap import Took
 from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
@@ -58,6 +58,8 @@ class Settings:
         self.told_why = False
         self.stuck: Fact | None = None
         """What the present workers do that delivered nothing."""
+        self.in_vain = False
+        """Whether the present workers were started and delivered too little in their time."""
 
     def pids(self) -> tuple[list[int], list[int]]:
         """The active workers, and those paused meanwhile."""
@@ -131,24 +133,29 @@ class Settings:
 
     def run(self, plan: LoaderPlan) -> Runner | None:
         """A new setting's first block; None if it does not run."""
-        setting = label(plan)
-        belief = self.ledger.belief
+        setting, belief = label(plan), self.ledger.belief
+        present = setting == self.now
         runner = Runner(
             plan, self.served, step_s=self.step_s, rounds=self.ledger.rounds(plan.workers), fine=self.ledger.fine,
             collate_s=self.collate_s, sample=(belief.cpu, belief.waits),
             copies=max(1, plan.workers) if copied(self.bench) else 1, stream=belief.stream,
             whole=belief.epoch if belief.stream and (self.served.batched or belief.batch_size > 1) else math.inf,
             usual_s=belief.again_s,
-            patience=self.ledger.patience, last=self.ledger.last,
+            patience=self.ledger.patience + belief.start.seconds(plan.workers, belief.cpus),
+            last=self.ledger.last - self.ledger.spared(present, plan.workers),
         )  # fmt: skip
         try:
-            if not self.block(runner, self.ledger.by(setting == self.now)):
+            if not self.block(runner, self.ledger.by(present, plan.workers)):
                 return None
         except TooSlow as e:
-            if setting == self.now:
+            self.most = min(self.most, plan.workers)
+            if present:
+                self.in_vain = True
                 self.stuck = stuck(self.bench, runner, belief, time.perf_counter() - runner._begun)
+                if self.stuck is not None and hang(self.stuck.value):
+                    self.most = 0
             runner.close()
-            self.failed[self.words(setting)], self.most = str(e), min(self.most, plan.workers)
+            self.failed[self.words(setting)] = str(e)
             return None
         except Exception as e:  # the user's code, torch or the system may fail: the search goes on
             if (
@@ -161,7 +168,7 @@ class Settings:
             waits = waiting_for(runner.pids) if "timed out after" in str(e) else ""
             stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
             runner.close()
-            if setting == self.now and not plan.workers:
+            if present and not plan.workers:
                 raise
             if not self.served.copies(plan) or in_worker(e):
                 self.broken.append((e, plan.workers, waits, stacks))

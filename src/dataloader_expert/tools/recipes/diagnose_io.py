@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.consumer import stall_share, workers_needed
+from dataloader_expert.advice.failures import seen_hanging
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
@@ -50,6 +51,7 @@ from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OVERHEAD, REA
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.rank_sharding import RankSharding
 from dataloader_expert.probes.search.loading import CURVE, ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
+from dataloader_expert.probes.search.stuck import STUCK, hang
 from dataloader_expert.probes.search.thresholds import MOST_WORKERS, PROOF_SHARE, most_workers
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import StreamSharding
@@ -395,12 +397,15 @@ def cacheable_of(facts: Facts) -> list[Cacheable] | None:
 
 
 def health_of(facts: Facts) -> Health:
-    failed, loader = facts.value(FAILED, {"code": ""})["code"], facts.find(LOADER_FAILED)
+    failed, loader, silent = facts.find(FAILED), facts.find(LOADER_FAILED), facts.find(STUCK)
+    hung = failed is not None and seen_hanging(failed)
+    hung = hung or facts.find(HANGS) is not None or (loader is not None and bool(loader.at["hung"]))
     return Health(
         open_files_per_1000=facts.value(OPEN_FILES),
         memory_mb_per_1000=facts.value(MEMORY_GROWTH),
-        hung=failed == "timed-out" or facts.find(HANGS) is not None or (loader is not None and bool(loader.at["hung"])),
-        crashed=failed == "worker-crashed" or (loader is not None and bool(loader.value["died"])),
+        hung=hung or (silent is not None and hang(silent.value)),
+        crashed=(failed is not None and failed.value["code"] == "worker-crashed")
+        or (loader is not None and bool(loader.value["died"])),
         slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
         slow_share=figure_of(facts.find(SLOW_SHARE)),
         nondeterministic=facts.value(NONDETERMINISTIC),
