@@ -12,6 +12,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.model.batch import COLLATE, SPREAD
 from dataloader_expert.probes.model.check import MODEL
+from dataloader_expert.probes.model.collated import COLLATED
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.memory import (
     DEVICE_LIMIT,
@@ -55,7 +56,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
                 "name the training split with train_split, and use its constants",
             )
         )
-    out += uneven(facts)
+    out += [*uneven(facts), *lost_in_collating(facts)]
     collate = facts.find(COLLATE)
     if collate is not None and collate.value["name"] == "list":
         out.append(
@@ -124,6 +125,33 @@ def uneven(facts: Facts) -> Iterator[Finding]:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
         where = [{"sample": i} for i in failed["samples"]]
         yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+
+
+MANY_CUT = 0.5
+"""The share of the samples from which their being cut is no matter of a few long ones."""
+
+
+def lost_in_collating(facts: Facts) -> Iterator[Finding]:
+    """What the user's collate function leaves out of a batch: the ends of long samples, the offsets of edges."""
+    fact = facts.find(COLLATED)
+    if fact is None:
+        return
+    for edges in fact.value["edges"]:
+        text = (
+            f"{edges['field']}: the collate function puts graphs one after another, and leaves the numbers of their nodes as they "
+            f"were: all edges join the first {edges['places']} of {edges['nodes']} nodes"
+        )
+        fix = "add to the edges of each graph the number of nodes of the graphs before it"
+        yield finding("layout-mismatch", "error", text, fact, fix, [{"field": edges["field"]}])
+    for cut in fact.value["cut"]:
+        n, looked = len(cut["samples"]), fact.value["looked"]
+        text = (
+            f"{cut['field']}: the collate function cuts samples to {cut['to']}; {n} of the {looked} samples looked at are longer, "
+            f"up to {cut['longest']}"
+        )
+        fix = "raise the limit to the length that the model takes, or split long samples, unless what is cut is not needed"
+        where = [{"field": cut["field"], "sample": i} for i in cut["samples"][:5]]
+        yield finding("truncated", "warning" if n >= MANY_CUT * looked else "info", text, fact, fix, where, n)
 
 
 def last_batch(facts: Facts, size: int) -> int | None:
