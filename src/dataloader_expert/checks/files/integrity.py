@@ -89,6 +89,8 @@ BROKEN = {
 }
 """Codes of files and samples that could not be read, some of them because reading ended the process that tried."""
 OF_CHANNELS = "convert these pictures to the channels of the others, as to RGB, where they are read: padding would add empty channels"
+FEWEST_ALIKE = 3
+"""So many samples of one shape make it the usual one."""
 MOST_SHAPES = 3
 """Unusual shapes that are named."""
 FIXES = {
@@ -516,13 +518,17 @@ class Integrity(Check):
             if len(sizes) == 1:
                 return
             common = f"[{common}, *]"
-        few = total - most <= rare
+        few = total - most <= rare and most >= FEWEST_ALIKE  # two samples that differ tell no usual shape
         if len(tails) == 1 and not few and (has_boxes(field) or name == self.context.classes_of_objects):
             return  # images show as many objects as they do
         axes, tail = axes_of(common), next(iter(tails))
         long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else axes_of(shape) != axes)
         natural = field.kind == "audio" and len(tails) == 1  # recordings end when they end
+        # and a collate function of the user's is there for samples of several lengths
+        natural = natural or (
+            self.context.collates and fact.value["ranks"] == 1 and _one_axis(shapes) and len(tails) == 1
+        )
         if (few and not natural) or fact.value["ranks"] > 1:
             others = sorted({str(o["shape"]) for o in fact.value["odd"] if axes_of(str(o["shape"])) != axes})
             text = f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}"

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -103,6 +103,8 @@ class BatchLook(Probe):
         if found is not None:
             odd = [{"sample": i, "is": k} for i, k in found.odd]
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
+            padded_to = any(None in f["shape"][1:] and not f["host"] for f in fields)
+            spread["apart"] = asdict(found.apart) if found.apart is not None and padded_to else None
             spread["far"] = [*dict.fromkeys((*found.largest[:1], *(i for i, _ in found.odd[:2]), *found.highest))]
         yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
         if self.ends and found is not None and served.user_loader is not None and users_place(served.collate):

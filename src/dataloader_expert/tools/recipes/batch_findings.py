@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataloader_expert.advice.batch_size import device_most
 from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import SPLITS
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import listed
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.model.batch import COLLATE, SPREAD
@@ -121,6 +122,16 @@ def uneven(facts: Facts) -> Iterator[Finding]:
             spread,
             "batch samples of similar length: suggest_sampler with objective throughput",
         )
+    apart = spread.value.get("apart")
+    if apart is not None:
+        few = apart["samples"]
+        text = (
+            f"{number(len(few), 'sample')} ({listed(few, 5)}) of {spread.value['samples']:,} {verb(len(few), 'are')} at least "
+            f"{apart['least'] / apart['others']:.1f} times as large as any other: a batch with one of them is padded to it, and it alone "
+            f"sets how large a batch may be"
+        )
+        fix = "cut, split or leave out these samples; or let a batch hold so many tokens in place of so many samples"
+        yield finding("padding-waste", "warning", text, spread, fix, [{"sample": i} for i in few[:20]], len(few))
     if failed is not None:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
         where = [{"sample": i} for i in failed["samples"]]
