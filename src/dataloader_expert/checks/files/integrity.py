@@ -534,13 +534,13 @@ class Integrity(Check):
             text = f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}"
             if others and not long:
                 text += f", but {listed(others, MOST_SHAPES)}"
-            alike = bool(others) and all(_in_channels_alone(_axes(common), _axes(shape)) for shape in others)
+            of_channels = bool(others) and all(_in_channels_alone(_axes(common), _axes(shape)) for shape in others)
             yield finding(
                 "shape-drift",
                 "error",
                 text,
                 fact,
-                OF_CHANNELS if alike else FIXES["shape-drift"],
+                OF_CHANNELS if of_channels else FIXES["shape-drift"],
                 places,
                 total - most,
             )

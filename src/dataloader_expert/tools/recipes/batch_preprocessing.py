@@ -172,9 +172,12 @@ def is_target(name: str, facts: Facts) -> bool:
 
 
 def takes_as_it_is(name: str, facts: Facts) -> bool:
-    """Whether the model runs with a field as the batch has it, such as lengths, edges or a mask."""
-    model = facts.value(MODEL, {"accepted": False})
-    return bool(model["accepted"] and not model["cure"] and (model["inputs"] is None or name in model["inputs"]))
+    """Whether the model runs with whole numbers as the batch has them, such as lengths, edges or a mask, also where a cure turns them."""
+    model = facts.value(MODEL, {"call": None})
+    if model["call"] is None or not (model["inputs"] is None or name in model["inputs"]):
+        return False
+    fed = (part for part in model["fed"].split("; ") if f"[{name!r}]" in part or f"[{name}]" in part)
+    return not any("float" in part or "/" in part for part in fed)
 
 
 def of_classes(name: str, facts: Facts) -> bool:
