@@ -78,6 +78,8 @@ class Pictures(nn.Module):
     def __init__(self, within: bool) -> None:
         super().__init__()
         self.layer, self.within = nn.Conv2d(3, 4, 3), within
+        self.mean: torch.Tensor
+        self.std: torch.Tensor
         self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1))
         self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1))
 

@@ -79,7 +79,7 @@ def without_offsets(together: dict[str, Any], alone: list[dict[str, Any]]) -> li
 
     found: list[Json] = []
     for name, whole in together.items():
-        parts = [b.get(name) for b in alone]
+        parts: list[Any] = [b.get(name) for b in alone]
         if len(parts) < 2 or not all(isinstance(v, torch.Tensor) for v in (whole, *parts)):
             continue
         axis = next((i for i in (0, 1) if whole.ndim == 2 and whole.shape[1 - i] in ENDS), None)
@@ -101,7 +101,7 @@ def without_offsets(together: dict[str, Any], alone: list[dict[str, Any]]) -> li
 def _nodes(together: dict[str, Any], alone: list[dict[str, Any]], places: list[int]) -> int | None:
     """The rows of floats that are put one after another, of which there are as many of each sample as it has places."""
     for name, whole in together.items():
-        parts = [b.get(name) for b in alone]
+        parts: list[Any] = [b.get(name) for b in alone]
         if not all(hasattr(v, "is_floating_point") and v.ndim for v in (whole, *parts)):
             continue
         rows = [len(v) for v in parts]

@@ -113,7 +113,9 @@ def within(x: Any, pad: int) -> float | None:
 def padded_labels(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]:
     """Labels that are padded with a class, where the loss within the model takes the padding for samples: it changes with them."""
     loss = _loss(ran(model, way, batch).out)
-    for (_, expression), name in zip(way.arguments, way.names, strict=True) if loss is not None else ():
+    if loss is None:
+        return way, None
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
         y = evaluated(wrapped(expression, way.mends.get(name, ())), batch)
         if name not in way.labels or not _of_classes(y):
             continue
@@ -127,8 +129,8 @@ def padded_labels(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]
             at = f"torch.where({made}, {{x}}, {{to}})"
             moved = way.mended(name, at.replace("{to}", str(int(other_class[0]))))
             mended = way.mended(name, at.replace("{to}", str(IGNORE)))
-            values = [_loss(ran(model, w, batch).out) for w in (moved, mended)]
-            if any(v is None for v in values) or abs(values[0] - loss) <= NOTHING * abs(loss):
+            other, without = (_loss(ran(model, w, batch).out) for w in (moved, mended))
+            if other is None or without is None or abs(other - loss) <= NOTHING * abs(loss):
                 continue
             says = f"padded with {int(pads[0])}, which is a class too: the loss takes the padding for real"
             fix = f"pad labels with {IGNORE}, which cross-entropy leaves out; model_check.cure does so, and the model ran with it"

@@ -63,14 +63,14 @@ def resize_of(facts: Facts) -> str:
     if not varying:
         differ = any(None in f["shape"] for f in facts.value(FIELDS, []) if f["kind"] not in ("text", "other"))
         return "none: the collate function makes samples of several shapes alike" if differ and own else ALIKE
-    said = []
+    done = []
     if any(f["shape"][0] == "B" for f in varying if not f["host"]):
-        said.append(f"padded to the longest of the batch{' by your collate function' if own else ''}")
+        done.append(f"padded to the longest of the batch{' by your collate function' if own else ''}")
     elif stacked:
-        said.append("samples of several sizes are put one after another")
+        done.append("samples of several sizes are put one after another")
     if listed:
-        said.append(f"samples of several shapes stay a list ({', '.join(listed[:3])})")
-    return f"none: {'; '.join(said)}"
+        done.append(f"samples of several shapes stay a list ({', '.join(listed[:3])})")
+    return f"none: {'; '.join(done)}"
 
 
 ALIKE = "none: samples agree in shape"
