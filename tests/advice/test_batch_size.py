@@ -68,3 +68,11 @@ def test_what_no_change_of_the_batch_mends_is_an_error(code: str) -> None:
     misfit: dict[str, Json] = {"code": code, "field": "training mode", "says": "it raises", "cured": False}
     told = list(refusing(facts(Fact(MODEL, {**NOT_MADE, "ran": "real", "error": "x", "misfits": [misfit]}, SEEN))))
     assert [(f.code, f.severity) for f in told] == [(code, "error")]
+
+
+def test_one_card_has_one_limit() -> None:
+    """Seen: 243 samples at most for a device of 16 GB, beside 251 on a card of 16 GB."""
+    room = 16e9 * 0.9
+    value = int(0.97 * LINE.largest(room))
+    told = on_cards(facts(found(value, value + 9, room), Fact(MEMORY_FIT, LINE.to_json(), SEEN)), 0.1, 0)
+    assert told["16 GB"] == value < told["24 GB"]

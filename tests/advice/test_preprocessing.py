@@ -10,7 +10,7 @@ from dataloader_expert.checks.base import STATISTICS, VALUES
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
-from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.tools.recipes.batch_preprocessing import dtype_of, preprocessing
 
@@ -33,6 +33,8 @@ def facts(fields: dict[str, tuple[str, str]], distinct: int = 4, fed: str = "", 
             found.add(Fact(VALUES, {"distinct": distinct, "common": []}, SEEN, {"field": name}))
         far: dict[str, Any] = {
             "outliers": {"count": 3},
+            "n": 100,
+            "treatment": None,
             "mean": 3.0,
             "std": 2.0,
             "min": 0.0,
@@ -69,3 +71,49 @@ def test_no_outlier_is_clipped_in_a_map_of_classes() -> None:
     """Our promise: what is to be ignored does not become a class."""
     given = facts({"x": ("array", "float32"), "mask": ("array", "int64")}, classes=("mask",))
     assert preprocessing(given, 1 << 30).outliers == "clip or use a robust scale for x"
+
+
+def with_shapes(shapes: dict[str, tuple[list[Any], list[Any], bool]], collate: str, dtype: str = "float32") -> Facts:
+    """``shapes``: by name, that of a sample, that in a batch, and whether it is a list there; ``collate``: its name."""
+    found = Facts()
+    batch = [
+        {"name": n, "dtype": dtype, "shape": s, "bytes_per_sample": 8, "host": h, "variable": None in s}
+        for n, (_, s, h) in shapes.items()
+    ]
+    stored = [{"name": n, "kind": "array", "dtype": dtype, "shape": s} for n, (s, _, _) in shapes.items()]
+    found.add(Fact(BATCH, {"structure": "dict", "fields": batch}, SEEN))
+    found.add(Fact(FIELDS, stored, SEEN))
+    found.add(Fact(COLLATE, {"name": collate, "size": None, "why": "", "varying": []}, SEEN))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("shapes", "collate", "says"),
+    [
+        ({"x": ([3], ["B", 3], False)}, "default", "samples agree in shape"),
+        ({"x": ([3], ["B", 3], False)}, "mine", "samples agree in shape"),
+        ({"x": ([None], ["B", None], False)}, "pad", "padded to the longest of the batch"),
+        ({"x": ([None], ["B", None], False)}, "mine", "padded to the longest of the batch by your collate function"),
+        ({"x": ([None], ["B", 64], False)}, "mine", "the collate function makes samples of several shapes alike"),
+        ({"x": ([None, 5], [None, 5], False)}, "mine", "samples of several sizes are put one after another"),
+        ({"x": ([3, None], ["B", 3, None], True)}, "pad", "samples of several shapes stay a list (x)"),
+    ],
+)
+def test_what_is_done_about_shapes_is_what_the_batch_shows(shapes: Any, collate: str, says: str) -> None:
+    """Seen: "samples agree in shape" of ragged samples that a collate function of the user's pads."""
+    assert preprocessing(with_shapes(shapes, collate), 1 << 30).resize == f"none: {says}"
+
+
+def test_what_is_not_texts_is_not_called_so() -> None:
+    """Seen: "texts are rarely augmented" of spectrograms with their transcripts."""
+    spectra = with_shapes({"x": ([None, 24], ["B", None, 24], False)}, "mine")
+    assert preprocessing(spectra, 1 << 30).augmentation.startswith("none suggested")
+    assert preprocessing(facts({"text": ("text", "str")}), 1 << 30).augmentation == "none: texts are rarely augmented"
+
+
+def test_lengths_and_edges_that_a_model_takes_stay_whole() -> None:
+    """Seen: "torch.float32 from int64" of lengths and of edges, with which the model runs."""
+    given = facts({"x": ("array", "float32"), "lengths": ("number", "int64")})
+    taken = {**NOT_MADE, "accepted": True, "inputs": ["x", "lengths"], "call": ["x"], "fed": "x; lengths"}
+    given.add(Fact(MODEL, taken, SEEN))
+    assert dtype_of(given) == "torch.float32; torch.int64"

@@ -79,6 +79,9 @@ def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
         # what fragmentation left of the line; less is lost where there is more room
         share = found.value["value"] / whole
         sizes |= {gb: int(share * made.largest(r)) for gb, r in rooms.items() if r <= NEAR * found.value["room"]}
+        # a device of about the memory that was searched has the limit that was found: two numbers for one card would contradict
+        near = (gb for gb, r in rooms.items() if 1 <= r / found.value["room"] <= NEAR)
+        sizes |= {gb: int(found.value["value"]) for gb in near}
     return {f"{gb} GB": size for gb, size in sizes.items()}
 
 
@@ -140,6 +143,8 @@ WORDS = {
 }
 COSTS = {
     "precision": "lower precision: watch the loss",
+    "bfloat16": "lower precision: watch the loss; bfloat16 needs a GPU of compute capability 8.0 or later (Ampere); on an older one, such "
+    "as a T4 or V100, use float16 with torch.amp.GradScaler",
     "channels_last": "none known: model and batch .to(memory_format=torch.channels_last)",
     "checkpointing": "about one more forward pass per step",
     "optimizer": "another optimizer, to be tuned",
@@ -160,5 +165,6 @@ def instead_advice(facts: Facts, size: int) -> list[Advice]:
             why = f"{WORDS[name].format(value)}: {fact.value / 1e6:,.0f} MB instead of {peak.value / 1e6:,.0f}"
             now = None if name == "precision" else False if value is True else None
             gain = {"value": saved, "unit": "of the peak", "low": None, "high": None, "n": 1, "how": "derived"}
-            out.append(Advice(name, value, now, why, gain, COSTS[name], (peak.cite(), fact.cite())))
+            cost = COSTS.get(str(value), COSTS[name])
+            out.append(Advice(name, value, now, why, gain, cost, (peak.cite(), fact.cite())))
     return out

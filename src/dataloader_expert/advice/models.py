@@ -66,7 +66,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         elif code == RAISES:
             text, fix = (
                 f"the model raises when it is called with a batch: {said}",
-                "call it with one batch outside this tool",
+                TO_ONE if "between 0 and 1" in said else "call it with one batch outside this tool",
             )
         elif code == "memory-limit-reached":
             text = f"the model takes more memory than there is when it is called with a batch: {said}"
@@ -78,6 +78,9 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         yield finding(code, "error", text, fact, fix)
 
 
+TO_ONE = (
+    "return values from 0 to 1, without mean and std taken off; or use a loss that takes any value, such as mse_loss"
+)
 REJECTS = "the model rejects a batch: "
 LONGEST = 300
 

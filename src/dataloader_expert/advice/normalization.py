@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
@@ -13,14 +14,17 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
 from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
+from dataloader_expert.probes.model.verdict import SCALE
 from dataloader_expert.sources.roles import words
 
 UNMEASURED_WORDS = {
     "id", "ids", "label", "labels", "mask", "masks", "timestamp", "ts", "keypoints", "zip", "bbox", "bboxes",
 }  # fmt: skip
 """Words in the names of numbers that are not measured: a model takes them as they are, if at all."""
-UNMEASURED_NAMES = {"idx", "index", "sample_rate", "edge_index", "boxes"}
+UNMEASURED_NAMES = {"idx", "index", "sample_rate", "edge_index", "boxes", "target", "targets"}
 """Whole names of such numbers."""
+MOMENTS = {"t", "timestep", "timesteps", "time_step"}
+"""Whole names of the number that tells a model at which step of a process its input was taken."""
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
 SPAN = 10.0
@@ -41,11 +45,15 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         for n, f in fields.items()
         if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "time", "other", "bytes")
     ]
-    fed = facts.value(MODEL, {}).get("inputs")  # a model does not take the others
+    fed = fed_fields(facts)  # a model does not take the others
+    if declared := declared_scale(facts):
+        return declared
     numeric = [
         n
         for n in numeric
-        if n.lower() not in UNMEASURED_NAMES
+        if n.lower().rpartition(".")[2] not in UNMEASURED_NAMES
+        and n not in unscaled_fields(facts)
+        and not (fed is not None and n.lower() in MOMENTS and not fields[n]["shape"])
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
@@ -62,7 +70,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
             "method": "none",
             "mean": None,
             "std": None,
-            "computed_on": "no numeric field except the label",
+            "computed_on": "no field of measures: labels, ids, classes, flags and boxes are not scaled",
             "applied": None,
         }
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
@@ -102,6 +110,25 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         only = next(iter(found))
         return {"method": method, "mean": mean[only], "std": std[only], "computed_on": on, "applied": applied}
     return {"method": method, "mean": mean, "std": std, "computed_on": on, "applied": applied}
+
+
+def declared_scale(facts: Facts) -> dict[str, Any] | None:
+    """The mean and std that the model declares, which go before those of the data; or none, where it takes no values but 0 to 1."""
+    model = facts.value(MODEL, {})
+    said = model.get("declared") or {}
+    if "between 0 and 1" in str(model.get("error") or ""):
+        on = "none: the model's loss takes values from 0 to 1 only; return them on that scale"
+        return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
+    pictures = [f for f in facts.value(FIELDS, []) if f["kind"] in ("image", "array") and len(f["shape"]) == 3]
+    if not said.get("mean") or not said.get("std") or not pictures:
+        return None
+    if said.get("within"):
+        on = "the model brings pictures to its own scale by itself"
+        return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
+    on = f"declared by the model ({said['by']}), for values from 0 to 1"
+    off = any(m["code"] == SCALE for m in model["misfits"])
+    applied = not off and not model["cure"] and pictures[0]["dtype"].startswith("float")
+    return {"method": "standard", "mean": said["mean"], "std": said["std"], "computed_on": on, "applied": applied}
 
 
 def unlike(moments: Mapping[str, list[float | None]]) -> bool:
@@ -164,13 +191,16 @@ def normalization_advice(facts: Facts) -> list[Advice]:
     if found is None or found["method"] == "none" or found["applied"]:
         return []
     cited = next(facts.all(TRAIN_MOMENTS), None) or next(facts.all(STATISTICS))
+    why = f"inputs on one scale train faster; statistics from {found['computed_on']}"
+    why += ", so no other split leaks in" if any(True for _ in facts.all(TRAIN_MOMENTS)) else ""
+    if declared_scale(facts):
+        cited, why = next(facts.all(MODEL)), f"the model was made for inputs on this scale; {found['computed_on']}"
     return [
         Advice(
             "normalization",
             found["method"],
             None,
-            f"inputs on one scale train faster; statistics from {found['computed_on']}"
-            f"{', so no other split leaks in' if any(True for _ in facts.all(TRAIN_MOMENTS)) else ''}",
+            why,
             None,
             "one multiply-add per value, negligible on the device",
             (cited.cite(),),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.probes.model.extremes import WHOLE, extremes, whole_numbers
+from dataloader_expert.probes.model.extremes import WHOLE, extremes, far_larger, whole_numbers
 
 
 @given(st.integers(2, 600), st.data())
@@ -42,3 +43,20 @@ def test_columns_have_ends_and_places_of_rows_that_differ_in_length_have_none(n:
     assert at in extremes(rows, n, None, time.monotonic() + 60, 0, lambda index: None, 4).highest
     ragged = [torch.arange(3, 5 + i % 4) * 10 for i in range(n)]
     assert len(extremes(ragged, n, None, time.monotonic() + 60, 0, lambda index: None, 4).highest) == 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "apart"),
+    [
+        ([*range(40, 240), 1500, 1400], (200, 201)),
+        ([*range(40, 240), 300], None),
+        ([*range(40, 240), *[900] * 20], None),
+        ([2**i for i in range(10)], None),
+        ([100] * 200, None),
+    ],
+    ids=["two far larger", "one a little larger", "many large ones", "of all sizes", "alike"],
+)
+def test_samples_far_larger_than_all_others_are_named(lengths: list[int], apart: tuple[int, ...] | None) -> None:
+    """Seen: a batch size lowered for three long texts, none of which was named."""
+    found = far_larger({i: 8.0 * n for i, n in enumerate(lengths)})
+    assert (found.samples if found is not None else None) == apart

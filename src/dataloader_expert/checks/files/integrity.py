@@ -20,7 +20,7 @@ from dataloader_expert.checks.common.binned import binned
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Unreadable, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
@@ -89,6 +89,11 @@ BROKEN = {
     "length-mismatch",
 }
 """Codes of files and samples that could not be read, some of them because reading ended the process that tried."""
+OF_CHANNELS = "convert these pictures to the channels of the others, as to RGB, where they are read: padding would add empty channels"
+FEWEST_ALIKE = 3
+"""So many samples of one shape make it the usual one."""
+MOST_SHAPES = 3
+"""Unusual shapes that are named."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
     "empty-file": "fetch the file again or remove it from the data set",
@@ -514,20 +519,29 @@ class Integrity(Check):
             if len(sizes) == 1:
                 return
             common = f"[{common}, *]"
-        few = total - most <= rare
+        few = total - most <= rare and most >= FEWEST_ALIKE  # two samples that differ tell no usual shape
         if len(tails) == 1 and not few and (has_boxes(field) or name == self.context.classes_of_objects):
             return  # images show as many objects as they do
         axes, tail = axes_of(common), next(iter(tails))
         long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else axes_of(shape) != axes)
         natural = field.kind == "audio" and len(tails) == 1  # recordings end when they end
+        # and a collate function of the user's is there for samples of several lengths
+        natural = natural or (
+            self.context.collates and fact.value["ranks"] == 1 and _one_axis(shapes) and len(tails) == 1
+        )
         if (few and not natural) or fact.value["ranks"] > 1:
+            others = sorted({str(o["shape"]) for o in fact.value["odd"] if axes_of(str(o["shape"])) != axes})
+            text = f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}"
+            if others and not long:
+                text += f", but {listed(others, MOST_SHAPES)}"
+            of_channels = bool(others) and all(_in_channels_alone(_axes(common), _axes(shape)) for shape in others)
             yield finding(
                 "shape-drift",
                 "error",
-                f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}",
+                text,
                 fact,
-                FIXES["shape-drift"],
+                OF_CHANNELS if of_channels else FIXES["shape-drift"],
                 places,
                 total - most,
             )
@@ -630,6 +644,13 @@ def _dtype(shape: str) -> str:
 def _axes(shape: str) -> str:
     """All axes: ``80, 12]`` of ``float32[80, 12]``."""
     return shape.partition("[")[2]
+
+
+def _in_channels_alone(one: str, other: str) -> bool:
+    """Whether pictures differ in their number of channels and in nothing else."""
+    a, b = (axes.rstrip("]").split(", ") for axes in (one, other))
+    apart = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
+    return len(a) == len(b) == 3 and apart in ([0], [2]) and {a[apart[0]], b[apart[0]]} <= {"1", "3", "4"}
 
 
 def _size(shape: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import first_of
+from dataloader_expert.probes.model.collated import COLLATED, lost
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
@@ -29,6 +31,8 @@ SPREAD = Quantity(
     "bytes per sample of a batch, median and most; the samples at the ends of the range, and odd ones",
 )
 BATCHES = 4
+OVER = 24
+"""Samples from all over the data set that are collated alone."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,23 @@ class BatchLook(Probe):
         if found is not None:
             odd = [{"sample": i, "is": k} for i, k in found.odd]
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
+            padded_to = any(None in f["shape"][1:] and not f["host"] for f in fields)
+            spread["apart"] = asdict(found.apart) if found.apart is not None and padded_to else None
             spread["far"] = [*dict.fromkeys((*found.largest[:1], *(i for i, _ in found.odd[:2]), *found.highest))]
         yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
+        if self.ends and found is not None and served.user_loader is not None and users_place(served.collate):
+            with suppress(Exception):  # of the user's collate function or dataset: other probes tell
+                tried = list(dict.fromkeys([*found.largest[: FEW - 1], *found.smallest[:1], *spread_over(served)]))
+                yield Fact(COLLATED, lost(served, tried), evidence("sampled", "batch", seen=len(tried)))
         if self.ends:
             growth = {name: how.to_json() for name, how in of.items()}
             yield Fact(GROWTH, growth, evidence("sampled", "batch", seen=len(batches) + len(ends)))
+
+
+def spread_over(served: Serving) -> range:
+    """The numbers of samples from all of the data set."""
+    n = len(served.dataset)
+    return range(0, n, max(1, n // OVER))
 
 
 def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[Any], dict[str, Json] | None]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from dataloader_expert.probes.model.mends import is_fake
@@ -87,14 +88,24 @@ def called(model: Any, way: Way, batch: Any, training: bool = False) -> Any:
 def unchanged(model: Any) -> Iterator[None]:
     """Leaves the model's config as it is: models of transformers note there which loss the labels of a call are for, also of one that
     they then refuse, and keep to it."""
-    config = getattr(model, "config", None)
-    before = dict(vars(config)) if hasattr(config, "__dict__") else None
+    held = _attributes(model)
+    before = dict(held)
     try:
         yield
     finally:
-        if before is not None:
-            vars(config).clear()
-            vars(config).update(before)
+        for name in held.keys() - before.keys():
+            del held[name]
+        held.update({name: was for name, was in before.items() if held.get(name) is not was})
+
+
+def _attributes(model: Any) -> dict[str, Any]:
+    """Those of the model's config; none of a config that no call writes to, such as a class or a module that serves as a namespace."""
+    try:
+        config = model.config
+        held = vars(config)
+    except Exception:  # the user's model may have any config, or none
+        return {}
+    return held if isinstance(held, dict) and not isinstance(config, ModuleType) else {}
 
 
 def evaluated(expression: str, batch: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from dataloader_expert.probes.model.lazy import is_lazy, settled
 from dataloader_expert.probes.model.mends import column_of, is_fake
 from dataloader_expert.probes.model.misfits import breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
+from dataloader_expert.probes.model.unscaled import scales_pictures, unscaled
 from dataloader_expert.probes.model.verdict import Verdict
 from dataloader_expert.probes.model.ways import TARGET, Way, accessors, ways, wrapped
 from dataloader_expert.probes.serving import flat, serving
@@ -83,6 +84,12 @@ class ModelCheck(Probe):
         value["step_bytes"] = step
         value["codes"] = codes
         value["inputs"] = None if verdict.way is None else inputs_of(verdict.way, batch)
+        value["unscaled"] = list[Json]()
+        if real and verdict.way is not None:
+            with suppress(Exception):  # it calls the user's model in other ways
+                value["unscaled"] = [*unscaled(model, verdict.way, batch)]
+                within = said is not None and scales_pictures(model, verdict.way, batch)
+                value["declared"] = {**said, "within": True} if within and said else said
         value["only"] = verdict.only
         yield Fact(MODEL, value, evidence("probed", "model", seen=verdict.samples or n))
         for look in verdict.unseen:
@@ -146,7 +153,7 @@ OF_RANGES = ("out-of-range-ids", "label-out-of-range")
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,
-    "step_bytes": [0, 0], "codes": [], "inputs": None, "only": None,
+    "step_bytes": [0, 0], "codes": [], "inputs": None, "unscaled": [], "only": None,
 }  # fmt: skip
 """What a fact says of a model that could not be made."""
 

@@ -32,6 +32,33 @@ class Extremes:
     highest: tuple[int, ...] = ()
     """Those with the largest and with the least of their whole numbers: of each leaf, then of each column. Ids may lie beyond a
     model's table, and some classes be rare."""
+    apart: Apart | None = None
+    """The few samples that are far larger than all others."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """``samples``: the largest first, of which the smallest has ``least`` bytes; the largest of the others has ``others``."""
+
+    samples: tuple[int, ...]
+    most: float
+    least: float
+    others: float
+
+
+FEW_LARGE, TIMES = 0.01, 2.0
+"""The share of the samples that are far larger than the others, at most, and how many times as large they are at least."""
+
+
+def far_larger(weights: dict[int, float]) -> Apart | None:
+    """The few samples between which and all others is a gap: a batch is padded to one of them, and its memory is set by it."""
+    ranked = sorted(weights, key=lambda i: (-weights[i], i))
+    most = int(FEW_LARGE * len(ranked))
+    gaps = [(weights[ranked[k - 1]] / max(1.0, weights[ranked[k]]), k) for k in range(1, most + 1)]
+    ratio, k = max(gaps, default=(0.0, 0))
+    if ratio < TIMES:
+        return None
+    return Apart(tuple(ranked[:k]), weights[ranked[0]], weights[ranked[k - 1]], weights[ranked[k]])
 
 
 def extremes(
@@ -78,7 +105,7 @@ def extremes(
     # places of rows that differ in length are no columns
     places = [p for p in sorted(most) if p[0] == WHOLE or len(shapes[p[1]]) == 1]
     highest = tuple(dict.fromkeys(index for p in places for _, index in (most[p], least[p])))
-    return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd, highest)
+    return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd, highest, far_larger(weights))
 
 
 def whole_numbers(sample: Any) -> Iterator[tuple[str, tuple[int, ...], list[tuple[int, int, int]]]]:

@@ -126,14 +126,14 @@ def searched(attempt: Attempt) -> Verdict:
         verdict = lacking(attempt)
         made = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
         return next((replace(further(attempt, way), error=verdict.error) for way in made), verdict)
-    without: Way | None = None
+    without, lost = None, tuple[Misfit, ...]()
     for at, way in enumerate(attempt.ways):
         error = attempt.fails(way) or beyond_the_few(attempt, way)
         if error is None:
             lost = refused(attempt, way, attempt.ways[:at])
             if not lost:
                 return further(attempt, way)
-            without, attempt.ways = replace(way, told=(*way.told, *lost)), attempt.ways[:at]  # if no mend of these runs
+            without, attempt.ways = way, attempt.ways[:at]  # if no mend of these runs
             break
         if first is None or (way.names == ("batch",) and isinstance(error, KeyError)):
             first = error  # a model that looks keys up takes the batch whole
@@ -155,7 +155,7 @@ def searched(attempt: Attempt) -> Verdict:
     turned = target_first(attempt.model, attempt.few) if time.monotonic() <= attempt.until else None
     if turned is not None and attempt.fails(turned) is None:
         return replace(further(attempt, turned), error=in_short(first))
-    return not_mended(attempt, without, first)
+    return not_mended(attempt, without, lost, first)
 
 
 def other_dimensions(batch: Any) -> set[int]:
@@ -221,10 +221,12 @@ def beyond_the_few(attempt: Attempt, way: Way) -> Exception | None:
     return raised
 
 
-def not_mended(attempt: Attempt, without: Way | None, error: Exception | None) -> Verdict:
-    """Where no mend was found: the way that leaves labels out, if it runs, or one whose output has no samples, as prototypes."""
+def not_mended(attempt: Attempt, without: Way | None, lost: tuple[Misfit, ...], error: Exception | None) -> Verdict:
+    """Where no mend was found: the way that leaves out what is ``lost``, if it runs, or one whose output has no samples, as prototypes."""
     if without is not None:
-        return replace(further(attempt, without), error=in_short(error))
+        found = further(attempt, without)
+        error_too = found.error if all(m.runs for m in lost) else in_short(error)
+        return replace(found, misfits=(*lost, *found.misfits), error=error_too)
     if attempt.odd is not None:
         return further(attempt, attempt.odd)
     way, error = attempt.furthest() or (attempt.ways[0], error)

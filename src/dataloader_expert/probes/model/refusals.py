@@ -228,14 +228,23 @@ def lacking(attempt: Attempt) -> Verdict:
     return Verdict(None, (Misfit("key-missing", missing[0] if missing else "batch", text, cured=False),), text)
 
 
-def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[tuple[str, str, str], ...]:
-    """Labels under the model's own name for them that it refuses, and runs without."""
+def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[Misfit, ...]:
+    """What a call with fewer arguments would hide: the fields that have the names of the model's own arguments, or are its labels, and that
+    it rejects. Training gives them. Of what is no loss's target, a warning: the field may be meant for something else."""
     for other in others:
-        for (p, _), name in zip(other.arguments, other.names, strict=True):
-            if p in TARGETS and (p == name or name.isdigit()) and name not in way.names:
-                said = attempt.said_to.get(other.code(), "")[:200]
-                code = "label-out-of-range" if OF_TARGET.search(said) else "key-missing"
-                return ((code, name, f"the model computes its loss from {p}, and rejects these: {said}"),)
+        said = attempt.said_to.get(other.code(), "")[:200]
+        pairs = list(zip((p for p, _ in other.arguments), other.names, strict=True))
+        by_names = bool(said) and all(p == name for p, name in pairs)  # the keys of the batch are those of the model
+        for p, name in pairs:
+            of_loss = p in TARGETS and (p == name or name.isdigit())
+            if name in way.names or not (of_loss or by_names):
+                continue
+            code = "label-out-of-range" if OF_TARGET.search(said) else "key-missing" if of_loss else "model-raises"
+            if of_loss or "target" in said.lower():
+                return (Misfit(code, name, f"the model computes its loss from {p}, and rejects these: {said}"),)
+            says = f"the model takes {p}, rejects the one in the batch, and runs without it: {said}"
+            fix = f"give {p} as the model takes it; or another name, if it is not meant for the model"
+            return (Misfit(code, name, says, cured=False, runs=True, fix=fix),)
     return ()
 
 

@@ -10,11 +10,13 @@ from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to, is_finite
 from dataloader_expert.probes.model.mends import Mend, Misfit, is_fake
 from dataloader_expert.probes.model.padding import unmasked
+from dataloader_expert.probes.model.padding_counts import padded_labels, sees_padding_alone, token_as_padding
 from dataloader_expert.probes.model.pairing import over_all_pairs
 from dataloader_expert.probes.model.partners import partners
 from dataloader_expert.probes.model.resizing import CUT, OF_SIZE
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import fitting_target, of_loss
+from dataloader_expert.probes.model.unscaled import scales_pictures
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
@@ -106,7 +108,7 @@ def crossed(attempt: Attempt, way: Way) -> bool:
 def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """Pictures on another scale than the mean and std that the model declares."""
     mean, std = attempt.said.get("mean"), attempt.said.get("std")
-    if not mean or not std:
+    if not mean or not std or scales_pictures(attempt.model, way, attempt.few):
         return way, [], None
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
@@ -202,8 +204,14 @@ def silent(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     if done.error is not None or not attempt.n:
         return way, [], None
     found = []
-    for look in (inverted, another_padding) if time.monotonic() + TIMES * done.seconds < attempt.until else ():
+    for look in (
+        (inverted, sees_padding_alone, another_padding, padded_labels)
+        if time.monotonic() + TIMES * done.seconds < attempt.until
+        else ()
+    ):
         way, misfit = look(attempt.model, way, attempt.batch)
         found += [misfit] if misfit is not None else []
+    token = token_as_padding(attempt.model, way, attempt.batch)
+    found += [token] if token is not None else []
     loss = many_losses(attempt.model, way, attempt.batch, done.out, attempt.all)
     return way, [*found, *([loss] if loss is not None else [])], None

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataloader_expert.advice.batch_size import device_most
 from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import SPLITS
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import listed
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.model.batch import COLLATE, SPREAD
 from dataloader_expert.probes.model.check import MODEL
+from dataloader_expert.probes.model.collated import COLLATED
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.memory import (
     DEVICE_LIMIT,
@@ -55,7 +57,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
                 "name the training split with train_split, and use its constants",
             )
         )
-    out += uneven(facts)
+    out += [*uneven(facts), *lost_in_collating(facts)]
     collate = facts.find(COLLATE)
     if collate is not None and collate.value["name"] == "list":
         out.append(
@@ -120,10 +122,47 @@ def uneven(facts: Facts) -> Iterator[Finding]:
             spread,
             "batch samples of similar length: suggest_sampler with objective throughput",
         )
+    apart = spread.value.get("apart")
+    if apart is not None:
+        few = apart["samples"]
+        text = (
+            f"{number(len(few), 'sample')} ({listed(few, 5)}) of {spread.value['samples']:,} {verb(len(few), 'are')} at least "
+            f"{apart['least'] / apart['others']:.1f} times as large as any other: a batch with one of them is padded to it, and it alone "
+            f"sets how large a batch may be"
+        )
+        fix = "cut, split or leave out these samples; or let a batch hold so many tokens in place of so many samples"
+        yield finding("padding-waste", "warning", text, spread, fix, [{"sample": i} for i in few[:20]], len(few))
     if failed is not None:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
         where = [{"sample": i} for i in failed["samples"]]
         yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+
+
+MANY_CUT = 0.5
+"""The share of the samples from which their being cut is no matter of a few long ones."""
+
+
+def lost_in_collating(facts: Facts) -> Iterator[Finding]:
+    """What the user's collate function leaves out of a batch: the ends of long samples, the offsets of edges."""
+    fact = facts.find(COLLATED)
+    if fact is None:
+        return
+    for edges in fact.value["edges"]:
+        text = (
+            f"{edges['field']}: the collate function puts graphs one after another, and leaves the numbers of their nodes as they "
+            f"were: all edges join the first {edges['places']} of {edges['nodes']} nodes"
+        )
+        fix = "add to the edges of each graph the number of nodes of the graphs before it"
+        yield finding("layout-mismatch", "error", text, fact, fix, [{"field": edges["field"]}])
+    for cut in fact.value["cut"]:
+        n, looked = len(cut["samples"]), fact.value["looked"]
+        text = (
+            f"{cut['field']}: the collate function cuts samples to {cut['to']}; {n} of the {looked} samples looked at are longer, "
+            f"up to {cut['longest']}"
+        )
+        fix = "raise the limit to the length that the model takes, or split long samples, unless what is cut is not needed"
+        where = [{"field": cut["field"], "sample": i} for i in cut["samples"][:5]]
+        yield finding("truncated", "warning" if n >= MANY_CUT * looked else "info", text, fact, fix, where, n)
 
 
 def last_batch(facts: Facts, size: int) -> int | None:

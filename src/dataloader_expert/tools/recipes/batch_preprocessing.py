@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.caching import kept
+from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
 from dataloader_expert.advice.normalization import WHITE, normalization
 from dataloader_expert.checks.base import STATISTICS, VALUES
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
-from dataloader_expert.facts import Facts
+from dataloader_expert.checks.common.treatments import SHAPED
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.model.check import MODEL
@@ -21,54 +23,87 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
-    fields = facts.value(FIELDS, [])
-    kinds = {f["kind"] for f in fields}
-    collate = facts.value(COLLATE, {"size": None, "name": "default"})
-    resize = "none: samples agree in shape"
-    if collate["size"]:
-        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size in multiples of 8, at most 512"
-        if facts.value(MODALITY) == "detection":
-            resize += "; boxes in pixels are resized with their image"
-    elif collate["name"] == "pad":
-        resize = "none: padded to the longest of the batch"
-    augmentation = "none suggested: what leaves the label true depends on what the values mean"
-    if "image" in kinds:
-        augmentation = (
-            "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
-        )
-        if facts.value(MODALITY) == "detection":
-            augmentation += "; boxes must be flipped and cropped with their image"
-    elif "audio" in kinds:
-        augmentation = "time shift and added noise, train only"
-    elif "text" in kinds or "tokens" in kinds:
-        augmentation = "none: texts are rarely augmented"
     measured = ("number", "array", "embedding", "sequence")
     codes = facts.value(MODEL, {"codes": []})["codes"]
-    fed = facts.value(MODEL, {}).get("inputs")
+    fed, aside = fed_fields(facts), unscaled_fields(facts)
+    label = facts.value(LABEL, {"name": None})["name"]
     scaled = {
         f["name"]
-        for f in inputs_of(facts)
+        for f in facts.value(FIELDS, [])
         if f["kind"] in measured
-        and f["name"] not in codes
+        and f["name"] not in (*codes, *aside, *NO_INPUT, label)
         and (fed is None or f["name"] in fed)
         and not of_classes(f["name"], facts)
-        and not (f["stored"] == "uint8" and len(f["shape"]) > 3)
+        and not (f["dtype"] == "uint8" and len(f["shape"]) > 2)
     }
-    far = (f for f in facts.all(STATISTICS) if f.at["field"] in scaled)
-    outliers = [f for f in far if (f.value["outliers"] or {}).get("count")]
-    what = "none beyond 3 x IQR"
-    if outliers:
-        names = sorted({str(f.at["field"]) for f in outliers})
-        what = f"clip or use a robust scale for {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+    far = [f for f in facts.all(STATISTICS) if f.at["field"] in scaled and (f.value["outliers"] or {}).get("count")]
     return Preprocessing(
         normalization=normalization(facts),
-        resize=resize,
-        augmentation=augmentation,
+        resize=resize_of(facts),
+        augmentation=augmentation_of(facts),
         dtype=dtype_of(facts),
         layout=layout_of(facts),
-        outliers=what,
+        outliers=far_values(far) if any(facts.all(STATISTICS)) else "not measured",
         cache=cache_of(facts, memory_bytes),
     )
+
+
+def resize_of(facts: Facts) -> str:
+    """To which size samples are brought, and by what, if they differ."""
+    collate = facts.value(COLLATE, {"size": None, "name": "default", "why": ""})
+    if collate["size"]:
+        said = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size in multiples of 8, at most 512"
+        detects = facts.value(MODALITY) == "detection"
+        return said + ("; boxes in pixels are resized with their image" if detects else "")
+    batch = [f for f in facts.value(BATCH, {"fields": []})["fields"] if f["dtype"] != "str"]
+    varying = [f for f in batch if None in f["shape"]]
+    listed = [f["name"] for f in varying if f["host"]]
+    stacked = [f["name"] for f in varying if not f["host"]]
+    own = collate["name"] not in ("pad", "list", "default")
+    if not varying:
+        differ = any(None in f["shape"] for f in facts.value(FIELDS, []) if f["kind"] not in ("text", "other"))
+        return "none: the collate function makes samples of several shapes alike" if differ and own else ALIKE
+    done = []
+    if any(f["shape"][0] == "B" for f in varying if not f["host"]):
+        done.append(f"padded to the longest of the batch{' by your collate function' if own else ''}")
+    elif stacked:
+        done.append("samples of several sizes are put one after another")
+    if listed:
+        done.append(f"samples of several shapes stay a list ({', '.join(listed[:3])})")
+    return f"none: {'; '.join(done)}"
+
+
+ALIKE = "none: samples agree in shape"
+NONE_KNOWN = "none suggested: what leaves the label true depends on what the values mean"
+
+
+def augmentation_of(facts: Facts) -> str:
+    """What may be changed at random in training, by what the model's inputs are."""
+    fields, label = facts.value(FIELDS, []), facts.value(LABEL, {"name": None})["name"]
+    kinds = {f["kind"] for f in fields}
+    if "image" in kinds:
+        said = "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
+        detects = facts.value(MODALITY) == "detection"
+        return said + ("; boxes must be flipped and cropped with their image" if detects else "")
+    if "audio" in kinds:
+        return "time shift and added noise, train only"
+    of_floats = any(
+        len(f["shape"]) > 1 and f["dtype"].startswith("float") and f["name"] != label and f["kind"] != "text"
+        for f in fields
+    )
+    if "text" in kinds and not of_floats:
+        return "none: texts are rarely augmented"
+    return "none: sequences of ids are rarely augmented" if "tokens" in kinds and not of_floats else NONE_KNOWN
+
+
+def far_values(far: list[Fact]) -> str:
+    """What to do with values far from the others, as the findings about them say."""
+    many = [f for f in far if f.value["outliers"]["count"] >= SHAPED * f.value["n"] or f.value["treatment"]]
+    names = sorted({str(f.at["field"]) for f in many or far})
+    listed = f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+    if many:
+        return f"clip or use a robust scale for {listed}"
+    return f"few, in {listed}: keep them unless they are errors" if far else "no value beyond 3 x IQR"
 
 
 def cache_of(facts: Facts, memory_bytes: int) -> Cache | None:
@@ -109,10 +144,15 @@ def dtype_of(facts: Facts) -> str:
     for f in inputs_of(facts):
         if f["dtype"] == "str" and stays_text(f, facts):
             continue
-        if of_classes(f["name"], facts):
+        if of_classes(f["name"], facts) or is_target(f["name"], facts):
             target = "torch.int64 classes"
-        elif f["kind"] == "tokens" or f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
-            target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
+        elif f["dtype"] == "str" or f["name"] in facts.value(MODEL, {"codes": []})["codes"]:
+            known = "codes" if f["kind"] == "category" else "ids" if f["shape"] == ["B"] and f["dtype"] != "str" else ""
+            target = f"torch.int64 {known or 'token ids'}"
+        elif f["dtype"].startswith(("int", "uint", "bool")) and takes_as_it_is(f["name"], facts):
+            target = f"torch.{f['dtype']}"
+        elif f["kind"] == "tokens":
+            target = "torch.int64 token ids"
         elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
             target = "torch.float32"
         else:
@@ -123,6 +163,21 @@ def dtype_of(facts: Facts) -> str:
         changed = sorted(given - {target.split()[0].removeprefix("torch.")})
         said.append(f"{target} from {' and '.join(changed)}" if changed else target)
     return "; ".join(said) or "torch.float32"
+
+
+def is_target(name: str, facts: Facts) -> bool:
+    """Whether the model is called without the whole numbers, which are its target."""
+    model = facts.value(MODEL, {"codes": [], "inputs": None})
+    return model["inputs"] is not None and name in model["codes"] and name not in model["inputs"]
+
+
+def takes_as_it_is(name: str, facts: Facts) -> bool:
+    """Whether the model runs with whole numbers as the batch has them, such as lengths, edges or a mask, also where a cure turns them."""
+    model = facts.value(MODEL, {"call": None})
+    if model["call"] is None or not (model["inputs"] is None or name in model["inputs"]):
+        return False
+    fed = (part for part in model["fed"].split("; ") if f"[{name!r}]" in part or f"[{name}]" in part)
+    return not any("float" in part or "/" in part for part in fed)
 
 
 def of_classes(name: str, facts: Facts) -> bool:
