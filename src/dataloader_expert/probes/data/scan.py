@@ -65,12 +65,11 @@ ROLES_FROM = 16
 """Samples from which roles are found where each is read apart."""
 
 
-def _facts_of(check: Check) -> list[Fact]:
+def _facts_of(check: Check) -> Facts:
     """What a check measured; nothing where it fails."""
-    made: list[Fact] = []
     with check.held():
-        made += check.facts()
-    return made
+        return Facts(tuple(check.facts()))
+    return Facts()
 
 
 def leading(sizes: list[int]) -> int:
@@ -134,9 +133,9 @@ class Scan(Probe):
         with ThreadPoolExecutor(
             max(1, min(THREADS, int(bench.cpus)))
         ) as pool:  # much of it sorts arrays, which needs no lock
-            for made in pool.map(_facts_of, able):
-                for fact in made:
-                    facts.add(fact)
+            for check, made in zip(able, pool.map(_facts_of, able), strict=True):
+                with check.held():  # what contradicts another check's facts costs this check alone
+                    facts.take(made)
         yield from facts
         total = None if source.iterable else source.samples
         read, failed = integrity.seen, integrity.failed
