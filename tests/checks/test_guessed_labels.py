@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ WORDS = ["lorry", "gate", "clerk", "barrel", "permit", "ferry", "tariff", "meado
 TEXTS = [" ".join(DRAW.choices(WORDS, k=12)) for _ in range(N)]
 
 
-def guessed(columns: dict[str, list[object]], label: str) -> Data:
+def guessed(columns: dict[str, Any], label: str) -> Data:
     kinds = {"text": "text"} if "text" in columns else {}
     return Data(columns, label, kinds=kinds, context={"placed": True, "guessed": True})
 
