@@ -101,3 +101,16 @@ def test_a_file_that_lost_its_blank_lines_is_one_long_sentence(tmp_path: Path) -
     said = {f.code: f.message for f in scan(tmp_path, tmp_path).findings if f.severity != "info"}
     assert not {"splits-overlap", "duplicate-samples"} & said.keys()
     assert "dev.conll" in str([f.where for f in scan(tmp_path, tmp_path).findings if f.code == "suspicious-text"])
+
+
+@pytest.mark.parametrize(("right", "told"), [("same", False), ("other", True)])
+def test_the_letter_of_a_choice_is_no_label_of_its_own(right: str, told: bool) -> None:
+    """Seen: questions that came again with their choices in another order "occur with more than one label", which was another letter."""
+    asked = [f"Who wired the pump of village number {i}, and in which year was it?" for i in range(200)]
+    choices = [[f"{name} in {1800 + i}" for name in ("Abel", "Bea", "Cora", "Dirk")] for i in range(200)]
+    rows = [(q, *of, "A") for q, of in zip(asked, choices, strict=True)]
+    rows += [(q, *of[::-1], "D" if right == "same" else "A") for q, *of, _ in rows[:30]]
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(("question", "A", "B", "C", "D", "answer"))}
+    data = Data(columns, "answer", ["train"] * 200 + ["test"] * 30, kinds={"question": "text"})
+    found = judged("duplicates", data)
+    assert ("label-conflict" in found, found["splits-overlap"].count) == (told, 30)
