@@ -24,6 +24,7 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.data.told_once import told_once
 from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
@@ -147,7 +148,7 @@ class Scan(Probe):
         )
         wanted = set(self.checks) if self.checks is not None else None
         judged: dict[str, list[Finding]] = {}
-        firsts = first_rows(source)
+        firsts, names = first_rows(source), {f.name for f in context.with_features().fields}
         for check in checks.values():
             if not check.applies():
                 continue
@@ -155,7 +156,8 @@ class Scan(Probe):
             said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
+                    told = told_once(check.told(facts), names)
+                    found = [with_rows(f, firsts) for f in told] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
