@@ -139,6 +139,18 @@ class Facts:
             )
         self._facts.setdefault(fact.key, fact)
 
+    def take(self, other: Facts) -> None:
+        """Adds all of another's facts, or none.
+
+        Raises:
+            Clash: if another value is known for one of them.
+        """
+        mine = Facts()
+        mine._facts = {key: self._facts[key] for key in other._facts if key in self._facts}
+        for fact in other:
+            mine.add(fact)
+        self._facts |= {key: fact for key, fact in other._facts.items() if key not in self._facts}
+
     def merge(self, other: Facts) -> Facts:
         return Facts((*self, *other))
 

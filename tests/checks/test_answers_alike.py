@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.checks.looking import Data, judged, judged_alone
+from tests.checks.looking import Data, alone, judged, judged_alone
 
 N = 160
 PROMPTS = [f"What is the best way to reach village number {i}?" for i in range(N)]
@@ -54,6 +54,24 @@ CANNED_SPEAKS = {
     "in conversations": (talks(BUSY, 12), "suspicious-text", "warning"),
     "a refusal": (answered("The passage does not answer this question.", 12), "suspicious-text", "info"),
 }
+
+
+def test_every_recurring_answer_is_told() -> None:
+    """Seen: two answers that recurred were two facts at one point; the scan was given up."""
+    again = ["The remainder of the two is 1.", "The remainder of the two is 2.", *GOOD]
+    answers = [again[i % 12] if i % 12 < 2 else again[i] for i in range(N)]
+    columns = {"prompt": PROMPTS, "response": answers}
+    found = alone("canned_answers", Data(columns, kinds=dict.fromkeys(columns, "text")))
+    assert sorted(f.count for f in found) == [answers.count(a) for a in again[1::-1]]
+
+
+def test_prompts_known_to_two_parts_are_counted_once() -> None:
+    """Our promise: how samples are dealt out to processes changes no count."""
+    columns = {"prompt": PROMPTS[::12] * 2 + PROMPTS, "response": [BUSY] * 28 + GOOD}
+    [found] = judged("canned_answers", Data(columns, kinds=dict.fromkeys(columns, "text"))).values()
+    assert found.count == 14
+
+
 OPPOSITE_SOUND = {
     "pairs of their own": pairs(GOOD, BAD),
     "the same pairs again": pairs(GOOD + GOOD[:9], BAD + BAD[:9], PROMPTS + PROMPTS[:9]),

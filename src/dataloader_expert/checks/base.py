@@ -184,6 +184,11 @@ class Context:
         return self.label_columns.names if self.label_columns is not None else ()
 
     @property
+    def guessed_by_values(self) -> bool:
+        """Whether its values alone suggest the label; what is found of one that its place suggests, ``told`` lowers."""
+        return self.guessed and not self.placed
+
+    @property
     def aside(self) -> str | None:
         """The label, which is no part of a sample's content; None if there is none or its place alone suggests it."""
         return None if self.placed else self.label
@@ -388,14 +393,20 @@ class Check(ABC):
         return ()
 
     def told(self, facts: Facts) -> list[Finding]:
-        """The findings; those on a label that is only guessed from its place are info and say so."""
+        """The findings; those on a label that is only guessed from its place say so, and are info unless they stand by themselves."""
         if not self.context.placed:
             return list(self.judge(facts))
         but = f"; that {escaped(self.context.label)} is the label is only a guess"
         return [
-            replace(f, severity="info", message=f.message + but) if f.code in OF_LABELS else f
+            replace(f, severity=f.severity if self.stands(f, facts) else "info", message=f.message + but)
+            if f.code in OF_LABELS
+            else f
             for f in self.judge(facts)
         ]
+
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        """Whether the evidence of a finding on a guessed label leaves hardly a doubt that the guess is right, or that it matters."""
+        return False
 
     def unknowns(self) -> Iterable[Unknown]:
         return ()
@@ -468,6 +479,9 @@ LABELS_EACH = Quantity(
 )
 EPOCH_UNITS = Quantity(
     "epoch_units", "samples", "samples of each unit in which a field counts since 1970, where there are several"
+)
+LABEL_BASES = Quantity(
+    "label_bases", "files", "files whose class numbers are those of the others, each larger or smaller by one"
 )
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")

@@ -549,7 +549,9 @@ class Csv(Answered[_Part]):
             if cells is not None:
                 columns[field.name] = Column(cells, columns[field.name].nulls)
             elif (unit.file, field.name) not in self.told:
-                text = f"{field.name} has {_called(field.type)}, in the rows looked at first {_called(before)}"
+                first = self.units[0].file if self.units else ""
+                where = f"in {first}" if first not in ("", unit.file) else "in the first rows"
+                text = f"{field.name} has {_called(field.type)} here, but {_called(before)} {where}, by which its type was chosen"
                 problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
 
     def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:
@@ -719,7 +721,7 @@ def _called(kind: Any) -> str:
     if t.is_integer(kind):
         return "whole numbers"
     if t.is_floating(kind):
-        return "numbers with fractions"
+        return "numbers with a decimal point"
     if t.is_boolean(kind):
         return "true or false"
     if t.is_temporal(kind):

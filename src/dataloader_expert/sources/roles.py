@@ -31,6 +31,7 @@ BY_CHANCE = 0.25
 LARGEST_GROUP = 20
 """The most rows per group, on average, for codes alone to suggest a group: codes of a category recur more often."""
 COUNTED = "by its name and its values, which count the rows of each file"
+OTHER_ID = "by its name, as an id of something other than the row"
 FEWEST_GROUPS = 4
 """Fewer values are an attribute, such as whether a household is a family."""
 FEW = 8
@@ -57,7 +58,7 @@ GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
-    "employee", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
+    "employee", "respondent", "volunteer", "pupil", "learner", "thread", "conversation", "dialogue", "member", "identity", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 RANKS = {
     "species", "genus", "order", "phylum", "kingdom", "variant", "manufacturer", "make", "brand", "model", "subfamily", "superfamily",
@@ -433,7 +434,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
                 how = f"by its name; each row pairs it with a value of {other}"
             guesses.append((0 if repeated else 3, Role(name, how, repeated and other is None)))
         elif keyed and (repeated or len(values) < FEW):
-            guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
+            guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):
             continue
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):

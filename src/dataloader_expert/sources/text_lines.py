@@ -352,14 +352,29 @@ def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[E
 
 
 def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
-    """How many columns the lines have if they are tagged tokens with blank lines between sentences, in all files; else None."""
-    found: int | None = None
-    for entry in entries:
-        columns = _columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace"))
-        if columns is None or found not in (None, columns):
+    """How many columns the lines have if they are tagged tokens with blank lines between sentences; else None. A file may have lost its
+    blank lines, if its tags are those of the others."""
+    heads = [listing.head(entry.path, HEAD).decode("utf-8", "replace") for entry in entries]
+    widths = {head: _columns_in(head) for head in heads}
+    whole = [head for head in heads if widths[head] is not None]
+    found = {widths[head] for head in whole}
+    if len(found) != 1:
+        return None
+    [width] = found
+    known = {tag for head in whole for tag in _tags_in(head, width)}
+    for head in heads:
+        tags = _tags_in(head, width) if widths[head] is None else {*known}
+        if not tags or tags - known or (widths[head] is None and re.search(r"\n[ \t]*\n", head.strip())):
             return None
-        found = columns
-    return found
+    return width
+
+
+def _tags_in(head: str, width: int | None) -> set[str]:
+    """The tags of lines that all have so many columns; none of others."""
+    tabbed = _is_tabbed(head)
+    rows = [_cells(line) for line in head.replace("\r\n", "\n").split("\n")[:-1] if line.strip(BLANKS)]
+    rows = [row for row in rows if row[0] != "-DOCSTART-" and not _is_comment("\t".join(row), tabbed)]
+    return {row[-1] for row in rows} if rows and all(len(row) == width for row in rows) else set()
 
 
 def _columns_in(head: str) -> int | None:

@@ -14,6 +14,7 @@ OTHERS = frozenset(
     }
 )  # fmt: skip
 """Who speaks, as data sets name it."""
+TOOLS = OTHERS - {"system", "developer", "context"}
 KNOWN = ASK | ANSWER | OTHERS
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import ORDER, Context
+from dataloader_expert.checks.base import MIXED_UNITS, ORDER, Context
 from dataloader_expert.checks.columns.rules import decided, mapped, of_kind, orders, runs_backward, strays
 from dataloader_expert.checks.columns.turned_relations import turned_relation
 from dataloader_expert.checks.common.grids import moment
@@ -201,11 +201,12 @@ class BrokenRules(InParts):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         swapped = [{*fact.at["fields"]} for fact in facts.all(ORDER)]
+        other_units = {(fact.at["field"], fact.at["group"], fact.value["of"]) for fact in facts.all(MIXED_UNITS)}
         for fact in facts.all(BROKEN):
             if fact.value["kind"] == "order":
                 if {*fact.at["fields"]} not in swapped:
                     yield self._order_said(fact)
-            else:
+            elif not _in_other_units(fact, other_units):
                 yield self._rule_said(fact)
         for fact in facts.all(RELATION):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
@@ -253,6 +254,12 @@ class BrokenRules(InParts):
         nearly = v["count"] >= NEARLY * v["rows"]
         severity: Severity = "warning" if v["along"] is not None or (nearly and v["place"]) else "info"
         return finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
+
+
+def _in_other_units(fact: Fact, known: set[tuple[Any, Any, Any]]) -> bool:
+    """Whether one of the fields is in another unit in the part where a rule is broken: that is what breaks it."""
+    v = fact.value
+    return any((name, v["by"], of) in known for name in fact.at["fields"] for of in v["values"])
 
 
 CHECK = BrokenRules

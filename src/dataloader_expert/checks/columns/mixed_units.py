@@ -43,7 +43,9 @@ from dataloader_expert.checks.common.units import (
     LEAST,
     MOST_GROUPS,
     anything,
+    conversion,
     flipped_groups,
+    lies_among,
     middle,
     odd_groups,
     odd_stretch,
@@ -61,6 +63,11 @@ TURNED = Quantity(
     "samples",
     "rows of one group whose numbers have the opposite sign from all others, at the same size",
 )
+OTHER_SPLIT = Quantity(
+    "split_in_other_unit", "samples", "a split whose numbers fit those of all others after a conversion"
+)
+WHOLE = 0.95
+"""The share of a split's rows of a group, and of a stretch, from which one is the other."""
 KEPT, CELLS = 20_000, 2_000_000
 """The most rows, and numbers of all fields, that are kept."""
 WINDOWS = ("array", "sequence", "embedding")
@@ -149,7 +156,7 @@ class MixedUnits(DrawnRows):
                 or self._of_one_split(name, numbers[there], apart, measures, here)
                 or self._turned(name, numbers[there], here)
             )
-            at = {"sample": rows["sample"][there], "file": rows["file"][there]}
+            at = {"sample": rows["sample"][there], "file": rows["file"][there], "split": rows["split"][there]}
             found = found or [*self._from_row_on(name, numbers[there], at, here, kinds)]
             if not found and "time" in rows:
                 times = rows["time"][there]
@@ -298,6 +305,10 @@ class MixedUnits(DrawnRows):
                     value |= {
                         key: float(at_rows["time"][at[i]]) for key, i in (("since", found.first), ("until", found.last))
                     }
+                split = whole_split(numbers, at_rows["split"], at[found.first : found.last + 1], at) if group else None
+                if split is not None:  # which is in another unit as a whole, or prepared differently
+                    yield from self._of_split(name, numbers, at_rows["split"] == split, split, fits)
+                    return
                 at_group = {"field": name, "group": group or None, "of": k}
                 made.append(Fact(CHANGED_UNITS, value, self.evidence("sampled", len(at)), at_group))
             # what happens to several at once is no change of one's unit
@@ -307,7 +318,19 @@ class MixedUnits(DrawnRows):
                 yield from made
                 return
 
+    def _of_split(self, name: str, numbers: Any, own: Any, split: Any, fits: Any) -> Iterable[Fact]:
+        """A whole split that is in another unit, which its own groups do not explain."""
+        import numpy as np
+
+        how = conversion(numbers[own], numbers[~own], fits)
+        if how is not None and lies_among(numbers[own], numbers[~own], how):
+            value = {"of": self.splits.texts.get(int(split), ""), "rows": int(own.sum()), "how": how}
+            value |= {"own": float(np.median(numbers[own])), "others": float(np.median(numbers[~own]))}
+            yield Fact(OTHER_SPLIT, value, self.evidence("sampled", len(numbers)), {"field": name})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(OTHER_SPLIT):
+            yield _told(fact, f"of {escaped(fact.value['of'])}", fact.value["own"], {"split": fact.value["of"]})
         for fact in facts.all(MIXED_UNITS):
             where, site = _in_group(fact), is_place(str(fact.at["group"]))
             place = {"file": fact.value["of"]} if fact.at["group"] == FILE else {}
@@ -342,6 +365,26 @@ def _alone_in_split(numbers: Any, texts: list[str], whose: Any, fact: Fact) -> b
     rest = numbers[np.isin(whose, same)]
     own, others = fact.value["median"], fact.value["others"]
     return len(rest) > 0 and abs(float(np.median(rest)) - others) < abs(float(np.median(rest)) - own)
+
+
+def whole_split(numbers: Any, splits: Any, stretch: Any, group: Any) -> Any:
+    """The split that a stretch of a group is all of, where the rows of other groups in that split lie as far from the rest, too; None if not.
+
+    ``splits``: of each row; ``stretch``, ``group``: rows.
+    """
+    import numpy as np
+
+    found, counts = np.unique(splits[stretch], return_counts=True)
+    split = found[int(counts.argmax())]
+    same = splits == split
+    own = np.zeros(len(numbers), bool)
+    own[group] = True
+    both = int((own & same).sum())
+    alone = counts.max() < WHOLE * len(stretch) or counts.max() < WHOLE * both
+    if alone or not (others := same & ~own).any() or not (rest := ~same).any():
+        return None
+    level, here, there = (float(np.median(numbers[of])) for of in (rest, own & same, others))
+    return split if (here - level) * (there - level) > 0 and abs(there - level) >= abs(here - level) / 2 else None
 
 
 def said_of(name: str) -> list[str]:

@@ -496,9 +496,10 @@ class Statistics(Check):
             else:
                 said = name in self.context.label_names  # of what is not mentioned nothing is lost
                 few = name in self.context.of_few and name != self.context.label
+                first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
                 yield finding(
                     "missing-values",
-                    "info" if said or few else "warning",
+                    "info" if said or few or first else "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
                     + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
                     fact,
@@ -721,6 +722,8 @@ def _day(seconds: float) -> str:
         return f"{seconds:.4g} s"
 
 
+BEFORE = {"reply", "parent", "previous", "prev", "predecessor", "replaces", "supersedes", "quoted"}
+"""Words in the names of fields that name another row, which the first of a chain has none of."""
 SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {-32768, 32767}
 """What instruments and exports write for a missing number."""
 

@@ -89,7 +89,8 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
     if levels[0] >= 0 and not 0 < before.far < SHAPED * weights.sum():  # a few say nothing of all
         with np.errstate(over="ignore"):
             logs = effect(np.log1p(levels), weights, None)
-        tried.append(("log1p", {}, int(weights.sum()), logs))
+        if logs is not None and logs.far <= before.far:  # else it makes outliers of the small values
+            tried.append(("log1p", {}, int(weights.sum()), logs))
     for do, arguments, changed, after in tried:  # the one that changes least comes first
         if after is not None and after.tails <= HELPS * before.tails:
             return {"do": do, "arguments": arguments, "changed": changed, **_told(before, after)}

@@ -55,6 +55,10 @@ FACTORS: dict[str, float] = {
 }  # fmt: skip
 
 
+REACH = 0.15
+"""By how much of the range of the others the quantiles of converted numbers may differ from theirs."""
+
+
 def _conversions() -> dict[str, Callable[[Any], Any]]:
     """By what they do: functions of arrays of numbers."""
     found: dict[str, Callable[[Any], Any]] = {
@@ -106,7 +110,7 @@ def odd_groups(
         alike |= bool(np.abs(middles - np.median(middles)).max() <= AGREE * abs(middle_of - others))
         if not alike and (len(near) > 1 or abs(middle_of - others) < BEYOND * _width(placed[rest])):
             continue
-        how = _conversion(numbers[whose == k], numbers[rest], fits)
+        how = conversion(numbers[whose == k], numbers[rest], fits)
         far = abs(middle_of - others) >= BEYOND * _width(placed[rest]) > 0 and alike
         if how is not None or (
             far and min(len(np.unique(v)) for v in (numbers[whose == k], numbers[rest])) >= DISTINCT
@@ -218,7 +222,7 @@ def odd_stretch(
     least, most = np.quantile(placed[~inside], [TAIL, 1 - TAIL])
     if gap < BEYOND * usual_width and not all(least <= np.median(piece) <= most for piece in pieces):
         return None
-    how = _conversion(own, rest, fits)
+    how = conversion(own, rest, fits)
     several = min(len(np.unique(own)), len(np.unique(rest))) >= DISTINCT
     if how is None and not (several and usual_width > 0 and gap >= BEYOND * usual_width):
         return None
@@ -286,7 +290,15 @@ def _densest(marks: Any) -> tuple[int, int]:
     return int(total[: end + 1].argmin()), end
 
 
-def _conversion(own: Any, rest: Any, fits: Callable[[str], bool]) -> str | None:
+def lies_among(own: Any, rest: Any, how: str) -> bool:
+    """Whether numbers reach as far as the others once converted, and no less; those that were rescaled otherwise hardly do at both ends."""
+    import numpy as np
+
+    ends = np.array([np.quantile(of, [0.05, 0.5, 0.95]) for of in (_conversions()[how](own), rest)])
+    return bool(np.abs(ends[0] - ends[1]).max() <= REACH * (ends[1, 2] - ends[1, 0]))
+
+
+def conversion(own: Any, rest: Any, fits: Callable[[str], bool]) -> str | None:
     """The conversion after which the numbers are distributed like the others; None if there is none."""
     before = _distance(own, rest)
     (distance, how), (second, _) = sorted(

@@ -87,7 +87,7 @@ KINDS = {
     "flat": "are code that has lost its indentation",
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
-    "page": "are whole web pages, such as a server's error page",
+    "page": "are whole web pages or HTML documents",
     "markup": "hold HTML",
     "placeholder": "are placeholders for a missing text, such as [removed]",
     "printed": "are a missing value printed as text, such as nan",
@@ -98,7 +98,7 @@ KINDS = {
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
-    "page": "download them again",
+    "page": "take the text out of them, as in the others; if they are a server's error pages, download them again",
     "decomposed": "write all in one form: unicodedata.normalize('NFC', text); otherwise equal words differ",
     "flat": "fetch them again without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to generate them",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,6 +26,8 @@ MANY, UNEVEN, OFTEN = 0.05, 1.2, 10
 """The share of rows that equal another one, and how many times as many pairs of equal rows there are as groups of one size would have,
 from which on rows with keys of their own recur by nature: copies come in twos, or all as often. And the pairs of each row, where they
 recur in a few combinations alone."""
+BY_CHANCE = 1e-6
+"""How unlikely it must be that the values of all groups of equal samples agree by chance."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
 
 
@@ -194,6 +197,13 @@ def _beyond_chance(agreeing: dict[str, Any], samples: int) -> bool:
     return bool(agreeing["extra"]) and (fine or agreeing["equal_pairs"] > AGREE * agreeing["expected_agreeing"])
 
 
+def _all_agree(agreeing: dict[str, Any], told: dict[str, Any]) -> bool:
+    """Whether nearly all equal samples have the same value, too, far more than by chance: of a few values, such as stars, these are copies."""
+    pairs, expected = told["equal_pairs"], agreeing["expected_agreeing"]
+    nearly = agreeing["equal_pairs"] >= FINE * pairs and agreeing["extra"] >= FINE * told["extra"]
+    return bool(pairs) and nearly and told["groups"] * math.log(max(expected, 1e-9) / pairs) <= math.log(BY_CHANCE)
+
+
 def _with_labels(rows: Rows) -> Rows:
     """The same, where samples with other labels are other samples; what one without a label is equal to stays so."""
     import numpy as np
@@ -289,7 +299,8 @@ class Duplicates(Check):
         measured = facts.value(QUANTITY_LABEL, False) is True
         agreeing = facts.find(AGREEING)
         # equal samples with other values of a quantity are observations
-        if measured and agreeing is not None and _beyond_chance(agreeing.value, self.seen):
+        copied = agreeing is not None and (_beyond_chance(agreeing.value, self.seen) or _all_agree(agreeing.value, g))
+        if measured and agreeing is not None and copied:
             fact, labelled = agreeing, None
             g = fact.value | {k: g[k] for k in ("conflicts", "conflict_where")}
         rich = self.kept.names and any(

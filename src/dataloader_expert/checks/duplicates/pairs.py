@@ -10,6 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.fingerprint import blank, content_fields, digest64, digests, mix
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.duplicates.right_answers import right_answers
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows, Spill, at_once
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -98,7 +99,8 @@ class Seen:
             return None
         key = f"labels {self.context.aside}"
         if key not in block.views:
-            labels = _labels(column.values[:n])
+            said = right_answers(block, str(self.context.aside))
+            labels = _labels(column.values[:n] if said is None else said)
             if column.nulls is not None:
                 labels[np.asarray(column.nulls[:n], bool)] = 0
             block.views[key] = labels

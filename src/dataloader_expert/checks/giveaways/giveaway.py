@@ -17,6 +17,7 @@ from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digest64, mix
+from dataloader_expert.checks.common.guessed_labels import follows, is_outcome
 from dataloader_expert.checks.common.origins import ORIGINS
 from dataloader_expert.checks.common.rows_kept import NAME, texts_of
 from dataloader_expert.checks.giveaways.encodings import encoding_of
@@ -131,7 +132,9 @@ class Giveaway(DrawnRows):
         self.marked = [
             f.name
             for f in context.fields
-            if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean", "text", "time")
+            if not f.shape
+            and f.name not in aside - {r.field for r in roles.keys}  # of some rows only, as the number of an inquiry
+            and f.kind in ("number", "category", "boolean", "text", "time")
         ]
         """Fields that a sample may be without."""
         self.called: dict[Any, str] = {}
@@ -302,12 +305,13 @@ class Giveaway(DrawnRows):
             name = escaped(str(fact.at["field"]))
             what, fix = TOLD[str(fact.at["measure"])]
             text = f"{what.format(name)} alone separates class {escaped(fact.value['class'])} from all others"
-            severity: Severity = "info" if self.context.guessed else "warning"
+            severity: Severity = "info" if self.context.guessed_by_values else "warning"
             yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": fact.at["field"]}])
-        for fact in facts.all(GIVEAWAY):
+        given = [fact for fact in facts.all(GIVEAWAY) if fact.value["score"] >= KNOWN]
+        absent = {fact.at["field"] for fact in facts.all(ONE_SIDED)}  # of which letters tell no more
+        given = [fact for fact in given if fact.at.get("measure") != LETTERS or fact.at["field"] not in absent]
+        for fact in given:
             v, name = fact.value, str(fact.at["field"])
-            if v["score"] < KNOWN:
-                continue
             measure = str(fact.at.get("measure", ""))
             what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
@@ -325,7 +329,7 @@ class Giveaway(DrawnRows):
             known = (
                 second or measure == LETTERS
             )  # a model hardly sees a text that identifies; a number it does, unless dropped
-            severity = "info" if known or self.context.guessed else "warning"
+            severity = "info" if known or self.context.guessed_by_values else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} for {v['right']:.1%} of held-out samples"
                 f" (always guessing the most common class: {v['guess']:.1%})"
@@ -341,13 +345,13 @@ class Giveaway(DrawnRows):
                 fix.format(escaped(name)),
                 [{"field": name}],
             )
-        alone = {fact.at["field"] for fact in facts.all(GIVEAWAY) if fact.value["score"] >= KNOWN}
+        alone = {fact.at["field"] for fact in given}
         for fact in facts.all(ONE_SIDED):
             v, name = fact.value, escaped(str(fact.at["field"]))
             if fact.at["field"] not in alone:
                 yield finding(
                     "label-leaked-by-field",
-                    "warning" if v["nearly_all"] and not self.context.guessed else "info",
+                    "warning" if v["nearly_all"] and not self.context.guessed_by_values else "info",
                     f"nearly all samples in which {name} {v['how']} have the same {escaped(self.context.label)}, {escaped(v['class'])}: "
                     f"{v['count']:,} of {v['of']:,} ({v['base']:.1%} of all samples have it)"
                     + (", and nearly all samples of that class are among them" if v["nearly_all"] else ""),
@@ -359,7 +363,7 @@ class Giveaway(DrawnRows):
             v, name = fact.value, escaped(str(fact.at["field"]))
             if fact.at["field"] in alone:
                 continue
-            strong = abs(v["own"] - v["others"]) >= FAR_OFTENER and not self.context.guessed
+            strong = abs(v["own"] - v["others"]) >= FAR_OFTENER and not self.context.guessed_by_values
             yield finding(
                 "label-leaked-by-field",
                 "warning" if strong else "info",
@@ -378,7 +382,7 @@ class Giveaway(DrawnRows):
             what = f"{name} is {escaped(v['value'])}" if v["value"] else f"{name} has one value"
             yield finding(
                 "label-leaked-by-field",
-                "info" if self.context.guessed else "warning",
+                "info" if self.context.guessed_by_values else "warning",
                 f"{what} in all {v['count']:,} samples of class {escaped(v['class'])}, and in no others",
                 fact,
                 f"collect samples of this class with another {name}, and of other classes with this one: a model learns to recognise "
@@ -392,8 +396,20 @@ class Giveaway(DrawnRows):
                 text = f"{fact.value:.1%} of samples contain the name of their own class ({escaped(self.context.label)}), and of no other class, in"
                 text += f" {escaped(name)}"
                 fix = REMOVE.format(escaped(name))
-                severity = "info" if self.context.guessed else "warning"
+                severity = "info" if self.context.guessed_by_values else "warning"
                 yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": name}])
+
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        """The words of a text hardly tell a class that is not its label; nor is a field called after what it does not depend on."""
+        at, what = one.evidence[0]["at"], one.evidence[0]["fact"]
+        assert isinstance(at, dict)
+        if what == WRITTEN.name or at.get("measure") in (FIRST, LAST):
+            return is_outcome(self.context.label)
+        return (
+            what in (GIVEAWAY.name, ONE_SIDED.name)
+            and "measure" not in at
+            and follows(str(at["field"]), self.context.label)
+        )
 
     def _named(self, written: Any, distinct: Any, target: Any) -> float:
         """The share of texts, given as digests of words, that have the name of their own class in them and of no other."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dataloader_expert.checks.common.fingerprint import digests_of
+from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.rows_kept import Named, in_order, places, split_of, texts_of
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
@@ -110,7 +111,7 @@ class SetPhrases(DrawnByClass):
             yield Fact(FORM, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        severity: Severity = "info" if self.context.guessed else "warning"
+        severity: Severity = "info" if self.context.guessed_by_values else "warning"
         for fact in facts.all(PHRASE):
             v, name = fact.value, escaped(self.name)
             text = f'"{escaped(v["phrase"])}" gives class {escaped(self._class(v))} away in {escaped(v["split"])}: {v["count"]:,} of '
@@ -123,6 +124,9 @@ class SetPhrases(DrawnByClass):
             text += f'were checked differ by numbers only ("{escaped(v["example"])}..."), and no other class has them'
             fix = f"drop these {escaped(self.name)}s, such as automatic replies, or keep a few: they say nothing about the class, but a model learns them"
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
+
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        return is_outcome(self.context.label)
 
     def _class(self, value: dict[str, Any]) -> str:
         said = value["class"]

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, QUANTITY_LABEL, Check, Context, lacks_partner
+from dataloader_expert.checks.base import (
+    CLASS_COUNTS,
+    EFFECTS,
+    LABEL_BASES,
+    LABELS_BLANK,
+    QUANTITY_LABEL,
+    Check,
+    Context,
+    lacks_partner,
+)
 from dataloader_expert.checks.common.alike import meant_by, misspelt, spelt, twins
+from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -28,6 +39,9 @@ CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose locations are kept."""
 SEVERE = 10.0
+FEW_ABSENT, CHANCE = 3, 1e-6
+"""Of a label that is only guessed: of how many classes training may lack one for that to be told as a fault, and how unlikely that must be
+by chance."""
 SHOWN = 5
 """Classes that a message names."""
 FEW_NUMBERS = 30
@@ -332,6 +346,18 @@ class Classes(Check):
                 sum(counts[k] for k in out),
             )
 
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        """A few values that training lacks, far beyond chance, are missing there whatever is learnt."""
+        if one.code != "class-missing-in-split" or one.where != ({"split": "train"},):
+            return False
+        every, train = facts.value(CLASS_COUNTS, {}, split=None), facts.value(CLASS_COUNTS, {}, split="train")
+        absent, n = every.keys() - train.keys(), sum(every.values())
+        effects = [f.value for f in facts.all(EFFECTS)]
+        seen = sum(every[k] / max((of.get(k, 1.0) for of in effects), default=1.0) for k in absent)
+        elsewhere = 1 - sum(train.values()) / n if n else 1.0
+        few = 0 < FEW_ABSENT * len(absent) <= len(every) and 0 < elsewhere < 1
+        return few and is_outcome(self.context.label) and seen * math.log(elsewhere) <= math.log(CHANCE)
+
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
         if not self.context.several_splits:
             return
@@ -351,7 +377,7 @@ class Classes(Check):
             )
             return
         sound = sound_only(facts)
-        for fact in found:
+        for fact in found if facts.find(LABEL_BASES) is None else ():  # moved numbers are neither missing nor new
             split = fact.at.get("split")
             if fact.evidence.how != "counted":
                 continue

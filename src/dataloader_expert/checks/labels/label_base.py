@@ -4,27 +4,26 @@ samples, such as those of one site, where a field tells them apart."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
+from dataloader_expert.checks.base import LABEL_BASES, QUANTITY_LABEL, Check, Context
+from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.rows_kept import NAME, distinct
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-BASES = Quantity(
-    "label_bases", "files", "files whose class numbers are those of the others, each larger or smaller by one"
-)
 GROUP_BASES = Quantity(
     "label_bases_of_groups",
     "samples",
     "samples of a group whose class numbers are those of all others, each larger or smaller by one",
 )
 MOST_FILES, MOST_CLASSES, TOLD = 10_000, 1_000, 20
-COVERED = 0.8
-"""The least share of the classes that such a file has."""
+COVERED, APART = 0.8, 0.05
+"""The least share of the classes that such a file has; and how far apart the shares of classes may be, beyond chance, to be alike."""
 CHANCE = 1e-6
 """How unlikely it must be that a file lacks the first class, or has the only samples of the one beyond the last."""
 
@@ -129,8 +128,8 @@ class LabelBase(Check):
                 every = {value for of in self.counts.values() for value in of}
                 ends = (min(every), max(every)) if by == 1 else (max(every), min(every))
                 value = {"files": sorted(found)[:TOLD], "count": len(found), "of": len(self.counts), "samples": samples}
-                value |= {"end": ends[0], "beyond": ends[1]}
-                yield Fact(BASES, value, self.evidence(), {"field": self.context.label, "by": by})
+                value |= {"end": ends[0], "beyond": ends[1], "alike": alike(self.counts, found, by)}
+                yield Fact(LABEL_BASES, value, self.evidence(), {"field": self.context.label, "by": by})
                 return  # seen from them, the others are moved the other way
         for name, counts in self.groups.items():
             told = {group: of for group, of in counts.items() if group}
@@ -145,7 +144,7 @@ class LabelBase(Check):
                     return
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        for fact in facts.all(BASES):
+        for fact in facts.all(LABEL_BASES):
             v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
             one = v["count"] == 1
             yield finding(
@@ -176,6 +175,22 @@ class LabelBase(Check):
                 [{"field": fact.at["field"]}],
                 v["samples"],
             )
+
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        """Class numbers in the very shares of the others are these, moved, whatever they are numbers of."""
+        return any(fact.value["alike"] for fact in facts.all(LABEL_BASES)) and is_outcome(self.context.label)
+
+
+def alike(counts: dict[str, dict[int, int]], moved: list[str], by: int) -> bool:
+    """Whether files have each class, moved, about as often as the others have it."""
+    own, others = Counter[int](), Counter[int]()
+    for file, of in counts.items():
+        (own if file in moved else others).update(
+            {value - by if file in moved else value: n for value, n in of.items()}
+        )
+    n, m = own.total(), others.total()
+    apart = sum(abs(own[k] / n - others[k] / m) for k in own | others) / 2
+    return own.keys() == others.keys() and apart <= APART + 1 / math.sqrt(min(n, m))
 
 
 def moved_group(groups: dict[str, dict[int, int]], by: int) -> str | None:

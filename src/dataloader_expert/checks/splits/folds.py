@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.splits.likely_groups import are_likely
 from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -62,6 +63,7 @@ class Folds(Check):
         if 2 <= len(self.folds) <= MOST_FOLDS and len(self.of) <= MOST_GROUPS:
             astride = sorted(group for group, folds in self.of.items() if len(folds) > 1)
             value = {"groups": len(self.of), "astride": len(astride), "folds": len(self.folds), "first": astride[:20]}
+            value["samples"] = self.seen
             yield Fact(IN_FOLDS, value, self.evidence(), {"field": self.field})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -71,6 +73,7 @@ class Folds(Check):
             if not v["astride"] or role is None:
                 continue
             sure = role.sure or role.how == "as asked"
+            sure = sure or are_likely(self.context, v["groups"], v["samples"], v["astride"])
             yield finding(
                 "group-leakage",
                 "warning" if sure else "info",

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import EPOCH_UNITS, Check, Context
+from dataloader_expert.checks.splits.likely_groups import are_likely
 from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
@@ -280,8 +281,9 @@ class Leakage(Check):
             g = groups.value
             asked = self.context.group is not None
             how_sure: Severity = _severity(self.context.grouped)
-            if how_sure == "info" and g["kept"]:
-                how_sure = "warning"  # whoever made the splits kept to these groups
+            small = are_likely(self.context, g["groups"], sum(g["sizes"].values()), g["astride"])
+            if how_sure == "info" and (g["kept"] or small):
+                how_sure = "warning"  # whoever made the splits kept to these groups, or should have
             yield finding(
                 "group-leakage",
                 "info" if by_time and not asked else how_sure,

@@ -48,8 +48,8 @@ class CannedAnswers(Check):
         self.talks = sorted(context.conversations)[:1] if not self.pairs else []
         self.counts: dict[str, Counter[int]] = {}
         """Of each field of answers, by digest: how many different prompts have it, as far as they follow one another."""
-        self.prompts: dict[str, set[int]] = {}
-        """Of each field, digests of prompts and answers together."""
+        self.prompts: dict[str, dict[int, int]] = {}
+        """Of each field, the digests of the answers, by those of prompt and answer together."""
         self.texts: dict[int, str] = {}
         self.where = Places()
 
@@ -73,23 +73,27 @@ class CannedAnswers(Check):
         text = " ".join(answer.split())
         key = digest64(text.encode("utf-8", "surrogatepass"))
         both = digest64(f"{key} {prompt}".encode("utf-8", "surrogatepass"))
-        known, counts = self.prompts.setdefault(name, set()), self.counts.setdefault(name, Counter())
-        if both in known or len(known) >= MOST:
-            return
-        known.add(both)
-        counts[key] += 1
-        if counts[key] > 1:
+        if self._count(name, both, key) > 1:
             self.texts.setdefault(key, text[:SHOWN])
             self.where.add((name, key), block, i, name)
+
+    def _count(self, name: str, both: int, key: int) -> int:
+        """How many prompts have this answer, this one included; 0 where it was counted before or is too much."""
+        known, counts = self.prompts.setdefault(name, {}), self.counts.setdefault(name, Counter())
+        if both in known or len(known) >= MOST:
+            return 0
+        known[both] = key
+        counts[key] += 1
+        return counts[key]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, CannedAnswers)
         self.seen += other.seen
         self.where.merge(other.where)
         self.texts.update(other.texts)
-        for name, counts in other.counts.items():
-            self.counts.setdefault(name, Counter()).update(counts)
-            self.prompts.setdefault(name, set()).update(other.prompts[name])
+        for name, known in other.prompts.items():
+            for both, key in known.items():
+                self._count(name, both, key)
 
     def facts(self) -> Iterable[Fact]:
         for name, counts in sorted(self.counts.items()):
@@ -97,11 +101,13 @@ class CannedAnswers(Check):
             once = sum(n == 1 for n in counts.values())
             if total < OTHERS or once < ONCE * len(counts):
                 continue
-            for key, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]:
+            most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:3]
+            for rank, (key, n) in enumerate(most):
                 if n >= LEAST and n >= SHARE * total and key in self.texts:
                     text = self.texts[key]
                     value = {"count": n, "of": total, "text": text, "failed": FAILED.search(text) is not None}
-                    yield Fact(CANNED, value | {"where": self.where.of((name, key))}, self.evidence(), {"field": name})
+                    value["where"] = self.where.of((name, key))
+                    yield Fact(CANNED, value, self.evidence(), {"field": name, "rank": rank})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CANNED):
@@ -109,7 +115,7 @@ class CannedAnswers(Check):
             severity: Severity = "warning" if v["failed"] else "info"
             what = ", and looks like the message of a service that failed" if v["failed"] else ""
             text = f"{name}: one answer is given in the same words to {v['count']:,} different prompts, of {number(v['of'], 'sample')}{what}: "
-            text += f"{escaped(v['text'])!r}; nearly all others occur once"
+            text += f"{escaped(v['text'])!r}; most other answers occur once"
             fix = "drop these samples, or fetch the answers again: a model learns to give this one whatever it is asked"
             yield finding("suspicious-text", severity, text, fact, fix, v["where"], v["count"])
 

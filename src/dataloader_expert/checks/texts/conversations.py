@@ -17,7 +17,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_of
+from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, TOOLS, role_of
 
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
@@ -229,7 +229,10 @@ def oddities(roles: list[str]) -> Iterator[str]:
     """What is odd about a conversation with these roles."""
     if {*roles} - KNOWN:
         yield "unknown"
-    swapped = _swapped([role for role in roles if role in ASK | ANSWER])
+    spoken = [
+        one for one, then in pairwise([*roles, ""]) if one not in ANSWER or then not in TOOLS
+    ]  # not a call of a tool
+    swapped = _swapped([role for role in spoken if role in ASK | ANSWER])
     if swapped:
         yield "swapped"
     elif roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:

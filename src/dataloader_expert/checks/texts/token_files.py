@@ -22,6 +22,9 @@ from dataloader_expert.sources.base import Block
 UNSEPARATED = Quantity(
     "unseparated_tokens", "tokens", "how often the token between documents is in a file, and in the others"
 )
+WRAPPED = Quantity(
+    "wrapped_tokens", "tokens", "tokens of a file that are -1 without a sign, where the others have none"
+)
 TAIL = Quantity("token_tail", "samples", "windows at the end of a file that hold a single token")
 SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others only after swapping the bytes of each")
 WIDE = Quantity(
@@ -160,7 +163,11 @@ class TokenFiles(Check):
                 swapped.append(file)
                 yield Fact(SWAPPED, {"split": self.of[file]}, evidence, {"file": file})
                 continue
-            value = self._unseparated(own, rest)
+            wrapped = _wrapped(own, rest, self.width)
+            if wrapped is not None:
+                yield Fact(WRAPPED, {"token": wrapped, "count": int(own[wrapped])}, evidence, {"file": file})
+            odd = _wrapped(rest, own, self.width)
+            value = self._unseparated(own, rest if odd is None else rest[:odd])
             if value is not None:
                 yield Fact(UNSEPARATED, value, evidence, {"file": file})
         yield from self._tails()
@@ -179,8 +186,11 @@ class TokenFiles(Check):
         import numpy as np
 
         known = self.context.vocabulary.end
-        largest = int(np.flatnonzero(rest).max())
+        largest: int | None = int(np.flatnonzero(rest).max())
+        assert largest is not None
         usual = [token for token in sorted(ENDS) if token > SMALL or largest <= SMALL_VOCABULARY]
+        if largest != known and any(_in_both(own, rest, token) for token in (known, *usual) if token is not None):
+            largest = None  # documents are separated in all files: what one lacks is another token
         for token in dict.fromkeys([known, largest, *usual]):
             if token is None or token >= len(rest):
                 continue
@@ -251,6 +261,12 @@ class TokenFiles(Check):
             text += f"{v['expected']:,} expected): its documents run together"
             fix = "rewrite the file with the token after each document, as in the other files: until then their losses are not comparable"
             yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
+        for fact in facts.all(WRAPPED):
+            v, file = fact.value, str(fact.at["file"])
+            text = f"{escaped(file)} has {number(v['count'], 'token')} {v['token']}, which is what -1 becomes without a sign; the next largest token is far "
+            text += "smaller, and the other files have none"
+            fix = "find out what -1 stands for (a missing token, an ignored target), and leave it out or give it a token of its own"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}], v["count"])
         for fact in facts.all(TAIL):
             v, file = fact.value, str(fact.at["file"])
             text = f"{escaped(file)} ends in unwritten space: its last {v['count']:,} of {v['of']:,} windows ({v['count'] / v['of']:.1%}) contain "
@@ -274,6 +290,24 @@ class TokenFiles(Check):
             text += f"{v['tokens']:,} tokens, or several of that total length, was written many times"
             fix = "keep one copy of each document: a model memorizes what is repeated so often"
             yield finding("near-duplicates", "warning", text, fact, fix, [{"field": self.field}])
+
+
+def _wrapped(own: Any, rest: Any, width: int) -> int | None:
+    """The token of all bits, if a file has it again and again, the others never, and no token near it; None if not."""
+    import numpy as np
+
+    last = (1 << 8 * width) - 1
+    below = np.flatnonzero(own[:last])
+    there = len(own) == last + 1 and own[last] >= EXPECTED and last >= len(rest)
+    return last if there and len(below) and 2 * int(below[-1]) < last else None
+
+
+def _in_both(own: Any, rest: Any, token: int) -> bool:
+    """Whether a token separates documents in a file as often, within a factor of two, as in the others."""
+    if token >= min(len(own), len(rest)) or not own[token] or not rest[token]:
+        return False
+    shares = sorted((own[token] / own.sum(), rest[token] / rest.sum()))
+    return bool(own[token] >= EXPECTED and shares[1] <= min(CROWDED, 2 * shares[0]))
 
 
 def _sum(one: Any, other: Any) -> Any:

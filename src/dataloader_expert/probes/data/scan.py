@@ -24,6 +24,7 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.data.told_once import told_once
 from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
@@ -65,12 +66,12 @@ ROLES_FROM = 16
 """Samples from which roles are found where each is read apart."""
 
 
-def _facts_of(check: Check) -> list[Fact]:
+def _facts_of(check: Check) -> Facts:
     """What a check measured; nothing where it fails."""
-    made: list[Fact] = []
+    made: list[Facts] = []
     with check.held():
-        made += check.facts()
-    return made
+        made.append(Facts(tuple(check.facts())))
+    return made[0] if made else Facts()
 
 
 def leading(sizes: list[int]) -> int:
@@ -139,9 +140,9 @@ class Scan(Probe):
         with ThreadPoolExecutor(
             max(1, min(THREADS, int(bench.cpus)))
         ) as pool:  # much of it sorts arrays, which needs no lock
-            for made in pool.map(_facts_of, able):
-                for fact in made:
-                    facts.add(fact)
+            for check, made in zip(able, pool.map(_facts_of, able), strict=True):
+                with check.held():  # what contradicts another check's facts costs this check alone
+                    facts.take(made)
         yield from facts
         total = None if source.iterable else source.samples
         read, failed = integrity.seen, integrity.failed
@@ -152,7 +153,7 @@ class Scan(Probe):
         )
         wanted = set(self.checks) if self.checks is not None else None
         judged: dict[str, list[Finding]] = {}
-        firsts = first_rows(source)
+        firsts, names = first_rows(source), {f.name for f in context.with_features().fields}
         for check in checks.values():
             if not check.applies():
                 continue
@@ -160,7 +161,8 @@ class Scan(Probe):
             said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
+                    told = told_once(check.told(facts), names)
+                    found = [with_rows(f, firsts) for f in told] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
