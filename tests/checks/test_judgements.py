@@ -1017,6 +1017,10 @@ SILENT = {
     },
     "saturated": {
         "channels that swing freely": Data({"x": WINDOWS}, kinds={"x": "array"}),
+        "rows of a table with a code in each": Data(
+            {"x": with_channel(0, np.random.default_rng(5).choice(np.arange(6, 22), (100, 40)).astype(float))},
+            kinds={"x": "array"},
+        ),
         "one largest value": Data({"x": with_channel(0, np.clip(WINDOWS[..., 0], -9, 2.6))}, kinds={"x": "array"}),
         "a channel of marks": Data({"x": with_channel(0, (WINDOWS[..., 0] > 0).astype(float))}, kinds={"x": "array"}),
         "padding": Data({"x": np.where(np.arange(40)[None, :, None] > 30, 0, np.abs(WINDOWS))}, kinds={"x": "array"}),
