@@ -27,6 +27,11 @@ SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others on
 WIDE = Quantity(
     "wide_tokens", "", "files of 16-bit tokens in which every second one is zero, as where they hold 32-bit tokens"
 )
+RENUMBERED = Quantity(
+    "renumbered_tokens",
+    "",
+    "how the most frequent tokens of the other files are spread in a file that numbers its tokens differently",
+)
 REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that recur many times")
 COPIED = Quantity("copied_stretch", "tokens", "the longest stretch of training that stands twice, and where")
 ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
@@ -49,6 +54,9 @@ FRAMED = 0.5
 """The share of documents from which a run is a part of how each is framed, such as what a chat begins with."""
 ALL, OTHERS = 0.99, 0.5
 """The share of zeros at every second place of a file of 32-bit tokens that is read as 16-bit ones, and the largest share at the others."""
+FREQUENT, RARE, AS_STEEP = 50, 0.25, 1.5
+"""The most frequent tokens that are compared, the share of their usual frequency up to which they are rare, and the largest ratio of how
+frequent the most frequent ones of both are."""
 FEWEST = 4_096
 """The fewest tokens of a file that are compared."""
 
@@ -160,6 +168,10 @@ class TokenFiles(Check):
                 swapped.append(file)
                 yield Fact(SWAPPED, {"split": self.of[file]}, evidence, {"file": file})
                 continue
+            value = _renumbered(own, rest) if self.of[file] not in ("", "train") else None
+            if value is not None:
+                yield Fact(RENUMBERED, value, evidence, {"file": file})
+                continue
             value = self._unseparated(own, rest)
             if value is not None:
                 yield Fact(UNSEPARATED, value, evidence, {"file": file})
@@ -181,8 +193,8 @@ class TokenFiles(Check):
         known = self.context.vocabulary.end
         largest = int(np.flatnonzero(rest).max())
         usual = [token for token in sorted(ENDS) if token > SMALL or largest <= SMALL_VOCABULARY]
-        for token in dict.fromkeys([known, largest, *usual]):
-            if token is None or token >= len(rest):
+        for token in dict.fromkeys([largest, *usual] if known is None else [known]):
+            if token >= len(rest):
                 continue
             share = float(rest[token] / rest.sum())
             expected, there = share * float(own.sum()), int(own[token]) if token < len(own) else 0
@@ -244,6 +256,12 @@ class TokenFiles(Check):
             text = f"{escaped(file)} seems to hold 32-bit tokens: read as 16-bit ones, every second token of it is 0"
             fix = "rewrite it with 16 bits a token, as it is read: np.fromfile(path, '<u4').astype('<u2').tofile(path)"
             yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
+        for fact in facts.all(RENUMBERED):
+            v, file = fact.value, str(fact.at["file"])
+            text = f"{escaped(file)} seems to be encoded by another tokenizer: the {FREQUENT} most frequent tokens of the other files are "
+            text += f"{v['usual']:.1%} of those and {v['share']:.1%} of its own, although its tokens are as unevenly frequent"
+            fix = "encode its texts again with the tokenizer of the other files, or check that it holds texts of the same kind"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
         for fact in facts.all(UNSEPARATED):
             v, file = fact.value, str(fact.at["file"])
             count = "does not occur" if not v["count"] else f"occurs {number(v['count'], 'time')}"
@@ -295,6 +313,22 @@ def _apart(one: Any, other: Any) -> float:
     n = max(len(one), len(other))
     a, b = (np.pad(counts, (0, n - len(counts))) / counts.sum() for counts in (one, other))
     return float(np.abs(a - b).sum() / 2)
+
+
+def _renumbered(own: Any, rest: Any) -> dict[str, Json] | None:
+    """Where tokens are as unevenly frequent as the others, but the frequent ones of either are rare in the other: the shares of tokens that
+    are the most frequent ones of the others, here and there."""
+    import numpy as np
+
+    n = max(len(own), len(rest))
+    here, there = (np.pad(counts, (0, n - len(counts))) / counts.sum() for counts in (own, rest))
+    tops = [np.argsort(-shares, kind="stable")[:FREQUENT] for shares in (here, there)]
+    usual = float(there[tops[1]].sum())
+    rare = here[tops[1]].sum() <= RARE * usual and there[tops[0]].sum() <= RARE * here[tops[0]].sum()
+    steep = float(here[tops[0]].sum() / usual)
+    if not rare or not 1 / AS_STEEP <= steep <= AS_STEEP or usual < 2 * FREQUENT / max(1, int((there > 0).sum())):
+        return None
+    return {"share": float(here[tops[1]].sum()), "usual": usual}
 
 
 def _is_swapped(own: Any, rest: Any) -> bool:
