@@ -956,6 +956,12 @@ SILENT = {
         "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "drift": {
+        "a target that doubles": Data(
+            {"x": NOISE, "y": np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 2]},
+            "y",
+            splits=LARGE_HALVES,
+            kinds={"y": "category"},
+        ),
         "a number that is mostly 0, in a small test split": Data(
             {"pixel": np.r_[np.tile([0.0] * 9 + [60.0, 180.0], 20), np.tile([0.0] * 16 + [30.0, 40.0], 3)]},
             splits=["train"] * 220 + ["test"] * 54,
@@ -2038,6 +2044,16 @@ SPEAKS = {
         "one in colour": (some_coloured(), "shape-drift", "error"),
     },
     "drift": {
+        "a target in another unit in one split": (
+            Data(
+                {"x": NOISE, "y": np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 14.5]},
+                "y",
+                splits=LARGE_HALVES,
+                kinds={"y": "category"},
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
         "a feature of a matrix in another unit in one split": (
             Data({"x": np.c_[NOISE, NOISE + 8, np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 1000]]}, splits=LARGE_HALVES),
             "preprocessing-differs",
