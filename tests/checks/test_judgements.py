@@ -1655,6 +1655,11 @@ SPEAKS = {
             "missing-values",
             "warning",
         ),
+        "a placeholder among measured targets": (
+            Data({"x": NOISE, "y": np.r_[np.abs(NOISE[:-13]), np.full(13, 999.0)]}, "y", kinds={"y": "category"}),
+            "missing-values",
+            "warning",
+        ),
         "two numbers that stand for none, beside a wrong unit": (
             Data({"x": np.r_[np.abs(NOISE) + 20, np.full(9, -999.0), np.full(8, 9999.0), 101325.0]}),
             "missing-values",

@@ -40,7 +40,7 @@ def resampled() -> Data:
     odd = range(0, 16, 2)
     data = spoken({i: word(i)[::2] for i in odd})
     rates = [RATE // 2 if i in odd else RATE for i in range(N)]
-    return Data(data.columns | {"sample_rate": rates}, "label", kinds={"audio": "audio"})
+    return Data({**data.columns, "sample_rate": rates}, "label", kinds={"audio": "audio"})
 
 
 SOUND_SILENT = {
