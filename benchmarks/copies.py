@@ -65,7 +65,7 @@ def compared(images: list[Image.Image]) -> Images:
     seen = looks(block, "image")
     grey, frames = insides(seen.small)
     alike = np.zeros(len(images), np.uint64)
-    return Images(picture_hashes(grey), grey, seen.tints, frames, alike, alike)
+    return Images(picture_hashes(grey), grey, seen.tints, seen.colours, frames, alike, alike)
 
 
 def together(one: Images, other: Images) -> Images:

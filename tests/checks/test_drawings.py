@@ -127,3 +127,24 @@ def test_a_mask_with_a_grey_lower_part_is_no_truncated_file() -> None:
     small = np.stack([photograph, mask])
     small[:, 18:] = 128.0
     assert filled_up(small).tolist() == [True, False]
+
+
+def flower(petals: str, middle: str, x: int) -> Image.Image:
+    """On weave, so that it has no margin."""
+    rng = np.random.default_rng(x)
+    image = Image.fromarray(rng.integers(90, 130, (96, 96, 3), np.uint8))
+    draw = ImageDraw.Draw(image)
+    for turn in range(6):
+        px, py = 26 * np.cos(turn * np.pi / 3), 26 * np.sin(turn * np.pi / 3)
+        draw.ellipse([34 + x + px, 34 + py, 62 + x + px, 62 + py], fill=petals)
+    draw.ellipse([34 + x, 34, 62 + x, 62], fill=middle)
+    return image
+
+
+def test_flowers_of_one_shape_and_other_colours_are_no_copies() -> None:
+    """Our promise: what agrees in gray only is another thing; a copy keeps its colours, also cropped and encoded anew."""
+    others = [blots(i) for i in range(12)]
+    flowers = [flower("#c09090", "#3030c0", 0), flower("#80a8a0", "#a01010", 1)]  # as bright as each other
+    assert found([*others, *flowers], ["a"] * 14) == {}
+    copy = encoded(flowers[0].crop((3, 2, 93, 94)))
+    assert found([*others, *flowers, copy], ["a"] * 15) == {"near-duplicates": 1}

@@ -956,6 +956,12 @@ SILENT = {
         "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "drift": {
+        "a target that doubles": Data(
+            {"x": NOISE, "y": np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 2]},
+            "y",
+            splits=LARGE_HALVES,
+            kinds={"y": "category"},
+        ),
         "a number that is mostly 0, in a small test split": Data(
             {"pixel": np.r_[np.tile([0.0] * 9 + [60.0, 180.0], 20), np.tile([0.0] * 16 + [30.0, 40.0], 3)]},
             splits=["train"] * 220 + ["test"] * 54,
@@ -1017,6 +1023,10 @@ SILENT = {
     },
     "saturated": {
         "channels that swing freely": Data({"x": WINDOWS}, kinds={"x": "array"}),
+        "rows of a table with a code in each": Data(
+            {"x": with_channel(0, np.random.default_rng(5).choice(np.arange(6, 22), (100, 40)).astype(float))},
+            kinds={"x": "array"},
+        ),
         "one largest value": Data({"x": with_channel(0, np.clip(WINDOWS[..., 0], -9, 2.6))}, kinds={"x": "array"}),
         "a channel of marks": Data({"x": with_channel(0, (WINDOWS[..., 0] > 0).astype(float))}, kinds={"x": "array"}),
         "padding": Data({"x": np.where(np.arange(40)[None, :, None] > 30, 0, np.abs(WINDOWS))}, kinds={"x": "array"}),
@@ -1645,6 +1655,11 @@ SPEAKS = {
             "missing-values",
             "warning",
         ),
+        "a placeholder among measured targets": (
+            Data({"x": NOISE, "y": np.r_[np.abs(NOISE[:-13]), np.full(13, 999.0)]}, "y", kinds={"y": "category"}),
+            "missing-values",
+            "warning",
+        ),
         "two numbers that stand for none, beside a wrong unit": (
             Data({"x": np.r_[np.abs(NOISE) + 20, np.full(9, -999.0), np.full(8, 9999.0), 101325.0]}),
             "missing-values",
@@ -2034,6 +2049,16 @@ SPEAKS = {
         "one in colour": (some_coloured(), "shape-drift", "error"),
     },
     "drift": {
+        "a target in another unit in one split": (
+            Data(
+                {"x": NOISE, "y": np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 14.5]},
+                "y",
+                splits=LARGE_HALVES,
+                kinds={"y": "category"},
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
         "a feature of a matrix in another unit in one split": (
             Data({"x": np.c_[NOISE, NOISE + 8, np.r_[NOISE[:200] + 8, (NOISE[200:] + 8) * 1000]]}, splits=LARGE_HALVES),
             "preprocessing-differs",

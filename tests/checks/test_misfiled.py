@@ -34,11 +34,21 @@ def of_its_own() -> Data:
     return filed(SHAPE, x)
 
 
+def alike() -> Data:
+    """Two classes that resemble each other: some of the second lie at the edge of the first."""
+    x, some = X.copy(), np.flatnonzero(SHAPE == 1)
+    x[some] = RNG.normal(0, 1, (len(some), 24)) + 9 * np.eye(4, 24)[0] + 9 * np.eye(24)[10]
+    edge = some[:8]
+    x[edge] = RNG.normal(0, 1, (8, 24)) + 9 * np.eye(4, 24)[0] + 3.4 * np.eye(24)[10]
+    return filed(SHAPE, x)
+
+
 FILED_SILENT = {
     "labels that fit": filed(SHAPE),
     "two that do not": filed(moved(2)),
     "as many the other way": filed(moved(8, 8)),
     "a kind of its own": of_its_own(),
+    "classes that resemble each other": alike(),
     "content that tells nothing": filed(moved(8), RNG.normal(0, 1, (N, 24)).astype(np.float32)),
 }
 FILED = {"a batch of another class": (filed(moved(9)), "label-odd-one-out", "warning")}

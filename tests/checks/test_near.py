@@ -75,9 +75,8 @@ def test_copies_turned_by_quarters_are_found_and_no_others() -> None:
     turned = np.stack([np.rot90(made[i], 1 + i % 3) * 1.1 + rng.normal(0, 2, (32, 32)) for i in range(9)])
     grey = np.concatenate([made, turned]).clip(0, 255).astype(np.uint8)
     none = np.zeros(len(grey), np.uint64)
-    images = Images(
-        picture_hashes(grey), grey, np.full((len(grey), 2), np.nan), np.full((len(grey), 4), WHOLE), none, none
-    )
+    tints, colours = np.full((len(grey), 2), np.nan), np.zeros((len(grey), 2, 16, 16), np.int8)
+    images = Images(picture_hashes(grey), grey, tints, colours, np.full((len(grey), 4), WHOLE), none, none)
     found, _ = copies(images)
     assert set(found) == {(i, 60 + i) for i in range(9)}
     labels = np.where(np.arange(len(grey)) < 60, 6, 9).astype(np.uint64)

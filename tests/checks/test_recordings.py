@@ -35,7 +35,16 @@ def spoken(odd: dict[int, Any] | None = None, labels: dict[int, str] | None = No
     return Data({"audio": values, "label": called}, "label", kinds={"audio": "audio"})
 
 
+def resampled() -> Data:
+    """Some recordings at half of the rate, as their headers say."""
+    odd = range(0, 16, 2)
+    data = spoken({i: word(i)[::2] for i in odd})
+    rates = [RATE // 2 if i in odd else RATE for i in range(N)]
+    return Data({**data.columns, "sample_rate": rates}, "label", kinds={"audio": "audio"})
+
+
 SOUND_SILENT = {
+    "some at half of the rate, as their headers say": resampled(),
     "words": spoken(),
     "a class of silence": spoken({i: noise(i) for i in range(8)}, dict.fromkeys(range(8), "silence")),
     "rain, which is as loud as words": spoken({i: noise(i, 3_000.0) for i in range(8)}),

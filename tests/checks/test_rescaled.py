@@ -213,3 +213,13 @@ def test_natural_groups_hardly_ever_meet_a_factor() -> None:
         x = 10 ** (middles[whose] + drawn.normal(0, 10 ** drawn.uniform(-1.5, 0), len(whose)))
         told += any(True for _ in rescaled_groups(x, whose, n, ["weight"]))
     assert told <= 6
+
+
+def test_a_channel_is_given_no_unit_of_another_field() -> None:
+    """Seen: a gyroscope in degrees, told as cholesterol in other units; no name says what a channel measures."""
+    draw = np.random.default_rng(8)
+    windows = draw.normal(0, 1, (240, 32, 3)) * draw.uniform(0.6, 1.6, (240, 1, 1))
+    windows[:80, :, 2] *= 57.3
+    told = judged("mixed_units", Data({"x": windows.astype(np.float32)}, kinds={"x": "array"}))["scale-drift"].message
+    assert "(a factor of " in told
+    assert "mg/dl" not in told

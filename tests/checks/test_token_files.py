@@ -102,3 +102,13 @@ def test_a_stretch_that_stands_twice_is_told_with_its_length_and_places() -> Non
     length, first, _ = told
     assert abs(length - 20_000) <= 200
     assert abs(first - 10_000) <= 150
+
+
+def test_another_tokenizer_is_told_as_such() -> None:
+    """Seen: a token that is merely frequent in training, told as one that ends documents and is missing in validation."""
+    numbered = np.random.default_rng(4).permutation(40_001)
+    renumbered = np.where(VAL == END, END, numbered[np.minimum(VAL, 40_000)])
+    told = judged("token_files", files(val=renumbered))
+    assert [*told] == ["preprocessing-differs"]
+    assert "another tokenizer" in told["preprocessing-differs"].message
+    assert "ends a document" not in told["preprocessing-differs"].message

@@ -423,6 +423,10 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
     if v["how"] is None:
         text = f"{name} is at another level in the samples {where}: {levels}, with hardly one between"
         fix = "find out what changed there: a unit, a device or what is measured"
+    elif "[" in said and " to " in v["how"] and "°" not in v["how"]:  # no name says what a channel measures
+        text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
+        text += "and after rescaling they are distributed like the others"
+        fix = "look for another unit there, such as degrees instead of radians (a factor of 57.3); if it is one, convert these values"
     elif is_money(said_of(said)):
         text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
         text += "and after rescaling they are distributed like the others"

@@ -64,7 +64,22 @@ OF: dict[str, set[str]] = {
     "acres": {"area", "ha", "acres", "hectares", "plot", "lot"}, "degrees": ANGLES, "kWh": {"energy", "kwh", "mj"},
 }  # fmt: skip
 """Words in the names of fields that are measured in a unit, by what the names of conversions begin with."""
-SPOKEN = {"years", "weeks", "days", "nitrogen", "phosphorus", "psi", "inHg", "knots", "mph", "acres", "degrees", "kWh"}
+SPOKEN = {
+    "years",
+    "weeks",
+    "days",
+    "nitrogen",
+    "phosphorus",
+    "psi",
+    "inHg",
+    "knots",
+    "mph",
+    "acres",
+    "degrees",
+    "kWh",
+    "mmol/l",
+    "mg/dl",
+}
 """Units that are taken for one only where a name says what is measured."""
 MONEY = {
     "price", "prices", "open", "close", "bid", "ask", "cost", "costs", "amount", "fare", "fee", "salary", "income", "wage", "revenue", "sales",

@@ -320,7 +320,11 @@ class Statistics(Check):
         dtypes = {f.name: f.dtype for f in self.context.fields}
         stored = {f.name: f for f in self.context.fields}
         scalars = {f.name for f in self.context.fields if not f.shape and f.kind not in ("image", "audio", "mask")}
-        lonely = {f.name for f in self.context.fields if f.kind == "number" and not f.shape}
+        lonely = {
+            f.name
+            for f in self.context.fields
+            if not f.shape and (f.kind == "number" or (f.name == self.context.label and f.dtype.startswith("float")))
+        }
         """Fields of which one value may lie alone: targets too."""
         yield from self._of_features()
         names = [

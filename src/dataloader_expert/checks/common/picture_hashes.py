@@ -137,12 +137,14 @@ def _is_picture(value: Any) -> bool:
 class Looks(NamedTuple):
     """How a field's images look in gray: small, float32 [samples, 32, 32]; which samples have one, bool; and of Pillow's images,
     the central square or what there is of it, uint8 [h, w] (None of others). ``tints``: how much redder and bluer than gray they
-    are, float32 [samples, 2]; NaN where that is unknown, or the image is gray."""
+    are, float32 [samples, 2]; NaN where that is unknown, or the image is gray. ``colours``: the same by place, int8
+    [samples, 2, 16, 16]; 0 where it is unknown."""
 
     small: Any
     there: Any
     middles: list[Any]
     tints: Any
+    colours: Any
 
 
 def looks(block: Block, name: str) -> Looks:
@@ -155,6 +157,7 @@ def looks(block: Block, name: str) -> Looks:
         small, there = np.zeros((len(values), 32, 32), np.float32), np.zeros(len(values), bool)
         middles: list[Any] = [None] * len(values)
         tints = np.full((len(values), 2), np.nan, np.float32)
+        colours = np.zeros((len(values), 2, 16, 16), np.int8)
         coloured: dict[int, Any] = {}
         for i, value in enumerate(values):
             picture = value
@@ -169,8 +172,9 @@ def looks(block: Block, name: str) -> Looks:
                 coloured[i] = some
         for at in range(0, len(coloured), TINTED):
             rows = list(coloured)[at : at + TINTED]
-            tints[rows] = tints_of(np.stack([coloured[i] for i in rows]), small[rows])
-        block.views.update(zip(keys, (small, there, middles, tints), strict=True))
+            pixels = np.stack([coloured[i] for i in rows])
+            tints[rows], colours[rows] = tints_of(pixels, small[rows]), colours_of(pixels)
+        block.views.update(zip(keys, (small, there, middles, tints, colours), strict=True))
     return Looks(*map(block.views.__getitem__, keys))
 
 
@@ -217,6 +221,15 @@ def tints_of(pixels: Any, gray: Any) -> Any:
     means /= weights.sum(2)
     sizes /= weights.sum(2)
     return np.where(sizes.mean(1, keepdims=True) >= COLOURED, means, np.nan)
+
+
+def colours_of(pixels: Any) -> Any:
+    """How much redder and bluer than gray pictures, float32 [n, 32, 32, 3], are at each place; int8 [n, 2, 16, 16]."""
+    import numpy as np
+
+    soft = pixels.reshape(len(pixels), 16, 2, 16, 2, 3).mean((2, 4))
+    off = soft[..., ::2] - (soft @ np.array(LUMA, np.float32))[..., None]
+    return np.clip(np.rint(off), -127, 127).astype(np.int8).transpose(0, 3, 1, 2)
 
 
 def _middle(pixels: Any) -> Any:

@@ -47,12 +47,13 @@ AT_ONCE = 128
 
 class Fit(NamedTuple):
     """How pairs agree: whether they keep to a bound; their best correlation, -1 if no alignment is one that a copy may have; and in that
-    one, the second image as it lies on the first, [n, pixels], and the pixels where it does."""
+    one, the second image as it lies on the first, [n, pixels], the pixels where it does, and how it was moved, [n, 6]."""
 
     same: Any
     best: Any
     laid: Any
     inside: Any
+    warp: Any
 
 
 def alike(ones: Any, others: Any, bound: Bound = USUAL) -> Any:
@@ -109,7 +110,8 @@ def _none(n: int) -> Fit:
     import numpy as np
 
     pixels = (n, SIDE * SIDE)
-    return Fit(np.zeros(n, bool), np.full(n, -1, np.float32), np.zeros(pixels, np.float32), np.zeros(pixels, bool))
+    laid, inside = np.zeros(pixels, np.float32), np.zeros(pixels, bool)
+    return Fit(np.zeros(n, bool), np.full(n, -1, np.float32), laid, inside, np.zeros((n, 6), np.float32))
 
 
 def _worst(left: Any, off: Any, inside: Any) -> Any:
@@ -146,7 +148,7 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
     import numpy as np
 
     n, middle = len(a), (SIDE - 1) / 2
-    y, x = (g.ravel() for g in np.meshgrid(*[(np.arange(SIDE, dtype=np.float32) - middle) / middle] * 2, indexing="ij"))
+    y, x = _grid()
     down, across = np.gradient(b, axis=(1, 2))
     target = a.reshape(n, -1)
     found = _none(n)
@@ -155,9 +157,7 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
     p = np.zeros((n, 6), np.float32)
     p[:, 0] = p[:, 4] = scale
     for step in range(STEPS + 1):
-        u = middle + middle * (p[:, 0:1] * x + p[:, 1:2] * y + p[:, 2:3])
-        v = middle + middle * (p[:, 3:4] * x + p[:, 4:5] * y + p[:, 5:6])
-        inside = (u >= 0) & (u <= SIDE - 1) & (v >= 0) & (v <= SIDE - 1)
+        u, v, inside = _moved(p)
         count = inside.sum(1, keepdims=True) + 1e-6
         sampler = _sampler(u, v)
         warped = sampler(b)
@@ -170,7 +170,9 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
         )
         better = fits & (whole > best[rows])
         at = rows[better]
-        best[at], found.laid[at], found.inside[at] = whole[better], warped[better], inside[better]
+        best[at], found.laid[at], found.inside[at], found.warp[at] = (
+            part[better] for part in (whole, warped, inside, p)
+        )
         gain = np.clip(shared / (power + 1e-3), *GAINS)[:, None]
         wrong = off_a - gain * off_b
         agreed = fits & (whole >= bound.alike)
@@ -190,6 +192,30 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
         normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
         p = p + np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
     return found
+
+
+def _grid() -> tuple[Any, Any]:
+    """Where pixels are, from -1 to 1: down and across."""
+    import numpy as np
+
+    at = np.linspace(-1, 1, SIDE, dtype=np.float32)
+    y, x = np.meshgrid(at, at, indexing="ij")
+    return y.ravel(), x.ravel()
+
+
+def _moved(p: Any) -> tuple[Any, Any, Any]:
+    """Where pixels come to lie: across and down, and whether that is inside; [n, pixels]."""
+    y, x = _grid()
+    middle = (SIDE - 1) / 2
+    u = middle + middle * (p[:, 0:1] * x + p[:, 1:2] * y + p[:, 2:3])
+    v = middle + middle * (p[:, 3:4] * x + p[:, 4:5] * y + p[:, 5:6])
+    return u, v, (u >= 0) & (u <= SIDE - 1) & (v >= 0) & (v <= SIDE - 1)
+
+
+def relaid(pictures: Any, warp: Any) -> tuple[Any, Any]:
+    """Further planes of images, [n, 32, 32], as these lie on others: moved as ``warp`` of a ``Fit`` says; and where they do, [n, pixels]."""
+    u, v, inside = _moved(warp)
+    return _sampler(u, v)(pictures), inside
 
 
 def _sampler(u: Any, v: Any) -> Any:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
-from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL, aligned, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.colours import agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
@@ -57,8 +58,8 @@ CONFIRMED, FOUND = 4_000, 200_000
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
 RULE = (
-    f"hashes of the images without margins, also mirrored or turned by quarter turns, at most {CANDIDATE} of 64 bits apart and a correlation of {USUAL.alike} "
-    f"after alignment, or at most {FAR} bits or turned, and {STRICT.alike}"
+    f"perceptual hashes of the images at most {CANDIDATE} of 64 bits apart, and after alignment a correlation of at least {USUAL.alike}, "
+    f"or {STRICT.alike} for images that were turned or whose hashes are up to {FAR} bits apart"
 )
 MISSED = "near duplicates of images that are rotated by other angles than quarter turns, covered, or cropped by more than a tenth"
 
@@ -68,12 +69,13 @@ Candidate = tuple[int, int, int, int]
 
 
 class Images(NamedTuple):
-    """What is compared of n images: hashes, as in ``NearPictures``; grey versions, [n, 32, 32]; tints and frames; digests of the other
-    fields, and of the labels."""
+    """What is compared of n images: hashes, as in ``NearPictures``; grey versions, [n, 32, 32]; tints, colours and frames; digests of the
+    other fields, and of the labels."""
 
     hashes: Any
     grey: Any
     tints: Any
+    colours: Any
     frames: Any
     rest: Any
     labels: Any
@@ -103,6 +105,8 @@ class NearPictures(Check):
         """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
         self.tints: list[Any] = []
         """As of ``looks``."""
+        self.colours: list[Any] = []
+        """As of ``looks``; none beyond ``MOST``."""
         self.frames: list[Any] = []
         """As of ``insides``."""
 
@@ -126,13 +130,18 @@ class NearPictures(Check):
             self.waiting.append(inside)
             self.frames.append(frames)
             self.tints.append(seen.tints[:n])
+            self._colour(seen.colours[:n])
         else:
             self.waiting.append(np.zeros((n, 32, 32), np.uint8))  # which has no hash
             self.frames.append(np.zeros((n, 4), np.uint8))
             self.tints.append(np.full((n, 2), np.nan, np.float32))
+            self._colour(np.zeros((n, 2, 16, 16), np.int8))
         self.n_waiting += n
         if self.n_waiting >= AT_ONCE:
             self._hash()
+
+    def _colour(self, colours: Any) -> None:
+        self.colours = [*self.colours, colours] if self.seen <= MOST else []
 
     def _hash(self) -> None:
         """Hashes the waiting images, since many at once is faster, and keeps them while there are few."""
@@ -155,6 +164,7 @@ class NearPictures(Check):
         self.frames += other.frames
         self.rest += other.rest
         self.grey = self.grey + other.grey if self.seen <= MOST else []
+        self.colours = self.colours + other.colours if self.seen <= MOST else []
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -172,7 +182,8 @@ class NearPictures(Check):
         rest = (np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64))[kept]
         if self.grey:
             grey = np.concatenate(self.grey)[kept]
-            near, left_out = copies(Images(hashes[kept], grey, tints, frames, rest, rows.label[kept]))
+            colours = np.concatenate(self.colours)[kept]
+            near, left_out = copies(Images(hashes[kept], grey, tints, colours, frames, rest, rows.label[kept]))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
@@ -211,7 +222,28 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
     others = sorted(rest, key=lambda c: (c[3], c))[:ALIGNED]
     agreed = agreeing(grey, apart, little)
     own = beyond_common(grey, agreed)
-    return [(a, b) for a, b, _, _ in own] + closest(grey, agreeing(grey, others, little)), left_out
+    found = in_colour(images, own + closest(grey, agreeing(grey, others, little)))
+    return [(a, b) for a, b, _, _ in found], left_out
+
+
+def in_colour(images: Images, found: list[Candidate]) -> list[Candidate]:
+    """The candidates without those that agree only in gray: two flowers of one shape, and of other colours."""
+    import numpy as np
+
+    coloured = [c for c in found if not np.isnan(images.tints[[*c[:2]]]).any() and _of_one_extent(images.frames, c)]
+    if not coloured:
+        return found
+    a, b, way, _ = (np.array(part) for part in zip(*coloured, strict=True))
+    warps = [fit.warp for fit in aligned(images.grey[a], as_seen(images.grey, b, way))]
+    others = np.stack([laid(images.colours[i], k) for i, k in zip(b.tolist(), way.tolist(), strict=True)])
+    same = agree_in_colour(images.colours[a], others, np.concatenate(warps))
+    unlike = {candidate for candidate, agrees in zip(coloured, same.tolist(), strict=True) if not agrees}
+    return [candidate for candidate in found if candidate not in unlike]
+
+
+def _of_one_extent(frames: Any, candidate: Candidate) -> bool:
+    """Whether neither image of a candidate has margins: without these a gray version is enlarged, and colours are elsewhere."""
+    return all(tuple(map(int, frames[i])) == WHOLE for i in candidate[:2])
 
 
 def beyond_common(grey: Any, found: list[Candidate]) -> list[Candidate]:
@@ -353,7 +385,7 @@ def as_seen(grey: Any, at: Any, way: Any) -> Any:
     return chosen
 
 
-def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
+def closest(grey: Any, found: list[Candidate]) -> list[Candidate]:
     """The pairs that are far more alike than either is to its ``NEIGHBOURS`` nearest, all after alignment: of images that resemble
     each other a copy that was cropped or turned stands out only then."""
     import numpy as np
@@ -361,6 +393,7 @@ def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
     if not found:
         return []
     a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
+    at = np.arange(len(a))
     own = 1 - likeness(grey[a], as_seen(grey, b, way))
     some = spread_over(grey)
     flat = _unit(blurred(grey[some].astype(np.float32)))
@@ -375,8 +408,8 @@ def closest(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
         rows = np.flatnonzero(own <= FAR_CLOSER * np.median(1 - np.take_along_axis(like, near, 1), 1))
         theirs = likeness(grey[one[rows].repeat(near.shape[1])], grey[some[near[rows]].ravel()])
         passes = rows[own[rows] <= FAR_CLOSER * np.median(1 - theirs.reshape(len(rows), near.shape[1]), 1)]
-        a, b, own = a[passes], b[passes], own[passes]
-    return list(zip(a.tolist(), b.tolist(), strict=True))
+        a, b, own, at = a[passes], b[passes], own[passes], at[passes]
+    return [found[i] for i in at.tolist()]
 
 
 def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:

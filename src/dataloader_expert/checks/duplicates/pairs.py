@@ -29,6 +29,10 @@ PHRASE = 1
 """The bit of a digest that tells phrases from other samples, where they keep their digests."""
 FRAMES, APART = 20, 2
 """The fewest near copies of which most have one that follows by number, as the frames of a clip do, and how far apart they are."""
+BY_CHANCE, OF_MANY = 2, 150
+"""Near copies that things of one kind may be by chance, and the samples among which they may."""
+BESIDE = 4
+"""How many times as many may have theirs in the next folder only as have one in their own."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)\Z")
 _FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")
 
@@ -251,6 +255,7 @@ def near_fact(
 
     value = {
         "extra": len(extra),
+        "of": len(rows),
         "pairs": tell(pairs),
         "cross_split": sum(crossing.values()),
         "by_pair": [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())],
@@ -261,7 +266,8 @@ def near_fact(
         "missed": missed,
         "versions": _versions(seen, rows, groups),
         "frames": _are_frames(
-            [(seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "") for a, b in pairs]
+            (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
+            for a, b in pairs
         ),
     }
     return Fact(NEAR, value, evidence, {"of": of})
@@ -291,16 +297,27 @@ def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[s
     return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
 
 
-def _are_frames(pairs: Iterable[tuple[str, str]]) -> bool:
-    """Whether most files of the pairs have a near copy that is the next by the last number in their names."""
-    every, followed = set[str](), set[str]()
-    for pair in pairs:
+def _are_frames(pairs: Iterable[tuple[str, str, bool]]) -> bool:
+    """Whether most files of the pairs have a near copy that is a neighbour by number: the next by the last number in their names, or
+    such a one of the same label in the next folder, as clips of one recording are; the pairs say whether their labels are equal."""
+    every, within, beside = set[str](), set[str](), set[str]()
+    for *pair, same_label in pairs:
         every.update(pair)
-        one, two = map(_NUMBERED.match, pair)
-        if one is not None and two is not None and (one[1], one[3]) == (two[1], two[3]):
-            if 0 < abs(int(one[2]) - int(two[2])) <= APART:
-                followed.update(pair)
-    return len(every) >= FRAMES and 2 * len(followed) >= len(every)
+        one, two = (_NUMBERED.match(name) for name in pair)
+        if one is None or two is None or one[3] != two[3] or abs(int(one[2]) - int(two[2])) > APART:
+            continue
+        if one[1] == two[1]:
+            within.update(pair if one[2] != two[2] else ())
+            continue
+        homes = [_NUMBERED.match(name[1]) for name in (one, two)]
+        if (
+            same_label
+            and homes[0] is not None
+            and homes[1] is not None
+            and homes[0].group(1, 3) == homes[1].group(1, 3)
+        ):
+            beside.update(pair if abs(int(homes[0][2]) - int(homes[1][2])) <= APART else ())
+    return len(every) >= FRAMES and 2 * len(within | beside) >= len(every) and len(within) * BESIDE >= len(beside)
 
 
 def _stem(path: str) -> str:
@@ -314,6 +331,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if near is None:
         return
     v = near.value
+    sure = sure and (v["extra"] > BY_CHANCE or v["of"] < OF_MANY)
     versions = v["versions"]
     if versions:
         yield finding(

@@ -1,7 +1,8 @@
 """Batches of one class with the label of another: files that were moved to the wrong folder, or rows that were exported under the wrong name.
 
 Where content tells the classes, it tells several samples of one class to be of another one, hardly any the other way round, and such
-samples lie right among those of the other class, no closer to each other than to these: a kind of their own would.
+samples lie right among those of the other class, no closer to each other than to these: a kind of their own would. They lie as deep there
+as the samples of that class do: those of a class that resembles it lie at its edge.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ PART, TIMES = 0.5, 5
 """How many such samples there may be, of those of the class that fit, and how many times as many as the other way round."""
 NEAR, OF_OTHER, OF_OWN = 10, 0.4, 0.1
 """Neighbours, the least share of them that are of the other class, and the most that are of their own."""
+
+
+CLOSEST, EDGE = 3, 0.3
+"""The samples of a class that tell how far it is, and the share of a class's own samples that are its edge."""
 
 
 class Misfiled(DrawnRows):
@@ -135,8 +140,26 @@ def misfiled(x: Any, label: Any) -> Iterator[tuple[int, int, list[int]]]:
         to_other = distances(z[which], z[others][label[others] == other]).min(1)
         each = distances(z[which], z[which])
         np.fill_diagonal(each, np.inf)
-        if np.median(each.min(1)) >= np.median(to_other):
+        if np.median(each.min(1)) >= np.median(to_other) and _deep(z, label, which, own, other):
             yield own, other, which.tolist()
+
+
+def _deep(z: Any, label: Any, which: Any, own: int, other: int) -> bool:
+    """Whether most of these samples are as much closer to the other class than to their own as those of that class are, its edge aside."""
+    import numpy as np
+
+    rest = np.ones(len(label), bool)
+    rest[which] = False
+    here, there = (z[rest & (label == c)] for c in (own, other))
+
+    def depth(rows: Any, to_there: Any) -> Any:
+        far, near = (np.sort(d, 1)[:, :CLOSEST].mean(1) for d in (distances(rows, here), to_there))
+        return (far - near) / np.maximum(far + near, 1e-9)
+
+    each = distances(there, there)
+    np.fill_diagonal(each, np.inf)
+    deep = depth(z[which], distances(z[which], there))
+    return bool(np.median(deep) >= np.quantile(depth(there, each), EDGE))
 
 
 CHECK = Misfiled

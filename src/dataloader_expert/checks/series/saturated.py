@@ -32,6 +32,8 @@ MOST = 1_000
 """The most values that are counted."""
 VARIES = 0.9
 """The least share of all steps that change a channel: a measurement, which rests nowhere."""
+CODES = 20
+"""Values up to which a channel's numbers are codes, such as the elements of atoms: a measurement has more."""
 END = {1: "largest", -1: "least"}
 
 
@@ -54,6 +56,8 @@ class Saturated(Check):
         """The steps that stay there, and the samples."""
         self.steps: dict[tuple[str, int], list[int]] = {}
         """Of each channel: pairs of neighbours, how many of them differ, and how many rest at an end."""
+        self.values: dict[tuple[str, int], set[float]] = {}
+        """Some distinct values of each channel, just more than ``CODES``."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -81,6 +85,7 @@ class Saturated(Check):
             same[some] &= ~(padded[0] | padded[1][:, :, ::-1])
         for k in range(values.shape[1]):
             pairs = self.steps.setdefault((name, k), [0, 0, 0])
+            self._distinct((name, k), values[:, k])
             pairs[0] += same[:, k].size
             pairs[1] += int(same[:, k].size - same[:, k].sum())
             for end, reached in ((1, values[:, k].max(1)), (-1, values[:, k].min(1))):
@@ -91,6 +96,15 @@ class Saturated(Check):
                     at = (name, k, end, float(reached[i]))  # of no signal there is nothing to say
                     self._count(at, int(held[i]), 1)
                     self.where.add(at, block, first + i, name)
+
+    def _distinct(self, of: tuple[str, int], values: Any) -> None:
+        import numpy as np
+
+        known = self.values.setdefault(of, set())
+        for one in values:
+            if len(known) > CODES:
+                return
+            known.update(np.unique(one)[: CODES + 1].tolist())
 
     def _count(self, at: At, steps: int, samples: int) -> None:
         own = self.ends.setdefault(at, [0, 0])
@@ -112,6 +126,8 @@ class Saturated(Check):
         for of, pairs in other.steps.items():
             own = self.steps.setdefault(of, [0, 0, 0])
             own[:] = (a + b for a, b in zip(own, pairs, strict=True))
+        for of, known in other.values.items():
+            self.values.setdefault(of, set()).update(known)
         self.where.merge(other.where)
 
     def facts(self) -> Iterator[Fact]:
@@ -125,6 +141,8 @@ class Saturated(Check):
             usual = (2 * limits[name, end, value] > width > 2 or width == 1) and 2 * samples >= self.seen
             if usual or (abs(value) == 1 and "action" in name.lower()):
                 continue  # the end of a scale, such as -80 dB, or of what an action may be
+            if len(self.values[name, k]) <= CODES:
+                continue
             if steps >= LEAST and samples >= SAMPLES and changes >= VARIES * (pairs - rests):
                 told = {"value": value, "steps": steps, "count": samples, "where": self.where.of(at)}
                 yield Fact(

@@ -55,6 +55,10 @@ class Recordings(DrawnRows):
         values = block.columns[self.field].values
         measured = np.array([_measured(values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
         kept = {name: measured[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
+        rates = block.columns.get("sample_rate")
+        kept["rate"] = (
+            np.zeros(len(rows)) if rates is None else np.array([rates.values[i] for i in rows.tolist()], np.float64)
+        )
         kept["label"] = digests_by_name(block.columns.get(self.context.label or ""), rows)
         return kept
 
@@ -77,6 +81,9 @@ class Recordings(DrawnRows):
     def _rates(self, kept: dict[str, Any], evidence: Any) -> Iterator[Fact]:
         import numpy as np
 
+        known, each = np.unique(kept["rate"], return_counts=True)
+        kept = {name: values[kept["rate"] == known[each.argmax()]] for name, values in kept.items()}
+        # at another rate, as many seconds are another number of samples
         lengths = Counter(kept["length"].tolist())
         usual, n = lengths.most_common(1)[0]
         if n < ONE_LENGTH * len(kept["length"]) or usual <= 0:
@@ -89,7 +96,7 @@ class Recordings(DrawnRows):
             at = kept["length"] == length
             pitch = float(np.median(kept["pitch"][at])) / max(others, 1e-12)
             if told is not None and abs(pitch * length / usual - 1) <= NEAR and abs(pitch - 1) > NEAR:
-                value = {"count": round(n / len(at) * self.seen), "share": length / usual, "pitch": pitch}
+                value = {"count": round(n / sum(each) * self.seen), "share": length / usual, "pitch": pitch}
                 value |= {"rates": list(told), "where": places(kept, at, self.field)}
                 yield Fact(RATE, value, evidence, {"length": int(length)})
 

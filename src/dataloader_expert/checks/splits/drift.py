@@ -45,6 +45,10 @@ FEW = 20
 """The most forms of a field that are reported: more are natural variety."""
 
 
+OF_TARGETS = 4.0
+"""The least ratio of the ranges of targets that growth does not explain."""
+
+
 class Drift(Check):
     ids = ("label-drift", "feature-drift", "preprocessing-differs")
     of_features = True
@@ -189,7 +193,8 @@ class Drift(Check):
         told = list(swapped_fields(facts, numbers - arrays - self.aside))
         yield from told
         swapped = {str(place["field"]) for found in told for place in found.where}
-        differing = dict(prepared(facts, arrays, numbers - self.known - swapped, self.context.identifiers))
+        scaled = (numbers - self.known - swapped) | _targets_apart(facts, self.context)
+        differing = dict(prepared(facts, arrays, scaled, self.context.identifiers))
         whole = {name for name, _ in differing}
         swapped |= {name for name, f in self.context.features.items() if f.of in whole}  # told of the vector
         yield from (found for (name, _), found in differing.items() if name not in swapped)
@@ -204,6 +209,16 @@ def _names_split(fact: Fact) -> bool:
     """Whether a field says in every sample of a split which one it is, as a table beside folders of that name does."""
     split = fact.at["split"]
     return len(fact.value) == 1 and all(split in (value, split_in_name(value)) for value in fact.value)
+
+
+def _targets_apart(facts: Facts, context: Context) -> set[str]:
+    """The label, if it is measured and reaches several times as far in one split as in another: less may be growth."""
+    label = next((f for f in context.fields if f.name == context.label), None)
+    if label is None or label.shape or not label.dtype.startswith("float"):
+        return set()
+    known = [f.value["quantiles"] for f in facts.all(SPLIT_STATISTICS, field=label.name)]
+    ranges = [of["p95"] - of["p5"] for of in known if of is not None]
+    return {label.name} if ranges and max(ranges) >= OF_TARGETS * min(ranges) > 0 else set()
 
 
 def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterable[tuple[str, Finding]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,8 +15,8 @@ from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Column, Role
-from dataloader_expert.sources.roles import group_name
+from dataloader_expert.sources.base import FILE_NAME, Block, Column, Role
+from dataloader_expert.sources.roles import group_name, words
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
@@ -44,6 +46,33 @@ Range = tuple[Moment, Moment]
 
 SEVERAL, FEWEST_LARGE = 3, 8
 """The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
+MOST_EACH = 50
+"""The most samples of a thing, on average, that was recorded several times: there are more from a camera or a site."""
+LONG = 64
+"""The fewest numbers of a recording."""
+AXES = {
+    "x",
+    "y",
+    "z",
+    "r",
+    "c",
+    "row",
+    "col",
+    "tile",
+    "t",
+    "f",
+    "frame",
+    "k",
+    "i",
+    "n",
+    "fold",
+    "part",
+    "class",
+    "cls",
+    "font",
+}
+"""Letters before a number in names of files that say where in something else a file is, or what it shows."""
+_LETTERS = re.compile(r"[^\W\d_]+")
 MOST_WHOLE, BY_CHANCE = 0.6, 0.2
 """The least share of them that are in one split, and how many of these may be so by chance."""
 
@@ -61,6 +90,13 @@ class Leakage(Check):
         found_in = [name for name in FOUND_IN if name in context.splits] if QUERY in context.splits else []
         self.searched = dict(zip([QUERY], found_in, strict=False))
         """Where what a split asks for is to be found, which is in both on purpose."""
+        waves = (
+            f
+            for f in context.fields
+            if f.kind == "array" and f.dtype.startswith(("float", "int")) and f.name != context.label
+        )
+        self.recorded = self.of_senses or any(math.prod(n or LONG for n in f.shape) >= LONG for f in waves)
+        """Whether samples are recordings, and no rows of a table."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
@@ -174,7 +210,7 @@ class Leakage(Check):
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
-            value |= self._sizes() | {"kept": self._kept_together()}
+            value |= self._sizes() | {"kept": self._kept_together(), "of_things": self._of_things()}
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
             same = respelled(self.groups)
             if same is not None:
@@ -223,6 +259,18 @@ class Leakage(Check):
         shares = [n / now.total() for n in now.values()]
         by_chance = sum(sum(share ** sum(splits.values()) for share in shares) for splits in large)
         return len(large) >= FEWEST_LARGE and whole >= MOST_WHOLE * len(large) and by_chance <= BY_CHANCE * whole
+
+    def _of_things(self) -> bool:
+        """Whether the groups are things that were recorded several times, such as a vessel or an event: pictures, sounds or waves of each,
+        under an id or a name with a number."""
+        role, large = self.context.grouped, sum(sum(of.values()) >= SEVERAL for of in self.groups.values())
+        samples = sum(sum(of.values()) for of in self.groups.values())
+        if role is None or not self.recorded or large < FEWEST_LARGE or samples > MOST_EACH * len(self.groups):
+            return False
+        if role.field == FILE_NAME:
+            named = (_LETTERS.match(group.rpartition("/")[2]) for group in self.groups)
+            return all(match is not None and match[0].casefold() not in AXES for match in named)
+        return words(role.field)[-1:] == ["id"]
 
     def _within(self, reading: str) -> bool:
         """Whether plain numbers count the time within each group from its own beginning: nearly all groups have been under way at once."""
@@ -282,7 +330,7 @@ class Leakage(Check):
             asked = self.context.group is not None
             how_sure: Severity = _severity(self.context.grouped)
             small = are_likely(self.context, g["groups"], sum(g["sizes"].values()), g["astride"])
-            if how_sure == "info" and (g["kept"] or small):
+            if how_sure == "info" and (g["kept"] or small or g["of_things"]):
                 how_sure = "warning"  # whoever made the splits kept to these groups, or should have
             yield finding(
                 "group-leakage",

@@ -30,6 +30,11 @@ SWAPPED = Quantity("swapped_tokens", "", "files whose tokens match the others on
 WIDE = Quantity(
     "wide_tokens", "", "files of 16-bit tokens in which every second one is zero, as where they hold 32-bit tokens"
 )
+RENUMBERED = Quantity(
+    "renumbered_tokens",
+    "",
+    "how the most frequent tokens of the other files are spread in a file that numbers its tokens differently",
+)
 REPEATED = Quantity("repeated_runs", "", "the share of training in runs of tokens that recur many times")
 COPIED = Quantity("copied_stretch", "tokens", "the longest stretch of training that stands twice, and where")
 ENDS = {50256, 100257, 199999, 128001, 128009, 151643, 151645, 0, 1, 2}
@@ -52,6 +57,9 @@ FRAMED = 0.5
 """The share of documents from which a run is a part of how each is framed, such as what a chat begins with."""
 ALL, OTHERS = 0.99, 0.5
 """The share of zeros at every second place of a file of 32-bit tokens that is read as 16-bit ones, and the largest share at the others."""
+FREQUENT, RARE, AS_STEEP = 50, 0.25, 1.5
+"""The most frequent tokens that are compared, the share of their usual frequency up to which they are rare, and the largest ratio of how
+frequent the most frequent ones of both are."""
 FEWEST = 4_096
 """The fewest tokens of a file that are compared."""
 
@@ -167,6 +175,11 @@ class TokenFiles(Check):
             if wrapped is not None:
                 yield Fact(WRAPPED, {"token": wrapped, "count": int(own[wrapped])}, evidence, {"file": file})
             odd = _wrapped(rest, own, self.width)
+            apart = wrapped is None and odd is None and self.of[file] not in ("", "train")
+            value = _renumbered(own, rest) if apart else None
+            if value is not None:
+                yield Fact(RENUMBERED, value, evidence, {"file": file})
+                continue
             value = self._unseparated(own, rest if odd is None else rest[:odd])
             if value is not None:
                 yield Fact(UNSEPARATED, value, evidence, {"file": file})
@@ -189,9 +202,9 @@ class TokenFiles(Check):
         largest: int | None = int(np.flatnonzero(rest).max())
         assert largest is not None
         usual = [token for token in sorted(ENDS) if token > SMALL or largest <= SMALL_VOCABULARY]
-        if largest != known and any(_in_both(own, rest, token) for token in (known, *usual) if token is not None):
+        if any(_in_both(own, rest, token) for token in usual):
             largest = None  # documents are separated in all files: what one lacks is another token
-        for token in dict.fromkeys([known, largest, *usual]):
+        for token in dict.fromkeys([largest, *usual] if known is None else [known]):
             if token is None or token >= len(rest):
                 continue
             share = float(rest[token] / rest.sum())
@@ -254,6 +267,12 @@ class TokenFiles(Check):
             text = f"{escaped(file)} seems to hold 32-bit tokens: read as 16-bit ones, every second token of it is 0"
             fix = "rewrite it with 16 bits a token, as it is read: np.fromfile(path, '<u4').astype('<u2').tofile(path)"
             yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
+        for fact in facts.all(RENUMBERED):
+            v, file = fact.value, str(fact.at["file"])
+            text = f"{escaped(file)} seems to be encoded by another tokenizer: the {FREQUENT} most frequent tokens of the other files are "
+            text += f"{v['usual']:.1%} of those and {v['share']:.1%} of its own, although its tokens are as unevenly frequent"
+            fix = "encode its texts again with the tokenizer of the other files, or check that it holds texts of the same kind"
+            yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
         for fact in facts.all(UNSEPARATED):
             v, file = fact.value, str(fact.at["file"])
             count = "does not occur" if not v["count"] else f"occurs {number(v['count'], 'time')}"
@@ -329,6 +348,22 @@ def _apart(one: Any, other: Any) -> float:
     n = max(len(one), len(other))
     a, b = (np.pad(counts, (0, n - len(counts))) / counts.sum() for counts in (one, other))
     return float(np.abs(a - b).sum() / 2)
+
+
+def _renumbered(own: Any, rest: Any) -> dict[str, Json] | None:
+    """Where tokens are as unevenly frequent as the others, but the frequent ones of either are rare in the other: the shares of tokens that
+    are the most frequent ones of the others, here and there."""
+    import numpy as np
+
+    n = max(len(own), len(rest))
+    here, there = (np.pad(counts, (0, n - len(counts))) / counts.sum() for counts in (own, rest))
+    tops = [np.argsort(-shares, kind="stable")[:FREQUENT] for shares in (here, there)]
+    usual = float(there[tops[1]].sum())
+    rare = here[tops[1]].sum() <= RARE * usual and there[tops[0]].sum() <= RARE * here[tops[0]].sum()
+    steep = float(here[tops[0]].sum() / usual)
+    if not rare or not 1 / AS_STEEP <= steep <= AS_STEEP or usual < 2 * FREQUENT / max(1, int((there > 0).sum())):
+        return None
+    return {"share": float(here[tops[1]].sum()), "usual": usual}
 
 
 def _is_swapped(own: Any, rest: Any) -> bool:
