@@ -296,6 +296,18 @@ def linked(values: Any, keys: Iterable[Any], sure: bool = False, same: bool = Fa
     return Data({"of": values}, context={"links": (link,)})
 
 
+def swapped_links(n: int) -> Data:
+    """Rows that refer to two tables, of which the last ``n`` have each key in the other's column."""
+    links = tuple(Link(of, LinkedKeys(f"{of}s.csv", "id", frozenset(f"{of}{i}" for i in range(40)))) for of in "pq")
+    rows = [(f"p{i % 40}", f"q{i * 7 % 40}")[:: -1 if i >= 400 - n else 1] for i in range(400)]
+    return Data({"p": [p for p, _ in rows], "q": [q for _, q in rows]}, context={"links": links})
+
+
+def keys_twice(values: Any, keys: Iterable[Any], n: int) -> Data:
+    """Rows that refer to a table of which this many rows have the key of an earlier one."""
+    return Data({"of": values}, context={"links": (Link("of", LinkedKeys("others.csv", "id", frozenset(keys), n)),)})
+
+
 def silent_half() -> Any:
     value = sound()
     value[len(value) // 2 :] = 0
@@ -1212,6 +1224,7 @@ SILENT = {
             [f"p{i % 40}" for i in range(4000)] + [f"r{i}" for i in range(60)], [f"p{i}" for i in range(40)]
         ),
         "a table of some of them": linked([f"p{i % 44}" for i in range(440)], [f"p{i}" for i in range(40)]),
+        "two tables": swapped_links(0),
         "few different values": linked([f"p{i % 9}" for i in range(400)] + ["p77"], [f"p{i}" for i in range(40)]),
     },
     "references": {
@@ -2549,6 +2562,17 @@ SPEAKS = {
             ),
             "dangling-reference",
             "info",
+        ),
+        "columns that are swapped in some rows": (swapped_links(60), "fields-swapped", "warning"),
+        "a table with keys that stand twice": (
+            keys_twice([f"p{i % 40}" for i in range(400)], [f"p{i}" for i in range(40)], 3),
+            "duplicate-keys",
+            "warning",
+        ),
+        "one in nine, lost at random": (
+            linked([f"p{i % 45}" for i in range(450)], [f"p{i}" for i in range(40)], sure=True),
+            "dangling-reference",
+            "warning",
         ),
         "more of them where all suggests it": (
             linked([f"p{i % 40}" for i in range(97)] + ["p91", "p92", "p93"], [f"p{i}" for i in range(40)], sure=True),
