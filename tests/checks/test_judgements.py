@@ -20,6 +20,7 @@ from tests.checks import (
     test_answers_alike,
     test_bands,
     test_broken_rules,
+    test_choice_tells,
     test_class_looks,
     test_coarser,
     test_codes_of_part,
@@ -923,6 +924,7 @@ SILENT = {
     "set_phrases": test_set_phrases.SOUND,
     "point_clouds": test_point_clouds.SOUND,
     "prompts_repeated": test_prompts_repeated.SOUND,
+    "choice_tells": test_choice_tells.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1974,7 +1976,13 @@ SPEAKS = {
         "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
         "two axes swapped in a split": (test_point_clouds.SWAPPED, "preprocessing-differs", "warning"),
     },
+    "choice_tells": test_choice_tells.SPEAKS,
     "prompts_repeated": {
+        "only the preferred ones": (
+            test_prompts_repeated.both(test_prompts_repeated.begun(1)),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "some of the answers": (
             test_prompts_repeated.pairs(test_prompts_repeated.begun(4)),
             "suspicious-text",
