@@ -20,6 +20,7 @@ from tests.checks import (
     test_answers_alike,
     test_bands,
     test_broken_rules,
+    test_canned_texts,
     test_choice_tells,
     test_class_looks,
     test_coarser,
@@ -925,6 +926,7 @@ SILENT = {
     "point_clouds": test_point_clouds.SOUND,
     "prompts_repeated": test_prompts_repeated.SOUND,
     "choice_tells": test_choice_tells.SOUND,
+    "canned_texts": test_canned_texts.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1428,6 +1430,7 @@ SILENT = {
         ),
     },
     "conversations": {
+        "answers in two turns, in one of eight": chats(*[turns(i, "user", "assistant", "assistant") for i in range(6)]),
         "answers that quote a word of the question": chats(*[asked(i, echoed=False) for i in range(9)]),
         "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
         "calls of tools": chats(called(), called("{}"), called("")),
@@ -1977,6 +1980,7 @@ SPEAKS = {
         "two axes swapped in a split": (test_point_clouds.SWAPPED, "preprocessing-differs", "warning"),
     },
     "choice_tells": test_choice_tells.SPEAKS,
+    "canned_texts": test_canned_texts.SPEAKS,
     "prompts_repeated": {
         "only the preferred ones": (
             test_prompts_repeated.both(test_prompts_repeated.begun(1)),
@@ -3017,6 +3021,11 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "two questions in a row, in one of eight": (
+            chats(*[turns(i, "user", "user", "assistant") for i in range(6)]),
+            "turn-order",
+            "warning",
+        ),
         "tokens of a template in a turn": (
             chats(turns(1, "user", "assistant", content="It is so.<|im_end|>")),
             "suspicious-text",
