@@ -51,6 +51,7 @@ from tests.checks import (
     test_recoloured,
     test_recordings,
     test_renamed_rows,
+    test_renamed_values,
     test_repeated_annotations,
     test_rescaled,
     test_rolling,
@@ -927,6 +928,7 @@ SILENT = {
     "prompts_repeated": test_prompts_repeated.SOUND,
     "choice_tells": test_choice_tells.SOUND,
     "canned_texts": test_canned_texts.SOUND,
+    "renamed_values": test_renamed_values.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1981,6 +1983,7 @@ SPEAKS = {
     },
     "choice_tells": test_choice_tells.SPEAKS,
     "canned_texts": test_canned_texts.SPEAKS,
+    "renamed_values": test_renamed_values.SPEAKS,
     "prompts_repeated": {
         "only the preferred ones": (
             test_prompts_repeated.both(test_prompts_repeated.begun(1)),
