@@ -20,6 +20,8 @@ from tests.checks import (
     test_answers_alike,
     test_bands,
     test_broken_rules,
+    test_canned_texts,
+    test_choice_tells,
     test_class_looks,
     test_coarser,
     test_codes_of_part,
@@ -49,6 +51,7 @@ from tests.checks import (
     test_recoloured,
     test_recordings,
     test_renamed_rows,
+    test_renamed_values,
     test_repeated_annotations,
     test_rescaled,
     test_rolling,
@@ -294,6 +297,18 @@ def linked(values: Any, keys: Iterable[Any], sure: bool = False, same: bool = Fa
     """Rows that refer to the rows of another table."""
     link = Link("of", LinkedKeys("others.csv", "id", frozenset(keys)), sure, same)
     return Data({"of": values}, context={"links": (link,)})
+
+
+def swapped_links(n: int) -> Data:
+    """Rows that refer to two tables, of which the last ``n`` have each key in the other's column."""
+    links = tuple(Link(of, LinkedKeys(f"{of}s.csv", "id", frozenset(f"{of}{i}" for i in range(40)))) for of in "pq")
+    rows = [(f"p{i % 40}", f"q{i * 7 % 40}")[:: -1 if i >= 400 - n else 1] for i in range(400)]
+    return Data({"p": [p for p, _ in rows], "q": [q for _, q in rows]}, context={"links": links})
+
+
+def keys_twice(values: Any, keys: Iterable[Any], n: int) -> Data:
+    """Rows that refer to a table of which this many rows have the key of an earlier one."""
+    return Data({"of": values}, context={"links": (Link("of", LinkedKeys("others.csv", "id", frozenset(keys), n)),)})
 
 
 def silent_half() -> Any:
@@ -911,6 +926,9 @@ SILENT = {
     "set_phrases": test_set_phrases.SOUND,
     "point_clouds": test_point_clouds.SOUND,
     "prompts_repeated": test_prompts_repeated.SOUND,
+    "choice_tells": test_choice_tells.SOUND,
+    "canned_texts": test_canned_texts.SOUND,
+    "renamed_values": test_renamed_values.SOUND,
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
@@ -1222,6 +1240,7 @@ SILENT = {
             [f"p{i % 40}" for i in range(4000)] + [f"r{i}" for i in range(60)], [f"p{i}" for i in range(40)]
         ),
         "a table of some of them": linked([f"p{i % 44}" for i in range(440)], [f"p{i}" for i in range(40)]),
+        "two tables": swapped_links(0),
         "few different values": linked([f"p{i % 9}" for i in range(400)] + ["p77"], [f"p{i}" for i in range(40)]),
     },
     "references": {
@@ -1423,6 +1442,7 @@ SILENT = {
         ),
     },
     "conversations": {
+        "answers in two turns, in one of eight": chats(*[turns(i, "user", "assistant", "assistant") for i in range(6)]),
         "answers that quote a word of the question": chats(*[asked(i, echoed=False) for i in range(9)]),
         "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
         "calls of tools": chats(called(), called("{}"), called("")),
@@ -1976,7 +1996,15 @@ SPEAKS = {
         "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
         "two axes swapped in a split": (test_point_clouds.SWAPPED, "preprocessing-differs", "warning"),
     },
+    "choice_tells": test_choice_tells.SPEAKS,
+    "canned_texts": test_canned_texts.SPEAKS,
+    "renamed_values": test_renamed_values.SPEAKS,
     "prompts_repeated": {
+        "only the preferred ones": (
+            test_prompts_repeated.both(test_prompts_repeated.begun(1)),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "some of the answers": (
             test_prompts_repeated.pairs(test_prompts_repeated.begun(4)),
             "suspicious-text",
@@ -2575,6 +2603,17 @@ SPEAKS = {
             "dangling-reference",
             "info",
         ),
+        "columns that are swapped in some rows": (swapped_links(60), "fields-swapped", "warning"),
+        "a table with keys that stand twice": (
+            keys_twice([f"p{i % 40}" for i in range(400)], [f"p{i}" for i in range(40)], 3),
+            "duplicate-keys",
+            "warning",
+        ),
+        "one in nine, lost at random": (
+            linked([f"p{i % 45}" for i in range(450)], [f"p{i}" for i in range(40)], sure=True),
+            "dangling-reference",
+            "warning",
+        ),
         "more of them where all suggests it": (
             linked([f"p{i % 40}" for i in range(97)] + ["p91", "p92", "p93"], [f"p{i}" for i in range(40)], sure=True),
             "dangling-reference",
@@ -3010,6 +3049,11 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "two questions in a row, in one of eight": (
+            chats(*[turns(i, "user", "user", "assistant") for i in range(6)]),
+            "turn-order",
+            "warning",
+        ),
         "tokens of a template in a turn": (
             chats(turns(1, "user", "assistant", content="It is so.<|im_end|>")),
             "suspicious-text",

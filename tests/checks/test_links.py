@@ -101,6 +101,61 @@ def test_codes_under_another_name(tmp_path: Path) -> None:
     assert told(tmp_path, {"train.tsv": facts[:600], "test.tsv": facts[600:], "entities.tsv": entities}) == [(1, {150})]
 
 
+def qrels(n: int, first: int = 0) -> Rows:
+    return [{"query-id": f"q{first + i // 2}", "corpus-id": f"doc{i * 7 % 149}", "score": i % 3 % 2} for i in range(n)]
+
+
+def retrieval(folder: Path, train: Rows, test: Rows, docs: Rows) -> dict[str, Any]:
+    """The findings by code on judgements beside what is searched and what is asked."""
+    (folder / "qrels").mkdir()
+    written(folder / "corpus.jsonl", docs)
+    written(folder / "queries.jsonl", [{"_id": f"q{i}", "text": f"what of {i}?"} for i in range(400)])
+    written(folder / "qrels" / "train.tsv", train)
+    written(folder / "qrels" / "test.tsv", test)
+    return {
+        f.code: f
+        for f in scan(folder, folder).findings
+        if f.code in ("dangling-reference", "fields-swapped", "duplicate-keys")
+    }
+
+
+DOCS: Rows = [{"_id": f"doc{i}", "title": f"on {i}", "text": f"much of {i}"} for i in range(150)]
+
+
+def test_columns_that_are_swapped_in_one_split(tmp_path: Path) -> None:
+    """Seen: relevance judgements whose test split had queries in the column of documents, unnoticed."""
+    swapped = [{"query-id": r["corpus-id"], "corpus-id": r["query-id"], "score": 1} for r in qrels(80, 300)]
+    found = retrieval(tmp_path, qrels(300), swapped, DOCS)
+    assert found.keys() == {"fields-swapped"}
+    assert found["fields-swapped"].count == 80
+    assert "swapped in 80 samples in test" in found["fields-swapped"].message
+
+
+def test_a_catalogue_with_keys_lost_at_random_and_keys_that_stand_twice(tmp_path: Path) -> None:
+    """Seen: one in nine of the judged documents was not in the collection, and two dumps gave others the same key: nothing was said."""
+    twice = [{**doc, "text": "another one"} for doc in DOCS[1:5]]
+    found = retrieval(tmp_path, qrels(300), qrels(80, 300), [d for i, d in enumerate(DOCS) if i % 6] + twice)
+    assert {code: f.severity for code, f in found.items()} == {
+        "dangling-reference": "warning",
+        "duplicate-keys": "warning",
+    }
+    assert found["duplicate-keys"].count == 4
+
+
+def test_a_split_that_is_numbered_by_another_list(tmp_path: Path) -> None:
+    """Seen: a test split whose items were numbered anew, so that none was in the catalogue: nothing was said, as none was found."""
+    items: Rows = [{"item_id": 1000 + 7 * i, "title": f"on {i}"} for i in range(200)]
+    rows: Rows = [{"user": f"u{i % 90}", "item_id": 1000 + 7 * (i * 11 % 200), "stars": i % 5} for i in range(900)]
+    for row in rows[700:]:
+        row["item_id"] = (row["item_id"] - 1000) // 7
+    for name, part in (("train.csv", rows[:700]), ("test.csv", rows[700:]), ("items.csv", items)):
+        written(tmp_path / name, part)
+    [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dangling-reference"]
+    assert found.count is not None
+    assert found.count > 180
+    assert "most in test" in found.message
+
+
 SOUND: dict[str, dict[str, Rows]] = {
     "all there": {"trips.csv": trips(), "zones.csv": ZONES},
     "counts that happen to be ids": {
@@ -116,6 +171,10 @@ SOUND: dict[str, dict[str, Rows]] = {
         "zones.csv": ZONES,
     },
     "a table for half of the ids": {"trips.csv": trips(), "zones.csv": ZONES[:30]},
+    "codes of which a catalogue has the frequent ones": {
+        "train.csv": [{"item": f"i{i % 40 if i % 3 else 40 + i}x", "price": i * 7 % 90} for i in range(900)],
+        "items.csv": [{"item_id": f"i{i}x", "title": f"on {i}", "by": f"me {i}"} for i in range(40)],
+    },
     "words of which a list has the frequent ones": {
         "train.jsonl": [{"text": f"a {i}", "word": f"w{min(i % 97, i % 53)}x"} for i in range(900)],
         "words.jsonl": [{"token": f"w{i}x", "n": 9} for i in range(30)],

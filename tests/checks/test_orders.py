@@ -73,3 +73,14 @@ def test_series_that_cross_are_not_swapped(seed: int) -> None:
     rng = np.random.default_rng(seed)
     one, other = (np.concatenate([at + np.cumsum(rng.normal(0, 0.3, 1500)) for _ in range(4)]) for at in (20, 50))
     assert "order-reversed" not in judged("relations", Data({"temp": one, "hum": other}))
+
+
+@pytest.mark.parametrize(("lon", "told"), [(10.0, True), (40.0, False)])
+def test_latitudes_of_another_region_are_swapped_too(lon: float, told: bool) -> None:
+    """Seen: in one region, whose latitudes no other has, the two were swapped, and only outliers were noted."""
+    rng = np.random.default_rng(4)
+    lat, lon_ = 47 + rng.uniform(0, 2, 300), lon + rng.uniform(0, 5, 300)
+    lat[:40] -= 1.5
+    lat[:40], lon_[:40] = lon_[:40].copy() - 2, lat[:40].copy()
+    found = judged("relations", Data({"lat": lat, "lon": lon_}))
+    assert ("order-reversed" in found and found["order-reversed"].count == 40) is told

@@ -18,12 +18,19 @@ def pairs(answers: list[str], prompts: list[str] = PROMPTS, name: str = "chosen"
     return Data({"prompt": prompts, name: answers, **more}, kinds=kinds)
 
 
+def both(chosen: list[str]) -> Data:
+    """These beside rejected answers without their prompts."""
+    fields = {"prompt": PROMPTS, "chosen": chosen, "rejected": ANSWERS[::-1]}
+    return Data(fields, kinds=dict.fromkeys(fields, "text"))
+
+
 def begun(step: int) -> list[str]:
     return [f"{p}\n\n{a}" if i % step == 0 else a for i, (p, a) in enumerate(zip(PROMPTS, ANSWERS, strict=True))]
 
 
 BY = ["ann", "bea", "cid", "dan"] * (N // 4)
 SOUND = {
+    "answers of their own beside rejected ones": both(ANSWERS),
     "answers of their own": pairs(ANSWERS),
     "whole conversations": pairs(begun(1)),
     "answers that take up short words": pairs([f"The town? {a}" for a in ANSWERS], ["The town?"] * 40 + PROMPTS[40:]),

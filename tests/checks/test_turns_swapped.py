@@ -15,9 +15,9 @@ from tests.checks.looking import Data, judged_alone
         (["assistant", "user", "system"], ["swapped", "late"]),
         (["user", "assistant"], []),
         (["assistant", "user", "assistant"], []),  # a greeting
-        (["user", "user"], ["unanswered", "repeated"]),
+        (["user", "user"], ["unanswered", "unheard"]),
         (["user", "assistant", "user"], ["unanswered"]),
-        (["assistant", "assistant", "user", "user"], ["unanswered", "repeated"]),
+        (["assistant", "assistant", "user", "user"], ["unanswered", "unheard", "repeated"]),
     ],
 )
 def test_turns(roles: list[str], odd: list[str]) -> None:

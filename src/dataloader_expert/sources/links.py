@@ -24,6 +24,8 @@ MOSTLY, SOME = 0.9, 0.5
 """The share of the first values that must be keys for a field to be looked at; of one that is called as the keys are."""
 UNIQUE = 0.98
 """The share of a table's rows that must have keys of their own: some may be there twice by mistake."""
+UNIQUE_IDS = 0.9
+"""The same, of a column whose name says nothing but that it is an id."""
 ID_WORDS = {"id", "ids", "key", "keys", "code", "codes", "idx", "index", "no", "name", "uid", "uuid"}
 AMOUNTS = {"n", "num", "number", "count", "counts", "total", "max", "min", "avg", "mean", "sum", "rank", "age", "size"}
 """Words of fields whose whole numbers are amounts, which may look like keys by chance."""
@@ -38,10 +40,12 @@ class Keys:
     file: str
     column: str
     values: frozenset[Key]
+    repeated: int = 0
+    """Rows whose key an earlier row has."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Empty: every process has its own, and millions of keys are not sent between processes."""
-        return {"file": self.file, "column": self.column, "values": frozenset()}
+        return {"file": self.file, "column": self.column, "values": frozenset(), "repeated": self.repeated}
 
 
 @dataclass(frozen=True)
@@ -69,17 +73,18 @@ def find_links(source: Source, blocks: Sequence[Block], readers: Iterable[type[S
     if listing is None or not aside:
         return ()
     own = {role.field for role in source.roles.keys} if source.roles is not None else set()
+    blocks = [*blocks, *_of_splits(source, {block.unit.split for block in blocks})]
     found = {f.name: values for f in source.fields if f.name not in own and (values := _first(f, blocks))}
     best: dict[str, tuple[tuple[bool, float], Link]] = {}
     for entry in [e for e in listing.entries if e.path in aside][:MOST_TABLES]:
         alone = replace(listing, entries=[entry], problems=[], single=True)
         for keys in _keys_of(aside[entry.path], alone, entry.path):
             for name, values in found.items():
-                there = sum(value in keys.values for value in values) / len(values)
+                there = max(sum(value in keys.values for value in of) / len(of) for of in values)
                 fits = names_fit(name, keys.column, entry.path)
-                codes = sum(map(is_code, values)) >= MOSTLY * len(values)
+                codes = sum(map(is_code, values[0])) >= MOSTLY * len(values[0])
                 same = name == keys.column and bool({*words(name)} & ID_WORDS)
-                if there < (SOME if same else MOSTLY) or not (fits or codes):
+                if there < (SOME if same or (fits and codes) else MOSTLY) or not (fits or codes):
                     continue
                 link = Link(name, keys, fits and codes, same)
                 best[name] = max(best.get(name, ((False, 0.0), link)), ((fits, there), link), key=lambda of: of[0])
@@ -149,22 +154,32 @@ def _whole(numbers: Iterable[Any]) -> list[Key]:
     return [int(v) for v in numbers if v == v and abs(v) < 1 << 53 and v == int(v)]
 
 
-def _first(field: Field, blocks: Sequence[Block]) -> set[Key]:
-    """The different values among the first samples; none if they are few, or no keys."""
-    found: set[Key] = set()
+def _of_splits(source: Source, seen: set[str | None]) -> Iterable[Block]:
+    """The first block of each split that has not been seen: one split may be numbered differently from the others."""
+    for unit in source.units:
+        if unit.split not in seen:
+            seen.add(unit.split)
+            with contextlib.suppress(Unreadable):
+                yield source.peek(unit)
+
+
+def _first(field: Field, blocks: Sequence[Block]) -> list[set[Key]]:
+    """The different values among the first samples, and those of each block; none if they are few, or no keys."""
     if field.kind in ("image", "mask", "audio", "time", "embedding", "boolean", "bytes") or len(field.shape) > 1:
-        return found
+        return []
+    found: list[set[Key]] = []
     for block in blocks:
         column = block.columns.get(field.name)
         if column is None or column.time:
             continue
         array = column.array
         if array is not None and array.dtype.kind == "f" and bool((array % 1 > 0).any()):
-            return set()  # measured
-        found.update(key for keys in keys_in(column) for key in keys)
-        if any(isinstance(key, str) and len(key) > 200 for key in found):
-            return set()
-    return found if len(found) >= FEWEST else set()
+            return []  # measured
+        found.append({key for keys in keys_in(column) for key in keys})
+        if any(isinstance(key, str) and len(key) > 200 for key in found[-1]):
+            return []
+    every = set().union(*found)
+    return [every, *(of for of in found if FEWEST <= len(of) < len(every))] if len(every) >= FEWEST else []
 
 
 def _keys_of(reader: type[Source], listing: Any, path: str) -> list[Keys]:
@@ -184,8 +199,9 @@ def _keys_of(reader: type[Source], listing: Any, path: str) -> list[Keys]:
                     found.setdefault(name, []).extend(key for keys in keys_in(column) for key in keys)
         if rows != other.samples:
             return []
+    distinct = {name: frozenset(values) for name, values in found.items() if len(values) == rows >= FEWEST}
     return [
-        Keys(path, name, frozenset(values))
-        for name, values in found.items()
-        if len(values) == rows >= FEWEST and len({*values}) >= UNIQUE * rows
+        Keys(path, name, keys, rows - len(keys))
+        for name, keys in distinct.items()
+        if len(keys) >= (UNIQUE_IDS if {*words(name)} <= ID_WORDS else UNIQUE) * rows
     ]

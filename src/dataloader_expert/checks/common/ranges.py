@@ -12,6 +12,9 @@ LEAST, VALUES, OUTSIDE = 30, 10, 0.005
 FEWEST, APART, THERE, ROOM = 3, 0.05, 0.9, 0.05
 """The fewest rows in which two numbers are swapped; the largest share of the other rows in which one lies where the other does, and the
 least of these rows; and by how much of itself a range is widened."""
+NEAR = 0.1
+"""By how much of the gap between two ranges each is widened: what lies so near to one of them is far from the other, as the latitudes of
+another region are from all longitudes."""
 
 SIDES = {"width", "height", "length", "depth", "w", "h", "l", "rows", "cols", "columns", "row", "col", "x", "y"}
 """What is swapped where a thing is turned."""
@@ -44,9 +47,10 @@ def swapped(x: Any, y: Any, odd: Any, others: Any) -> bool:
     # other foreign values, such as places at (0, 0), are in the range of neither
     bulks = [v[(v >= low) & (v <= high)] for v in (x[others], y[others]) for low, high in (core_of(v),)]
     (x0, x1), (y0, y1) = (np.quantile(bulk, [OUTSIDE, 1 - OUTSIDE]) for bulk in bulks)
+    gap = NEAR * max(0.0, float(max(x0, y0) - min(x1, y1)))
 
     def share(values: Any, low: float, high: float) -> float:
-        room = ROOM * (high - low)
+        room = max(ROOM * (high - low), gap)
         return float(((values >= low - room) & (values <= high + room)).mean())
 
     apart = share(x[others], y0, y1) <= APART and share(y[others], x0, x1) <= APART

@@ -42,6 +42,14 @@ TEMPLATE = re.compile(
 """What the templates of chat models put between turns: tokens, and the headings of Alpaca and Vicuna."""
 DISCLAIMER = re.compile(r"\bas an? (?:AI(?: language model| model| assistant)?|(?:large )?language model),? I\b", re.I)
 """What a language model says of itself; who tells it what it is says "you"."""
+MAILED = re.compile(
+    r"=[C-F][0-9A-F](?:=[89AB][0-9A-F])+"  # letters with accents and typographic quotes, in UTF-8
+    r"|[^\w\s]=20\r?\n"  # a blank before a line break
+    r"|(?s:\w=\r?\n\w.*?\w=\r?\n\w)"  # lines that were broken within words, twice
+)
+"""What the quoted-printable encoding of mails makes of signs beyond ASCII and of long lines."""
+PIECES = re.compile(r"\w@@ \w|(?:^|\s)\u2581\w+ \u2581?\w")
+"""Pieces of words, as subword-nmt and SentencePiece write them."""
 PLACEHOLDER = re.compile(
     r"\W*(?:(?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:not |un|is not )available"
     r"|no (?:image|photo|caption|description|transcript|transcription|summary|abstract|review|text|content) (?:available|provided|found|yet)"
@@ -95,10 +103,14 @@ KINDS = {
     "template": "contain chat-template marks, such as <|im_end|>, [INST] or ### Instruction:",
     "disclaimer": "contain language-model boilerplate, such as: as an AI language model, I ...",
     "decomposed": "write letters and their accents as two characters (Unicode's NFD)",
+    "mailed": "are in the quoted-printable encoding of mails, such as caf=C3=A9 for café",
+    "pieces": "are split into the pieces of a tokenizer, such as to@@ ken",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
     "page": "take the text out of them, as in the others; if they are a server's error pages, download them again",
+    "mailed": "decode them: quopri.decodestring(text.encode()).decode()",
+    "pieces": "join the pieces again, as in the other texts: a tokenizer would split them once more",
     "decomposed": "write all in one form: unicodedata.normalize('NFC', text); otherwise equal words differ",
     "flat": "fetch them again without stripping their lines",
     "template": "cut the texts off there or drop them: the template writes these marks itself, and a model learns to generate them",
@@ -110,7 +122,7 @@ FIXES = {
 }
 STRIP = "strip it, as in the other texts, or drop these"
 """What to do with texts of the kinds that ``FIXES`` lacks."""
-ONCE = {"placeholder", "disclaimer", "printed", "said"}
+ONCE = {"placeholder", "disclaimer", "printed", "said", "mailed", "pieces"}
 """Kinds that a single text may be because it speaks of them."""
 
 
@@ -129,6 +141,10 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "decomposed"
     if ("<" in text or "&lt;" in text) and _has_markup(text):
         yield "page" if PAGE.match(text) else "markup"
+    if "=" in text and MAILED.search(text):
+        yield "mailed"
+    if ("@@" in text or "\u2581" in text) and PIECES.search(text):
+        yield "pieces"
     if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
         yield "placeholder"
     if has_template(text):

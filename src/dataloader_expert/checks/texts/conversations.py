@@ -32,8 +32,9 @@ DEEPEST, NAMES = 4, 5
 TEMPLATED = "templated"
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, TEMPLATED, "unanswered", "swapped", "garbled", "dangling", "undeclared"}
-"""What is a fault in any number of conversations that most are free of; the others may be the way of one source among several."""
+WRONG = {ECHO, TEMPLATED, "unanswered", "unheard", "swapped", "garbled", "dangling", "undeclared"}
+"""What is a fault in any number of conversations that most are free of; the others may be the way of one source among several, such as an
+agent that speaks before each call of a tool."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
 TEXTS = {
@@ -42,8 +43,12 @@ TEXTS = {
         "{have} an answer before its question",
         "swap these two turns, unless the first one is a greeting and the roles alternate after it",
     ),
+    "unheard": (
+        "{have} two questions in a row, the first without an answer",
+        "find out whether answers were lost; else merge the two turns: chat templates expect the roles to alternate",
+    ),
     "repeated": (
-        "{have} two turns of one role in a row",
+        "{have} two answers in a row",
         "merge these turns or drop them: chat templates expect the roles to alternate",
     ),
     "late": (
@@ -237,8 +242,9 @@ def oddities(roles: list[str]) -> Iterator[str]:
         yield "swapped"
     elif roles[-1] in ASK or not {*roles} - KNOWN | ANSWER & {*roles}:
         yield "unanswered"
-    if not swapped and any(a == b and a in ASK | ANSWER for a, b in pairwise(roles)):
-        yield "repeated"
+    for odd, named in (("unheard", ASK), ("repeated", ANSWER)):
+        if not swapped and any(a == b and a in named for a, b in pairwise(roles)):
+            yield odd
     if "system" in roles[1:]:
         yield "late"
 

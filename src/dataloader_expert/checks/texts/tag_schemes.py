@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.alike import spellings, spelt
 from dataloader_expert.checks.common.places import Places
-from dataloader_expert.checks.common.wording import FEW
 from dataloader_expert.checks.texts.confined import Confined
 from dataloader_expert.checks.texts.tagging import BILOU, BIO, scheme_of, tags_of, without_start
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
@@ -28,6 +27,8 @@ LEAST = 3
 """The fewest samples of a scheme."""
 MOST_TYPES, SHORTEST = 1_000, 3
 """The most types, beyond which nothing is said of their spelling, and letters of the shortest that may be misspelt, as PRE is for PER."""
+MINORITY = 2
+"""One sample in so many may begin entities without B-: in the scheme that is meant so (IOB1), nearly all do."""
 
 
 class TagSchemes(Check):
@@ -97,7 +98,7 @@ class TagSchemes(Check):
                 value = {"counts": counts, "rare": rare, "where": self.where.of((name, rare))}
                 yield Fact(SCHEMES, value, self.evidence(), {"field": name})
             part = self.confined.part(name, name) if self.orphans[name] else None
-            if part is not None or 0 < self.orphans[name] * FEW <= self.tagged[name]:
+            if part is not None or 0 < self.orphans[name] * MINORITY <= self.tagged[name]:
                 places = self.where.of((name, "orphan"))
                 odd = {"count": self.orphans[name], "of": self.tagged[name], "where": places}
                 odd |= {"part": None if part is None else part.said()}

@@ -1,0 +1,41 @@
+"""One text in the same words with several labels, among texts that stand once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checks.looking import Data, judged_alone
+
+N, WORDS = 200, "Thank you for your mail. I am out of office until Monday."
+INTENTS = ["order", "refund", "delivery", "praise"]
+
+
+def mails(canned: int, intents: int, words: str = WORDS) -> Data:
+    """Texts of their own, and then one in the same words under several labels, each mail at its own time."""
+    bodies = [f"About order number {i}: where is it, and when will it come?" for i in range(N)] + [words] * canned
+    labels = [INTENTS[i % 4] for i in range(N)] + [INTENTS[i % intents] for i in range(canned)]
+    sent = [f"at {i} past ten" for i in range(N + canned)]
+    kinds = {"body": "text", "subject": "text", "intent": "category"}
+    return Data({"body": bodies, "subject": sent, "intent": labels}, label="intent", kinds=kinds)
+
+
+SOUND = {
+    "no such text": mails(0, 1),
+    "a text that means one class": mails(30, 1),
+    "a few copies": mails(4, 2),
+    "short texts": mails(30, 4, "Thanks!"),
+}
+SPEAKS = {"an automatic reply": (mails(30, 4), "label-conflict", "warning")}
+
+
+@pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
+def test_nothing_is_said_of_texts_that_recur(data: Data) -> None:
+    """Our promise: what is short, rare or of one class is no conflict."""
+    assert judged_alone("canned_texts", data) == {}
+
+
+def test_one_text_with_all_labels_is_told() -> None:
+    """Seen: sixty equal automatic replies with all five labels passed, since each had a time and a subject of its own."""
+    found = judged_alone("canned_texts", mails(30, 4))["label-conflict"]
+    assert found.count == 30
+    assert "4 different values of intent" in found.message
