@@ -73,13 +73,14 @@ def likeness(ones: Any, others: Any) -> Any:
     """The best correlation of each pair in any alignment, -1 if none is one that a copy may have; float32 [n]. Arguments as of ``alike``."""
     import numpy as np
 
-    parts = [fit.best for fit in aligned(ones, others)]
+    parts = [fit.best for fit in aligned(ones, others, NEVER)]
     return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
 
-def aligned(ones: Any, others: Any) -> Iterator[Fit]:
-    """The best alignment of each pair, some pairs at a time; the images are blurred. Arguments as of ``alike``."""
-    return (_scaled(a, b, NEVER) for a, b in _parts(ones, others))
+def aligned(ones: Any, others: Any, bound: Bound = USUAL) -> Iterator[Fit]:
+    """The first alignment in which each pair keeps to the bound, or else its best, some pairs at a time; the images are blurred. Arguments as
+    of ``alike``."""
+    return (_scaled(a, b, bound) for a, b in _parts(ones, others))
 
 
 def _parts(ones: Any, others: Any) -> Iterator[tuple[Any, Any]]:

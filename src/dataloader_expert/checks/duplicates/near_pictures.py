@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
-from dataloader_expert.checks.duplicates.alignment import STRICT, USUAL, aligned, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.alignment import NEVER, STRICT, USUAL, aligned, alike, blurred, likeness
 from dataloader_expert.checks.duplicates.colours import agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
@@ -234,7 +234,7 @@ def in_colour(images: Images, found: list[Candidate]) -> list[Candidate]:
     if not coloured:
         return found
     a, b, way, _ = (np.array(part) for part in zip(*coloured, strict=True))
-    warps = [fit.warp for fit in aligned(images.grey[a], as_seen(images.grey, b, way))]
+    warps = [fit.warp for fit in aligned(images.grey[a], as_seen(images.grey, b, way), NEVER)]
     others = np.stack([laid(images.colours[i], k) for i, k in zip(b.tolist(), way.tolist(), strict=True)])
     same = agree_in_colour(images.colours[a], others, np.concatenate(warps))
     unlike = {candidate for candidate, agrees in zip(coloured, same.tolist(), strict=True) if not agrees}

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.duplicates.alignment import aligned, blurred
+from dataloader_expert.checks.duplicates.alignment import NEVER, USUAL, Bound, aligned, blurred
 
 COMPONENTS, EACH = 8, 20
 """The most ways in which images vary that are removed, and the images to each: of few images they would be the images themselves."""
 COMMON = 0.7
 """The least share of an image that the mean and these explain where it is what it has in common with the others."""
-OWN = 0.8
-"""The least correlation, after alignment, of what is left of copies."""
+OWN, ROUGHLY = 0.8, 0.5
+"""The least correlation, after alignment, of what is left of copies; and that where they are aligned as well as near copies must be."""
 
 
 def agree_beyond(grey: Any, some: Any, ones: Any, others: Any) -> Any:
@@ -35,19 +35,23 @@ def agree_beyond(grey: Any, some: Any, ones: Any, others: Any) -> Any:
     explained = np.minimum(*(1 - (part * part).sum(1) for part in left))
     same = np.ones(len(ones), bool)
     rows = np.flatnonzero(explained >= COMMON)
-    either_way = [_own(ones[rows], others[rows], mean, ways), _own(others[rows], ones[rows], mean, ways)]
-    same[rows] = np.maximum(*either_way) >= OWN  # either may be the crop
+    for one, other in ((ones, others), (others, ones)):  # either may be the crop
+        for bound in (USUAL, NEVER):
+            own = _own(one[rows], other[rows], bound, mean, ways)
+            same[rows] = own >= OWN
+            rows = rows[(own >= ROUGHLY) & (own < OWN)]  # these may agree once they are aligned to the last pixel
+        rows = np.flatnonzero((explained >= COMMON) & ~same)
     return same
 
 
-def _own(ones: Any, others: Any, mean: Any, ways: Any) -> Any:
+def _own(ones: Any, others: Any, bound: Bound, mean: Any, ways: Any) -> Any:
     """The correlation of what is left of each pair where the second image, aligned, lies on the first; float64 [n]."""
     import numpy as np
 
     common = np.stack([np.ones_like(mean), mean, *ways], 1)
     first = blurred(ones.astype(np.float32)).reshape(len(ones), len(mean))
     found, at = np.zeros(len(ones)), 0
-    for fit in aligned(ones, others):
+    for fit in aligned(ones, others, bound):
         for one, other, inside in zip(first[at:], fit.laid, fit.inside, strict=False):
             if inside.any():
                 pair = np.stack([one, other], 1)[inside]
@@ -63,8 +67,11 @@ def _common(images: Any, k: int) -> tuple[Any, Any]:
 
     mean = images.mean(0)
     off = images - mean
-    _, ways = np.linalg.eigh(off.T @ off)
-    return mean, ways[:, -k:].T
+    if len(off) >= off.shape[1]:
+        _, ways = np.linalg.eigh(off.T @ off)
+        return mean, ways[:, -k:].T
+    strengths, mixes = np.linalg.eigh(off @ off.T)  # the smaller of the two has the same
+    return mean, (off.T @ mixes[:, -k:] / np.sqrt(np.maximum(strengths[-k:], 1e-12))).T
 
 
 def _left(images: Any, mean: Any, ways: Any) -> Any:
