@@ -55,6 +55,7 @@ ONLY_WHERE_IT_IS = {
     "shape",
     "range",
     "fields.length",
+    "fields.boxes",
     "fields.distinct",
     "fields.common",
     "prefetch_factor",

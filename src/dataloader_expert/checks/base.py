@@ -301,8 +301,11 @@ class Context:
         if len(names) == 1:
             yield names[0], block
             return
-        for code, name in enumerate(names):
-            yield name, block.take(np.flatnonzero(codes == code))
+        yield from block.once(
+            "by split",
+            None,
+            lambda: [(name, block.take(np.flatnonzero(codes == code))) for code, name in enumerate(names)],
+        )
 
     def groups_of(self, block: Block) -> list[Any]:
         """The group of each of a block's samples, None for one without."""
@@ -356,7 +359,9 @@ class Check(ABC):
     def view(self, block: Block) -> Block:
         """The block as it looks at it: with a column for each feature, if it looks at features."""
         features = self.context.features
-        return block.once("features", features, lambda: with_features(block, features)) if features else block
+        if features and (block.featured is None or block.featured[0] is not features):
+            block.featured = features, with_features(block, features)
+        return block if block.featured is None or not features else block.featured[1]
 
     def join(self, other: Check) -> None:
         """``merge``, guarded likewise."""

@@ -374,7 +374,7 @@ def serving(
 
 def _trained_on(source: Source) -> Source | None:
     """The source with its training split only, if samples of another split have other fields; None: all have the same."""
-    if not source.lacking or "train" not in source.splits:
+    if not any(source.lacking.values()) or "train" not in source.splits:
         return None
     kept = copy.copy(source)
     kept.keep_split("train")

@@ -173,6 +173,8 @@ class Block:
     population: int = 0
     """How many samples are read in all, this block's among them, where that is known; 0: it is not."""
     once: Once = field(default_factory=Once, init=False, compare=False, repr=False)
+    featured: tuple[Any, Block] | None = field(default=None, init=False, compare=False, repr=False)
+    """Features of matrices as columns of their own, and the block with these."""
 
     @property
     def samples(self) -> int:

@@ -213,8 +213,12 @@ class Csv(Answered[_Part]):
     def _aligned(self, parts: list[_Part]) -> list[_Part]:
         """The files, with the names of the columns that they have where none has a header and those of a split have fewer than those for
         training. Where nothing tells which these are, the split is not read."""
-        widths = {part.split: {len(p.names) for p in parts if p.split == part.split} for part in parts}
-        if any(part.named or part.dialect.optional for part in parts) or len(widths.get("train", ())) != 1:
+        if any(part.named or part.dialect.optional for part in parts):
+            return parts
+        widths: dict[str | None, set[int]] = {}
+        for part in parts:
+            widths.setdefault(part.split, set()).add(len(part.names))
+        if len(widths.get("train", ())) != 1:
             return parts
         whole = next(part for part in parts if part.split == "train")
         full = [plain_values(column) for column in self.columns_in(whole, False).values()]
@@ -449,7 +453,8 @@ class Csv(Answered[_Part]):
             hidden = [name for name in absent if name in told and (part.split, name) not in labelled]
             if part.split is not None:
                 answered = {name for file in self.answers.get(part.path, ()) for name in file.columns}
-                self.lacking[part.split] = self.lacking.get(part.split, frozenset()) | ({*hidden} - answered)
+                if missing := {*hidden} - answered:
+                    self.lacking[part.split] = self.lacking.get(part.split, frozenset()) | missing
             if hidden and part.split is not None:
                 absent = [name for name in absent if name not in hidden]
                 extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in

@@ -13,7 +13,7 @@ from pathlib import Path
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.sources.magic import head_bytes, kind_of
 from dataloader_expert.sources.opened import OpenFile, below
-from dataloader_expert.sources.packed import unpacked_name
+from dataloader_expert.sources.packed import IN_UTF_16, unpacked_name
 
 MARKERS = ("_SUCCESS", "_started_", "_committed_")
 """How empty files are called by which a writer such as Spark says that a folder is whole."""
@@ -337,6 +337,8 @@ def _add(listing: Listing, rel: str, path: str) -> None:
     except Unreadable as problem:
         listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
+    if stored is not None and plain == name:
+        listing.problems.append(Unreadable("encoding-error", IN_UTF_16, file=rel))
     kind = kind_of(plain, head)
     if name in HIDDEN or (size == 0 and (name.startswith(MARKERS) or _MARKER.fullmatch(name))):
         return

@@ -110,15 +110,15 @@ def without_blank_end(listing: Listing, path: str, ranges: list[Range], mark: st
     while kept:
         lo, hi, records = kept.pop()
         start = max(lo, hi - END_BYTES)
-        lines = listing.span(path, start, hi).splitlines(keepends=True)
+        text = listing.span(path, start, hi)
+        whole = 0 if start == lo else text.find(b"\n") + 1  # before it lies the end of a line
+        lines = text[whole:].splitlines(keepends=True) if start == lo or whole else []
         blank = 0
         while lines and not lines[-1].strip(mark.encode() + b" \t\r\n"):
             line = lines.pop()
             hi -= len(line)
             blank += bool(line.strip())
         dropped += blank
-        if lines and start > lo and len(lines) == 1:
-            lines = []  # its beginning was not looked at
         if records > blank:
             kept.append((lo, hi, records - blank))
             if lines or not blank:

@@ -57,6 +57,9 @@ def may_be_text(name: str, head: bytes) -> bool:
         return False
 
 
+IN_UTF_16 = "is UTF-16, not UTF-8; it was decoded with 'utf-16'"
+
+
 def may_be_wide(name: str) -> bool:
     """Whether a file is called like a table or lines of JSON, which may be in UTF-16."""
     return SUFFIXES.get(f".{name.rpartition('.')[2].lower()}") in WIDE

@@ -26,7 +26,7 @@ from dataloader_expert.sources.given import noted
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
-from dataloader_expert.sources.split_datasets import NAMES, Joined, loaded, one_of, parts_of, training_of
+from dataloader_expert.sources.split_datasets import NAMES, Joined, dataset_of, loaded, one_of, parts_of, training_of
 from dataloader_expert.sources.table_fields import field_of
 from dataloader_expert.sources.users import is_users
 
@@ -79,9 +79,19 @@ class Reference(Source):
         return self.before.made()
 
     @property
+    def training_part(self) -> Any:
+        """The dataset or loader to train on, where there are several."""
+        return self.parts[training_of(self.parts, None)] if self.parts else (self.loader or self.dataset)
+
+    @property
+    def training_loader(self) -> Any:
+        """The user's loader for training; None without one."""
+        return self.training_part if hasattr(self.training_part, "collate_fn") else None
+
+    @property
     def collates(self) -> bool:
         """Whether the user's loader has a collate function of its own, which may drop samples."""
-        function = getattr(self.loader, "collate_fn", None)
+        function = getattr(self.training_loader, "collate_fn", None)
         return function is not None and not str(getattr(function, "__module__", "")).startswith("torch.utils.data")
 
     @classmethod
@@ -89,9 +99,9 @@ class Reference(Source):
         source = cls()
         with noted():
             made = loaded(ref.name, ref.args, lambda args: load(ref.name, args, ref.roots))
-        parts = parts_of(made, ref.name)
+        parts = parts_of(made)
         if parts and ref.split is None:
-            source.parts, source.joined = parts, Joined(parts)
+            source.parts, source.joined = parts, Joined(parts, ref.name)
             made = source.joined.dataset
         elif ref.split is not None:
             made = one_of(parts, ref.split, ref.name)
@@ -159,7 +169,7 @@ class Reference(Source):
         if self.label is None and scalar and list(first.columns)[-1] == scalar[-1] and len(self.fields) > 1:
             if "float" not in next(f for f in self.fields if f.name == scalar[-1]).dtype:
                 self.label, self.label_how = scalar[-1], "guessed: the last item of a sample, a whole number or text"
-        classes = getattr(self.dataset, "classes", None)
+        classes = getattr(dataset_of(self.training_part), "classes", None)
         if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes):
             self.classes = tuple(classes)
         self.modality = modality_of(self.fields, self.label)

@@ -445,7 +445,8 @@ def _lines_in(listing: Listing, entry: Entry) -> int:
 
 def _files(kind: str | None, n: int) -> str:
     files = "file" if n == 1 else "files"
-    kind = "XML" if kind == VOC else kind  # of any content: those of VOC are read beside their images
+    if kind == VOC:  # of any content: those of VOC are read beside their images
+        return f"XML {files} (such as Pascal VOC annotations)"
     return f"{files} of unknown kind" if kind is None else f"{kind} {files}"
 
 

@@ -35,6 +35,7 @@ from dataloader_expert.sources.levels import numbered_alike, numbered_anew
 from dataloader_expert.sources.magic import of_single_bytes, sniff
 from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.no_classes import against_classes, are_repeats
+from dataloader_expert.sources.packed import IN_UTF_16
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.roles import (
     GROUP_WORDS,
@@ -830,7 +831,7 @@ def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
         Unreadable: ``not-the-format`` if it is not a text.
     """
     if (wide := _wide(data)) is not None:
-        problems.append(Unreadable("encoding-error", "is UTF-16, not UTF-8; it was decoded with 'utf-16'", file=name))
+        problems.append(Unreadable("encoding-error", IN_UTF_16, file=name))
         return wide
     try:
         text = data.decode("utf-8-sig")

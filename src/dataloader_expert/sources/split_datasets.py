@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.sources.layout import split_in_name
 
 NAMES = {
     "split",
@@ -32,9 +33,14 @@ def called_for_each(args: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The arguments of each call, by split, where a parameter that names the split is given as a list: ``split=["train", "val"]``,
     ``train=[True, False]``; none where no parameter is."""
     found = [name for name, value in args.items() if name in NAMES and isinstance(value, list) and len(value) > 1]
-    if len(found) != 1 or not all(isinstance(value, str | bool) for value in args[found[0]]):
+    if len(found) != 1 or not all(map(_names_a_split, args[found[0]])):
         return {}
     return {_called(value): {**args, found[0]: value} for value in args[found[0]]}
+
+
+def _names_a_split(value: Any) -> bool:
+    """A list of years, say, may be what one dataset takes."""
+    return isinstance(value, bool) or (isinstance(value, str) and split_in_name(value) is not None)
 
 
 def _called(value: str | bool) -> str:
@@ -51,21 +57,12 @@ def loaded(name: str, args: Mapping[str, Any], load: Callable[[dict[str, Any]], 
     return {split: load(given) for split, given in calls.items()} if calls else load(dict(args))
 
 
-def parts_of(made: Any, name: str) -> dict[str, Any]:
-    """The datasets or loaders of splits by name, if that is what was made; else none.
-
-    Raises:
-        RequestError: ``dataset-raised`` for streams, which cannot be joined.
-    """
-    from torch.utils.data import IterableDataset
-
+def parts_of(made: Any) -> dict[str, Any]:
+    """The datasets or loaders of splits by name, if that is what was made; else none."""
     if not isinstance(made, dict) or not made or not all(isinstance(key, str) for key in made):
         return {}
     if not all(map(_is_dataset, made.values())):
         return {}
-    if any(isinstance(dataset_of(part), IterableDataset) for part in made.values()):
-        text = f"{escaped(name)} has streams for its splits, which are checked one by one: pass split= with one of "
-        raise RequestError("dataset-raised", text + ", ".join(map(escaped, made)))
     return dict(made)
 
 
@@ -107,17 +104,30 @@ def dataset_of(part: Any) -> Any:
 
 
 def training_of(parts: Mapping[str, Any], train: str | None) -> str:
-    """The split to train on: as named, else ``train``, else the first."""
-    asked = "train" if train is None else train
-    return asked if asked in parts else next(iter(parts))
+    """The split to train on: as named, else the one that is called so, else the first.
+
+    Raises:
+        RequestError: ``invalid-argument`` if the one that is named does not exist.
+    """
+    if train is not None and train not in parts:
+        there = ", ".join(map(escaped, parts))
+        raise RequestError("invalid-argument", f"train_split {escaped(train)} does not exist; the splits are: {there}")
+    return train or next((name for name in parts if split_in_name(name) == "train"), next(iter(parts)))
 
 
 class Joined:
-    """The datasets of several splits as one, in the order of the splits."""
+    """The datasets of several splits as one, in the order of the splits.
 
-    def __init__(self, parts: Mapping[str, Any]) -> None:
-        from torch.utils.data import ConcatDataset
+    Raises:
+        RequestError: ``dataset-raised`` for streams, which cannot be joined.
+    """
 
+    def __init__(self, parts: Mapping[str, Any], name: str) -> None:
+        from torch.utils.data import ConcatDataset, IterableDataset
+
+        if any(isinstance(dataset_of(part), IterableDataset) for part in parts.values()):
+            text = f"{escaped(name)} has streams for its splits, which are checked one by one: pass split= with one of "
+            raise RequestError("dataset-raised", text + ", ".join(map(escaped, parts)))
         self.names = list(parts)
         self.dataset: Any = ConcatDataset([dataset_of(part) for part in parts.values()])
 

@@ -33,7 +33,7 @@ from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.table_fields import phrase_length
 from dataloader_expert.sources.tables import Table
 
-HEAD = 1 << 16
+HEAD, EARLY = 1 << 16, 16
 """The first bytes of a file, which tell how its lines are written."""
 LISTS = {"vocab", "vocabulary", "dict", "dictionary", "lexicon", "codes", "bpe"}
 """Words of names of files that list words."""
@@ -354,19 +354,32 @@ def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[E
 def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
     """How many columns the lines have if they are tagged tokens with blank lines between sentences; else None. A file may have lost its
     blank lines, if its tags are those of the others."""
-    heads = [listing.head(entry.path, HEAD).decode("utf-8", "replace") for entry in entries]
-    widths = {head: _columns_in(head) for head in heads}
-    whole = [head for head in heads if widths[head] is not None]
-    found = {widths[head] for head in whole}
-    if len(found) != 1:
-        return None
-    [width] = found
-    known = {tag for head in whole for tag in _tags_in(head, width)}
-    for head in heads:
-        tags = _tags_in(head, width) if widths[head] is None else {*known}
-        if not tags or tags - known or (widths[head] is None and re.search(r"\n[ \t]*\n", head.strip())):
+    width, known, others = None, set[str](), set[str]()
+    early: list[str] = []
+    """Texts before the first that is surely tagged; few, as folders of documents are large."""
+    for entry in entries:
+        head = listing.head(entry.path, HEAD).decode("utf-8", "replace")
+        found = _columns_in(head)
+        if found is None and re.search(r"\n[ \t]*\n", head.strip()):
             return None
-    return width
+        if found is None and width is None:
+            early.append(head)
+            if len(early) > EARLY:
+                return None
+            continue
+        if width is not None and found not in (None, width):
+            return None
+        width = width or found
+        tags = _tags_in(head, width)
+        if not tags:
+            return None
+        (others if found is None else known).update(tags)
+    for head in early:
+        tags = _tags_in(head, width) if width is not None else set()
+        if not tags:
+            return None
+        others |= tags
+    return None if others - known else width
 
 
 def _tags_in(head: str, width: int | None) -> set[str]:

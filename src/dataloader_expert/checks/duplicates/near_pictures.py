@@ -141,7 +141,10 @@ class NearPictures(Check):
             self._hash()
 
     def _colour(self, colours: Any) -> None:
-        self.colours = [*self.colours, colours] if self.seen <= MOST else []
+        if self.seen <= MOST:
+            self.colours.append(colours)
+        else:
+            self.colours.clear()
 
     def _hash(self) -> None:
         """Hashes the waiting images, since many at once is faster, and keeps them while there are few."""

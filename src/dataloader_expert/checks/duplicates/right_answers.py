@@ -12,13 +12,11 @@ _LETTER = re.compile(r"(?:.*[^a-z])?([a-j])", re.IGNORECASE)
 
 
 def right_answers(block: Block, label: str) -> list[Any] | None:
-    """The text of the choice that each label names by its letter, of fields such as A, B and C or option_a, option_b and option_c; None if
-    labels name none."""
+    """The text of the choice that each label names by its letter, of fields such as A, B and C or option_a, option_b and option_c; a label
+    that names none as it is. None without such fields."""
     named = {m[1].lower(): name for name in block.columns if name != label and (m := _LETTER.fullmatch(name))}
     values = block.columns[label].values[: block.samples]
-    if len(named) < FEWEST or {*named} != {*LETTERS[: len(named)]} or not all(isinstance(v, str) for v in values):
+    if len(named) < FEWEST or {*named} != {*LETTERS[: len(named)]}:
         return None
-    letters = [str(v).strip().lower() for v in values]
-    if {*letters} - {*named}:
-        return None
-    return [block.columns[named[letter]].values[i] for i, letter in enumerate(letters)]
+    choices = ((v, named.get(v.strip().lower()) if isinstance(v, str) else None) for v in values)
+    return [v if name is None else block.columns[name].values[i] for i, (v, name) in enumerate(choices)]

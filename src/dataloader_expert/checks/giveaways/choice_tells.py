@@ -87,7 +87,7 @@ class ChoiceTells(DrawnRows):
                 "where": places(rows, odd, self.choices.options[0]),
             }
             yield Fact(TWICE, value, evidence, at)
-        counted = rows["number"] & several
+        counted = rows["number"] & several & (right >= 0)
         from_one = counted.any() and right[counted].min() == 1 and (right == np.isfinite(lengths).sum(1))[counted].any()
         right = right - (rows["number"] & from_one)
         there = several & (right >= 0) & (right < MOST)

@@ -41,6 +41,15 @@ class CannedTexts(DrawnRows):
     def applies(self) -> bool:
         return bool(self.texts) and self.context.label is not None
 
+    def rows(self, block: Block) -> Any:
+        import numpy as np
+
+        rows, label = super().rows(block), block.columns[self.needs[0]]
+        there = np.array([v is not None and v != "" and v == v for v in (label.values[i] for i in rows.tolist())], bool)
+        if label.nulls is not None:
+            there &= ~label.nulls[rows]
+        return rows[there]  # what has no label contradicts none
+
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
@@ -48,7 +57,7 @@ class CannedTexts(DrawnRows):
         for name in self.texts:
             said = (" ".join(text.split()) for text in texts_of(block.columns.get(name), rows))
             long = (digest64(t.encode("utf-8", "surrogatepass")) if len(t) >= LONG else 0 for t in said)
-            kept[name] = np.fromiter(long, np.uint64, len(rows))
+            kept[f"text {name}"] = np.fromiter(long, np.uint64, len(rows))
         return kept
 
     def facts(self) -> Iterable[Fact]:
@@ -58,15 +67,16 @@ class CannedTexts(DrawnRows):
             return
         rows = in_order(self.drawn.all()[1])
         for name in self.texts:
-            there = rows[name] != 0
-            texts, which, counts = np.unique(rows[name][there], return_inverse=True, return_counts=True)
+            said = rows[f"text {name}"]
+            there = said != 0
+            texts, which, counts = np.unique(said[there], return_inverse=True, return_counts=True)
             if there.sum() < OTHERS or (counts == 1).sum() < ONCE * len(counts):
                 continue
             k = int(counts.argmax())
             labels = np.unique(rows["label"][there][which == k], return_counts=True)[1]
             if counts[k] >= max(LEAST, SHARE * there.sum()) and labels.max() <= OF_ONE * counts[k]:
                 value: dict[str, Any] = {"count": int(counts[k]), "of": int(there.sum()), "labels": len(labels)}
-                value["where"] = places(rows, rows[name] == texts[k], name)
+                value["where"] = places(rows, said == texts[k], name)
                 yield Fact(CANNED, value, self.evidence("sampled", int(there.sum())), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

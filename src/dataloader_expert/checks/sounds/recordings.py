@@ -81,7 +81,10 @@ class Recordings(DrawnRows):
     def _rates(self, kept: dict[str, Any], evidence: Any) -> Iterator[Fact]:
         import numpy as np
 
+        kept = {name: values[np.isfinite(kept["rate"])] for name, values in kept.items()}
         known, each = np.unique(kept["rate"], return_counts=True)
+        if not len(known):
+            return
         kept = {name: values[kept["rate"] == known[each.argmax()]] for name, values in kept.items()}
         # at another rate, as many seconds are another number of samples
         lengths = Counter(kept["length"].tolist())

@@ -70,7 +70,7 @@ class RenamedValues(Check):
             for name in self.fields if split is not None else ():
                 column, counts = part.columns.get(name), self.counts.setdefault((name, str(split)), Counter())
                 if column is not None and len(counts) <= MOST:
-                    counts.update(v for v in column.values[: part.samples] if isinstance(v, str) and v.strip())
+                    counts.update({text: n for text, n in column.texts.items() if text.strip()})
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, RenamedValues)
@@ -84,7 +84,7 @@ class RenamedValues(Check):
             if split != "train" and len(train) <= MOST and len(own) <= MOST:
                 for usual, odd in renamed(train, own):
                     value = {"usual": usual, "odd": odd, "count": own[odd]}
-                    yield Fact(RENAMED, value, self.evidence(), {"field": name, "split": split, "value": odd})
+                    yield Fact(RENAMED, value, self.evidence(), {"field": name, "split": split, "values": [usual, odd]})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(RENAMED):

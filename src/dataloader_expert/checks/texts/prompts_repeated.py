@@ -83,7 +83,8 @@ class PromptsRepeated(DrawnRows):
             for pair in [p for p in self.opposed if {(asked, name) for name in p} <= {*self.pairs}]:
                 shares = {name: round(float(kept[f"{asked} in {name}"].mean()), 4) for name in pair}
                 if max(shares.values()) >= NEARLY_ALL and min(shares.values()) <= HARDLY:
-                    yield Fact(ONE_ONLY, shares, self.evidence("sampled", self.seen), {"field": asked})
+                    n = len(kept["sample"])
+                    yield Fact(ONE_ONLY, shares, self.evidence("sampled", n), {"field": asked, "answers": [*pair]})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ONE_ONLY):

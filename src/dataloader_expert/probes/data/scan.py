@@ -24,7 +24,6 @@ from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
-from dataloader_expert.probes.data.told_once import told_once
 from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
@@ -153,7 +152,7 @@ class Scan(Probe):
         )
         wanted = set(self.checks) if self.checks is not None else None
         judged: dict[str, list[Finding]] = {}
-        firsts, names = first_rows(source), {f.name for f in context.with_features().fields}
+        firsts = first_rows(source)
         for check in checks.values():
             if not check.applies():
                 continue
@@ -161,8 +160,7 @@ class Scan(Probe):
             said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    told = told_once(check.told(facts), names)
-                    found = [with_rows(f, firsts) for f in told] if read or check is integrity else []
+                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
@@ -458,11 +456,12 @@ class Scan(Probe):
             source.label, source.label_how = bench.ref.label, "as asked"
         source.roles = find_roles([merged], source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
-        if source.loader is not None:
+        loader = source.training_loader
+        if loader is not None:
             from dataloader_expert.loaders.building import is_plain, sampler_name
 
-            if not is_plain(source.loader):
-                context.handled = f"the loader's own {sampler_name(source.loader)}"
+            if not is_plain(loader):
+                context.handled = f"the loader's own {sampler_name(loader)}"
         context.pivots, context.offsets = _pivots(merged, context)
         checks = new_checks(context)
         for block in waiting:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
 from dataloader_expert.probes.experiments.epochs import DRAWN, describe
 
@@ -25,6 +25,9 @@ WEIGHED = Quantity(
 BATCHED = Quantity("present_batch_size", "samples", "samples in most batches of the present loader")
 RANKS = Quantity("present_ranks", "ranks", "ranks that the present sampler draws for")
 
+MOST, FIRST = 2_000_000, 64
+"""The most samples of an epoch that is drawn, and the batches that tell how many samples most of them have."""
+
 
 def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:
     """``n``: the samples whose labels and lengths are on the bench; of fewer than all, only what is drawn is told."""
@@ -36,9 +39,12 @@ def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:
     if nested:
         yield Fact(NESTED, nested, evidence("counted", "draws", seen=1))
         return
-    weights = getattr(loader.sampler, "weights", None)
-    if weights is not None and hasattr(weights, "__len__"):
+    weights = _weights(loader, whole)
+    if weights is not None:
         yield Fact(WEIGHED, _weighed(bench, weights, labels), evidence("counted", "draws", seen=len(weights)))
+    if whole > MOST:
+        yield Unknown("alternatives: present", f"{whole:,} samples: only epochs of up to {MOST:,} are drawn")
+        return
     present = batches_of(loader)
     if present is None:
         return
@@ -65,17 +71,17 @@ def usual_size(loader: Any) -> int | None:
     if size is not None:
         return size
     try:
-        present = batches_of(loader)
+        present = batches_of(loader, FIRST)
     except Exception:  # the user's sampler may raise anything, which is told where it is drawn
         return None
     return Counter(map(len, present)).most_common(1)[0][0] if present else None
 
 
-def batches_of(loader: Any) -> list[list[int]] | None:
-    """An epoch of batches of the user's own sampler; None if it yields no indices."""
+def batches_of(loader: Any, most: int = MOST) -> list[list[int]] | None:
+    """An epoch of batches of the user's own sampler, the first of one that does not end; None if it yields no indices."""
     if loader.batch_sampler is None:
         return None
-    first = [list(b) for b in loader.batch_sampler]
+    first = [list(b) for b in itertools.islice(loader.batch_sampler, most)]
     return first if all(isinstance(i, int) for b in first[:4] for i in b) else None
 
 
@@ -84,15 +90,28 @@ def _nested(loader: Any) -> int:
     if loader.batch_sampler is None or loader.batch_size is None:
         return 0  # each item is a batch, and is meant to be one
     items = list(itertools.islice(loader.sampler, 1))
-    return len(items[0]) if items and isinstance(items[0], list | tuple) else 0
+    return len(items[0]) if items and isinstance(items[0], list) and all(isinstance(i, int) for i in items[0]) else 0
+
+
+def _weights(loader: Any, samples: int) -> Any:
+    """The weights by which samples are drawn, float64; None if they are of something else, such as classes."""
+    import numpy as np
+    from torch.utils.data import WeightedRandomSampler
+
+    given = getattr(loader.sampler, "weights", None)
+    try:
+        weights = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        return None
+    of_samples = weights.ndim == 1 and (len(weights) == samples or isinstance(loader.sampler, WeightedRandomSampler))
+    return weights if of_samples else None
 
 
 def _weighed(bench: Bench, weights: Any, labels: Any) -> dict[str, Any]:
     import numpy as np
 
-    given = np.asarray(weights, np.float64)
-    value: dict[str, Any] = {"zero": int((given == 0).sum()), "weights": len(given), "classes": []}
-    if labels is not None and len(labels) == len(given):
-        there, drawn = (set(np.unique(labels[mask]).tolist()) for mask in (given >= 0, given > 0))
+    value: dict[str, Any] = {"zero": int((weights == 0).sum()), "weights": len(weights), "classes": []}
+    if labels is not None and len(labels) == len(weights):
+        there, drawn = (set(np.unique(labels[mask]).tolist()) for mask in (weights >= 0, weights > 0))
         value["classes"] = [bench.class_names[code] for code in sorted(there - drawn)]
     return value

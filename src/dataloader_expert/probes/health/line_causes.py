@@ -181,17 +181,29 @@ def scans(notes: Notes) -> Iterator[dict[str, Any]]:
         columns = list(dict.fromkeys(WHERE.findall(statement)))
         if not columns:
             continue
-        with contextlib.suppress(Exception):  # a statement that was cut, a closed connection
-            connection = connected()
+        with contextlib.suppress(Exception), closing_new(connected) as connection:  # a statement that was cut, say
             connection.set_trace_callback(None)
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall():
                 detail = re.match(r"SCAN (?:TABLE )?(\w+)", str(row[3]))
                 if detail is None or "INDEX" in str(row[3]):
                     continue
                 [rows] = connection.execute(f"SELECT max(rowid) FROM {detail[1]}").fetchone()
-                if rows and rows >= MANY_ROWS:
-                    found = {"file": file, "line": line, "table": detail[1], "columns": columns, "rows": rows}
+                there = {str(column[1]) for column in connection.execute(f"PRAGMA table_info({detail[1]})")}
+                asked = [column for column in columns if column in there]  # others are of tables that are joined
+                if rows and rows >= MANY_ROWS and asked:
+                    found = {"file": file, "line": line, "table": detail[1], "columns": asked, "rows": rows}
                     yield {**found, "lines": lines_with(file, line)}
+
+
+@contextlib.contextmanager
+def closing_new(connected: Callable[[], Any]) -> Iterator[Any]:
+    """A connection, closed afterwards unless it is the user's own."""
+    connection = connected()
+    try:
+        yield connection
+    finally:
+        if getattr(connected, "func", None) is not _itself:
+            connection.close()
 
 
 def watch_conversions(notes: Notes) -> None:

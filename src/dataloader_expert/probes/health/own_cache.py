@@ -135,7 +135,7 @@ class OwnCache(Probe):
         for key, count in grown.items():
             new = count - before.get(key, 0)
             if new > 0 and key in after and entries(after[key]) - count >= len(first):
-                yield from _grows(dataset, key[1], after[key], new, size)
+                yield from _grows(dataset, key[1], after[key], new, size, len(first))
             if new > 0 and key in after and entries(after[key]) == count and _holds_samples(after[key], new, size):
                 kept[key[1]] = behind(newest(after[key], new) or ())
                 caches[key[1]] += new  # what grows again is a log, not a cache; the parts of a dataset have one each
@@ -174,7 +174,7 @@ def _added_at(dataset: Any, name: str) -> dict[str, Any] | None:
     return None if uses is None else uses.place(uses.added)
 
 
-def _grows(dataset: Any, name: str, container: Any, new: int, size: float) -> Iterable[Fact]:
+def _grows(dataset: Any, name: str, container: Any, new: int, size: float, read: int) -> Iterable[Fact]:
     """A container that keeps samples or open files again and again, in the source of whose class nothing takes them out."""
     values = newest(container, new) or []
     files = sum(hasattr(v, "fileno") and not getattr(v, "closed", False) for v in values)
@@ -184,13 +184,13 @@ def _grows(dataset: Any, name: str, container: Any, new: int, size: float) -> It
         return
     value = {
         "attribute": name,
-        "reads": SAMPLES,
+        "reads": read,
         "entry_bytes": round(each),
         "files": 2 * files > new,
         "place": uses.place(uses.added),
         "searched": [[uses.file, *lines] for lines in uses.searched],
     }
-    yield Fact(GROWS, value, evidence("counted", "own_cache", seen=2 * SAMPLES))
+    yield Fact(GROWS, value, evidence("counted", "own_cache", seen=2 * read), {"attribute": name})
 
 
 def _holds_samples(container: Any, new: int, size: float) -> bool:

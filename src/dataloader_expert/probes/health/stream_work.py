@@ -72,6 +72,7 @@ def _timed(dataset: Any, workers: int, until: float) -> Iterator[float]:
     """Mean CPU seconds of a few samples as the first of so many workers; nothing if there are too few, or no time is left."""
     from torch.utils.data._utils import worker
 
+    before = worker._worker_info
     worker._worker_info = worker.WorkerInfo(id=0, num_workers=workers, seed=0, dataset=dataset)
     try:
         samples = iter(dataset)
@@ -84,6 +85,8 @@ def _timed(dataset: Any, workers: int, until: float) -> Iterator[float]:
             yield (time.process_time() - begun) / read
     except Exception:  # also the end of a short stream; others tell what it raises
         return
+    finally:
+        worker._worker_info = before
 
 
 def _iterates(dataset: Any) -> dict[str, Any] | None:

@@ -38,6 +38,7 @@ def lost(served: Serving, indices: Sequence[int]) -> dict[str, Json]:
             if (n := kept(x, batch.values())) is None:
                 continue
             seen = cut.setdefault(name, {"field": name, "to": n, "longest": 0, "samples": []})
+            seen["to"] = n if seen["to"] == n else 0  # a limit cuts all of them to one length
             seen["samples"].append(i)
             seen["longest"] = max(seen["longest"], len(x))
         if time.monotonic() > until:
@@ -45,11 +46,11 @@ def lost(served: Serving, indices: Sequence[int]) -> dict[str, Json]:
     tried = alone[:FEW]
     together = dict(flat(served.collate([copy.deepcopy(s) for s, _ in tried]), n=len(tried)))
     edges = without_offsets(together, [b for _, b in tried])
-    return {"looked": len(alone), "cut": list(cut.values()), "edges": edges}
+    return {"looked": len(alone), "cut": [seen for seen in cut.values() if seen["to"]], "edges": edges}
 
 
 def kept(x: Any, leaves: Any) -> int | None:
-    """How much of a sample's field is in a batch of it alone, at its beginning or end; None: all of it, or it is not there as it was."""
+    """How much of a sample's field is in a batch of it alone, at its beginning or end; None: all of it or all but one, or it is not there as it was."""
     if not hasattr(x, "shape") or not x.shape or len(x) <= LEAST:
         return None
     most = None
@@ -62,7 +63,7 @@ def kept(x: Any, leaves: Any) -> int | None:
         n = min(len(x), len(y))
         if n >= LEAST and any(_alike(x[part], y[:n]) for part in (slice(n), slice(len(x) - n, None))):
             most = max(most or 0, n)
-    return most if most is not None and most < len(x) else None
+    return most if most is not None and most < len(x) - 1 else None  # the next token is one further
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -56,7 +56,10 @@ def _moves(model: Any, way: Way, batch: Any, field: str, x: Any, real: Any, rows
     changed = torch.where(
         real.view(*real.shape, *(1,) * (x.ndim - 2)), one.expand_as(x[:, :1]) if x.ndim > 2 else one, x
     )
-    before, after = (ran(model, way, b) for b in (batch, _with(batch, way, field, changed)))
+    other = _with(batch, way, field, changed)
+    if other is None:
+        return None
+    before, after = (ran(model, way, b) for b in (batch, other))
     if before.error is not None or after.error is not None:
         return None
     most = None
@@ -130,7 +133,7 @@ def padded_labels(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]
             moved = way.mended(name, at.replace("{to}", str(int(other_class[0]))))
             mended = way.mended(name, at.replace("{to}", str(IGNORE)))
             other, without = (_loss(ran(model, w, batch).out) for w in (moved, mended))
-            if other is None or without is None or abs(other - loss) <= NOTHING * abs(loss):
+            if other is None or without is None or not abs(other - loss) > NOTHING * abs(loss):  # NaN is no difference
                 continue
             says = f"padded with {int(pads[0])}, which is a class too: the loss takes the padding for real"
             fix = f"pad labels with {IGNORE}, which cross-entropy leaves out; model_check.cure does so, and the model ran with it"
@@ -184,9 +187,12 @@ def _fed(way: Way, batch: Any) -> dict[str, Any]:
 
 
 def _with(batch: Any, way: Way, field: str, value: Any) -> Any:
-    """A batch in which a field that the way reads by its key or place is another tensor."""
+    """A batch in which a field that the way reads by its key or place is another tensor; None of one that is nested deeper."""
     expression = next(e for (_, e), n in zip(way.arguments, way.names, strict=True) if n == field)
     made = dict(batch) if isinstance(batch, dict) else list(batch)
-    key = next(k for k in (made if isinstance(made, dict) else range(len(made))) if expression == f"batch[{k!r}]")
+    keys: Any = made if isinstance(made, dict) else range(len(made))
+    key = next((k for k in keys if expression == f"batch[{k!r}]"), None)
+    if key is None:
+        return None
     made[key] = value
     return made

@@ -106,7 +106,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         *step,
         FirstUse(),
         StreamSharding(request.batch_size),
-        RankSharding(request.local_world_size, share=0.1),
+        RankSharding(request.local_world_size, share=0.2),
         StreamWork(),
         Projection(),
         CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
