@@ -128,7 +128,7 @@ def test_workers_that_were_still_starting_are_no_sample_that_hangs() -> None:
     assert not health_of(facts_of((FAILED, late, {}))).hung
     seen = {
         **late,
-        "message": "watching workers: no result within 29 s, so the process was stopped, in read (store.py:3); fix",
+        "message": "watching workers: no result within 29 s, so the process was stopped in read (store.py:3); fix",
     }
     [found] = measuring(facts_of((FAILED, seen, {}), (PICKLING, pickled, {})))
     assert found.code == "sample-hangs" and health_of(facts_of((FAILED, seen, {}))).hung

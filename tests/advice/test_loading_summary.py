@@ -38,9 +38,7 @@ def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_chang
     told = loading_summary(known, [HANDLE], ("decode", 0.8, False), spots, False)
     assert told.startswith("Workers share a handle. Fix: open it in each. ")
     assert "num_workers=32, persistent_workers=True is 6.00 times as fast (95 % 5.40 to 6.60)" in told
-    assert told.endswith(
-        "is spent in decode; your `digest_of` takes 70%, including what it calls, most of it at data.py:30."
-    )
+    assert told.endswith("is spent in decode; your `digest_of` and what it calls take 70%, mostly at data.py:30.")
     told = loading_summary(known, [HANDLE], ("unattributed", 0.8, False), spots, False)
     assert told.endswith("Most of a sample's time (70%) is spent at data.py:30 in your `digest_of`.")
 

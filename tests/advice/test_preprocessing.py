@@ -90,13 +90,17 @@ def with_shapes(shapes: dict[str, tuple[list[Any], list[Any], bool]], collate: s
 @pytest.mark.parametrize(
     ("shapes", "collate", "says"),
     [
-        ({"x": ([3], ["B", 3], False)}, "default", "samples agree in shape"),
-        ({"x": ([3], ["B", 3], False)}, "mine", "samples agree in shape"),
-        ({"x": ([None], ["B", None], False)}, "pad", "padded to the longest of the batch"),
-        ({"x": ([None], ["B", None], False)}, "mine", "padded to the longest of the batch by your collate function"),
-        ({"x": ([None], ["B", 64], False)}, "mine", "the collate function makes samples of several shapes alike"),
-        ({"x": ([None, 5], [None, 5], False)}, "mine", "samples of several sizes are put one after another"),
-        ({"x": ([3, None], ["B", 3, None], True)}, "pad", "samples of several shapes stay a list (x)"),
+        ({"x": ([3], ["B", 3], False)}, "default", "all samples have the same shape"),
+        ({"x": ([3], ["B", 3], False)}, "mine", "all samples have the same shape"),
+        ({"x": ([None], ["B", None], False)}, "pad", "padded to the longest sample of the batch"),
+        (
+            {"x": ([None], ["B", None], False)},
+            "mine",
+            "padded to the longest sample of the batch by your collate function",
+        ),
+        ({"x": ([None], ["B", 64], False)}, "mine", "the collate function brings samples to one shape"),
+        ({"x": ([None, 5], [None, 5], False)}, "mine", "samples of different sizes are concatenated"),
+        ({"x": ([3, None], ["B", 3, None], True)}, "pad", "samples of different shapes stay a list (x)"),
     ],
 )
 def test_what_is_done_about_shapes_is_what_the_batch_shows(shapes: Any, collate: str, says: str) -> None:

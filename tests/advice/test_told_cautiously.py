@@ -82,4 +82,4 @@ def test_a_cache_is_told_with_its_size_although_it_was_full_before_memory_was_wa
     known = facts_of((KEPT, {**kept, "first_ms": 9.0, "again_ms": 1.0}, {}), (SAMPLES, 1500, {}))
     known = Facts((*known, *facts_of((CURRENT, {**PLAN, "persistent_workers": True}, {}))))
     [found] = keeps_samples(known)
-    assert "if all 1,500 are kept, they hold about" in found.message
+    assert "if all 1,500 are kept, the workers hold about" in found.message

@@ -46,7 +46,7 @@ def test_the_last_word_of_a_text_that_tells_a_guessed_label(label: str, severity
     data = guessed({"text": [f"{t} hereby {o}" for t, o in zip(TEXTS, OUTCOMES, strict=True)], label: OUTCOMES}, label)
     found = told("giveaway", data, "label-leaked-by-field")
     assert found.severity == severity
-    assert found.message.endswith(f"that {label} is the label is only a guess")
+    assert found.message.endswith(f"; {label} is only guessed to be the label")
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_a_crash_is_known_by_its_line(table: dict[Row, Seen], how: str, wire: st
     """Our promise: a process that a signal kills leaves the function and the line of the user's code that it was in."""
     seen = table[how, 0, wire]
     told = seen.text if seen.is_error else next(f["message"] for f in seen.findings if f["code"] == "sample-crashes")
-    assert "killed by SIGSEGV at sample 3, in segfault (" in told
+    assert "killed by SIGSEGV at sample 3 in segfault (" in told
     assert "hostile.py:" in told
 
 

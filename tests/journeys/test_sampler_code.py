@@ -144,7 +144,7 @@ def test_for_a_stream_nothing_is_drawn_and_nothing_else_is_offered(quickly: Aske
     assert (report.strategy, report.sampler.class_, report.simulation) == ("stream", "none", None)
     assert report.alternatives == [] and report.classes.after is None
     assert [u.why for u in report.unknowns if u.what == "simulation"] == [
-        "a stream takes no sampler, so no epoch can be drawn"
+        "a stream cannot take a sampler, so no epoch is drawn"
     ]
     assert "drawn epoch" not in report.summary
     made(report.code)

@@ -346,7 +346,7 @@ def test_a_stack_is_told_by_the_users_own_frame() -> None:
         '  File "/x/lib/site-packages/torch/utils/data/dataloader.py", line 3 in _next_data\n'
         '  File "/home/me/train.py", line 7 in __getitem__\n'
     )
-    assert user_stack(dump) == ", in __getitem__ (/home/me/train.py:7)"
+    assert user_stack(dump) == " in __getitem__ (/home/me/train.py:7)"
     assert user_stack("") == ""
 
 
@@ -473,7 +473,7 @@ CRASHED = (
         (
             CRASHED,
             3,
-            "training: the measuring process was killed by SIGSEGV at sample 3, in decode (/home/me/decode.py:7)",
+            "training: the measuring process was killed by SIGSEGV at sample 3 in decode (/home/me/decode.py:7)",
         ),
         ("", 3, "under python -X faulthandler on that sample alone"),
         ("", None, "run it under python -X faulthandler to find the line"),

@@ -66,7 +66,7 @@ def test_a_sample_that_waits_forever_is_given_up_and_the_others_come(monkeypatch
     assert not [*newly_hung(bench)]
     [found] = hanging(facts)
     assert (found.code, found.severity, found.where) == ("sample-hangs", "warning", ({"sample": 3},))
-    assert "it waits, and computes nothing, in __getitem__" in found.message and "budget_s" not in found.fix
+    assert "it is waiting in __getitem__" in found.message and "budget_s" not in found.fix
     waited = Fact(HANGS, bench.hung[3]._replace(seconds=6.0)._asdict(), Evidence("timed", "a test"), {"sample": 3})
     assert [f.severity for f in hanging(Facts((waited,)))] == ["error"]
     spared = Spared(dataset, lambda index, error: None, frozenset(bench.hung))

@@ -24,7 +24,7 @@ def test_rows_of_delimiters_at_the_end_are_no_samples(
     assert opened(tmp_path).samples == len(ROWS)
     found = scan(tmp_path, tmp_path).findings
     assert [f.message for f in found if f.code == "trailing-bytes"] == [
-        "air.csv: ends in 9 rows without any value: not read as samples"
+        "air.csv: ends in 9 empty rows: not read as samples"
     ]
     assert not {f.code for f in found} & {"missing-values", "duplicate-samples"}
 

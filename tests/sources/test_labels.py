@@ -169,7 +169,7 @@ def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
     guessed = scan(path, tmp_path)
     assert warned(guessed) == set()
     told = {f.code: f.message for f in guessed.findings}
-    assert "score is the label is only a guess" in told["severe-imbalance"]
+    assert "score is only guessed to be the label" in told["severe-imbalance"]
     assert {"label-conflict", "severe-imbalance"} <= warned(scan(path, tmp_path, label="score"))
 
 
@@ -179,7 +179,7 @@ def test_what_gives_a_likely_label_away_is_told(tmp_path: Path) -> None:
     table(tmp_path / "t.csv", ["area", "crazed", "regrind_eur"], [[a, int(c), x] for a, c, x in rows])
     [found] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "label-leaked-by-field"]
     assert found.severity == "info"
-    assert found.message.endswith("that crazed is the label is only a guess")
+    assert found.message.endswith("; crazed is only guessed to be the label")
 
 
 def checklist(said: Scanned) -> tuple[Checklist, dict[str, str]]:

@@ -38,7 +38,7 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
     options = [host_limit(facts, memory_bytes, margin)]
     found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
     if found is not None:
-        how = "measured" if found.evidence.how == "probed" else "derived from traces, no CUDA device at hand"
+        how = "measured" if found.evidence.how == "probed" else "derived from traces, as no CUDA device is available"
         options.append({"value": found.value["value"], "limited_by": f"device memory of a training step, {how}"})
     elif device_bytes and fit is not None:
         room = Fit.from_json(fit.value).largest(device_bytes * (1 - margin) * (1 - FRAGMENTED))

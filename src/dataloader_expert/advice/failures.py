@@ -175,10 +175,10 @@ def hanging(facts: Facts) -> Iterator[Finding]:
     for fact in facts.all(HANGS):
         v, sample = fact.value, fact.at["sample"]
         where = f" in {escaped(v['where'])}" if v["where"] else ""
-        doing = "it waits, and computes nothing," if v["waits"] else "it computes"
-        text = f"sample {sample} did not come within {v['seconds']:.0f} s: {doing}{where}"
-        text += "; the other samples came" if v["others_come"] else ""
-        fix = "give what it waits for a time limit, after which it raises an error that names the file; a training loop stops at this sample"
+        doing = f"it is waiting{where}, not computing" if v["waits"] else f"it is computing{where}"
+        text = f"sample {sample} did not arrive within {v['seconds']:.0f} s: {doing}"
+        text += "; the other samples arrived" if v["others_come"] else ""
+        fix = "limit the wait and then raise an error that names the file: as it is, training stops at this sample forever"
         if not v["waits"]:
             fix = "find out which loop does not end there, or leave this sample out; a training loop stops at it"
         severity: Severity = "error" if v["others_come"] and v["seconds"] >= SURE_S else "warning"
@@ -218,7 +218,7 @@ def stuck(facts: Facts) -> Iterator[Finding]:
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
     method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
     if method != "fork" and not idle and not v["where"]:
-        text += f": workers that {method} starts import torch and unpickle the dataset first"
+        text += f": workers started with {method} first import torch and unpickle the dataset"
         yield finding("slow-worker-start", "warning", text, fact, FORKED)
         return
     yield finding("sample-hangs", severity, text, fact, fix + (init and f"{init}runs in workers alone"))
@@ -241,7 +241,7 @@ def overfull(facts: Facts) -> Iterator[Finding]:
 def seen_hanging(failed: Fact) -> bool:
     """Whether a process that was stopped for the time was in the user's code, or at a sample."""
     message = failed.value["message"].partition("; ")[0]
-    return failed.value["code"] == "timed-out" and (" at sample " in message or "stopped, in " in message)
+    return failed.value["code"] == "timed-out" and (" at sample " in message or "stopped in " in message)
 
 
 def measuring(facts: Facts) -> Iterator[Finding]:
@@ -260,7 +260,7 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         starts = facts.value(PICKLING) or {"start_method": "fork"}
         if code == "sample-hangs" and not seen_hanging(fact) and starts["start_method"] != "fork":
             code, severity = "slow-worker-start", "warning"
-            message += f"; no sample was being read: workers that {starts['start_method']} starts import torch and unpickle the dataset first"
+            message += f"; no sample was being read: workers started with {starts['start_method']} first import torch and unpickle the dataset"
             fix = FORKED
         yield finding(code, severity, message, fact, fix or "fix what is named here")
 

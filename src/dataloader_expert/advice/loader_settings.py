@@ -41,7 +41,9 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         fix = "keep the data in files or shared memory, not in attributes of the dataset"
         current = facts.value(CURRENT)
         if current is not None and not current.get("persistent_workers"):
-            fix = f"set persistent_workers=True, or each epoch begins with that, or start workers with fork; {fix}"
+            fix = (
+                f"set persistent_workers=True, or every epoch begins with this wait; or start workers with fork; {fix}"
+            )
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 

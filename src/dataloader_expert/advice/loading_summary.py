@@ -51,14 +51,14 @@ def _settings(facts: Facts, stepped: bool) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
     if current is not None and recommended is None and facts.find(STUCK) is not None:
-        return "The present settings delivered nothing in their time (see findings and unknowns)."
+        return "The present settings delivered nothing in the time allowed (see findings and unknowns)."
     if current is None or recommended is None:
         return "Throughput could not be measured (see unknowns)."
     now = throughput_at(facts, current)
     silent = facts.find(STUCK) is not None or facts.find(LOADER_FAILED) is not None
     said = f"The present settings {'delivered nothing (see findings and unknowns)' if silent else 'could not be timed (see unknowns)'}"
     if now is not None:
-        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
+        delivers = "delivers" if now.evidence.how == "timed" else "was not timed and is predicted to deliver"
         said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"
@@ -118,6 +118,6 @@ def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str,
     name = "code that could not be attributed to a stage" if stage == "unattributed" else stage
     text = f"{'Most' if share >= MOST_OF else 'The largest part'} of a sample's time ({share:.0%}) is spent {'waiting ' * waits}in {name}"
     if own is not None:
-        text += f"; your `{own['function']}` takes {own['inclusive']:.0%}, including what it calls"
-        text += f", most of it at {at}" if own["line_share"] >= MOST_OF * own["inclusive"] else ""
+        text += f"; your `{own['function']}` and what it calls take {own['inclusive']:.0%}"
+        text += f", mostly at {at}" if own["line_share"] >= MOST_OF * own["inclusive"] else ""
     return f"{text}."

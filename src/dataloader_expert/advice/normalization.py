@@ -99,7 +99,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     others = [s for n, (s, _) in found.items() if not is_picture(fields[n], s)]
     method = _method(others) if others else "standard"
     if method == "log":
-        on += "; of the values as stored: compute them again after the logarithm"
+        on += "; these are of the stored values: compute them again after the logarithm"
     each = {n: f.value for f in facts.all(FEATURE_MOMENTS) if (n := f.at["field"]) in found and unlike(f.value)}
     mean = {n: each[n]["mean"] if n in each else m["mean"] for n, (_, m) in found.items()}
     std = {n: [s or 1.0 for s in each[n]["std"]] if n in each else m["std"] for n, (_, m) in found.items()}

@@ -19,7 +19,7 @@ TOLD_BYTES = 1e8
 
 WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
-BOUND = "keep no samples, or a limited number in each worker, such as with functools.lru_cache(maxsize=N) around what reads one"
+BOUND = "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one)"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 
@@ -38,7 +38,7 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     grown, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
     each = max(1e3 * grown, v.get("memory_bytes", 0) / v["samples"])  # what grows may be measured once a cache is full
     size = each * samples
-    rates = "the rates here partly come from cached samples"
+    rates = "the rates measured here include cached samples"
     workers = 0 if current is None else current.value["num_workers"]
     if current is None or not workers:
         fix = f"before you add workers, {BOUND}; {shared(size)}"
@@ -49,7 +49,7 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
     held = size * (workers if current.value["persistent_workers"] else 1)
     if held >= TOLD_BYTES:
-        by = "they hold" if current.value["persistent_workers"] else "they hold, in an epoch,"
+        by = "the workers hold" if current.value["persistent_workers"] else "the workers hold, in an epoch,"
         text += f"; if all {samples:,} are kept, {by} about {in_bytes(held)}"
     fix = f"{BOUND}; {shared(size)}"
     fix = f"{COPY}; {fix}" if wide else fix

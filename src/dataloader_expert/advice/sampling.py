@@ -27,7 +27,9 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     cited = (strategy.cite(), *([drawn.cite()] if drawn is not None else []))
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
-        cost = f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples, and draws one {drawn.value['max_repeats']} times"
+        cost = f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples"
+        if drawn.value["max_repeats"] > 1:
+            cost += f", and draws some up to {drawn.value['max_repeats']} times"
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
@@ -95,7 +97,7 @@ def unseen(facts: Facts) -> Iterator[Finding]:
         text += ": it draws by weight, and other samples come in other epochs"
         fix = "draw more samples per epoch to cover more of them"
     else:
-        text += f" and draws one {fact.value['max_repeats']} times" if again else ""
+        text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
         fix = "draw without replacement" if again else "draw what is left out too: check whether it drops a tail"
     yield finding("samples-never-seen", severity, text, fact, fix)
 
@@ -133,9 +135,9 @@ def weighting(facts: Facts) -> Iterator[Finding]:
         or min(now) * max(before) > 1.5 * min(before) * max(now)
     ):
         return
-    text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of one class and {min(now):,} of another, a plain"
+    text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of the most frequent class and {min(now):,} of the rarest; a plain"
     worse = 2 * min(now) * max(before) < min(before) * max(now)  # class weights for samples, or their inverse
-    text += f" shuffle {max(before):,} and {min(before):,}: it {'makes the imbalance worse' if worse else 'does not balance the classes'}"
+    text += f" shuffle has {max(before):,} and {min(before):,}: the sampler {'makes the imbalance worse' if worse else 'does not balance the classes'}"
     fails = worse or present.value["max_repeats"] == 1  # without replacement all are drawn in the end
     severity: Severity = "warning" if fails else "info"  # weights may be for something else
     yield finding("severe-imbalance", severity, text, [present, plain], f"to balance them, {PER_SAMPLE}")
@@ -164,8 +166,8 @@ def nested(facts: Facts) -> Iterator[Finding]:
     """A sampler that yields batches is passed as one that yields indices."""
     fact = facts.find(NESTED)
     if fact is not None:
-        text = f"the present {escaped(sampler_of(facts) or 'sampler')} yields lists of indices ({fact.value:,} in the first), and the loader makes batches"
-        text += " of these lists: the dataset is asked for a list where it expects one index"
+        text = f"the present {escaped(sampler_of(facts) or 'sampler')} yields lists of indices ({fact.value:,} in the first), and the loader batches"
+        text += " these lists again: the dataset is given a list where it expects one index"
         fix = "pass it as batch_sampler=, without batch_size, shuffle and drop_last"
         yield finding("shape-mismatch", "error", text, fact, fix)
 
@@ -178,7 +180,7 @@ def unmixed(facts: Facts) -> Iterator[Finding]:
     now, mixed = present.value["classes_per_batch"], plain.value["classes_per_batch"]
     if now is None or mixed is None or now > UNMIXED * mixed:
         return
-    text = f"a batch holds {now:.1f} classes on average, one of a plain shuffle {mixed:.1f}: samples are read in their stored order, which"
+    text = f"a batch holds {now:.1f} classes on average, but {mixed:.1f} with a plain shuffle: samples are read in their stored order, which"
     text += " is by class"
     fix = "pass shuffle=True for training; a loader for evaluation only can stay as it is"
     yield finding("batches-miss-classes", "warning", text, [present, plain], fix)

@@ -61,8 +61,8 @@ def ranks(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(RANK_SHARES)
     if fact is not None and fact.value["copied"]:
         v = fact.value
-        text = f"all {v['ranks']} ranks read the same samples: of the first {min(v['by_rank'])} of rank 0, {v['both']} are among rank 1's too, so"
-        text += " each step trains on copies of one batch"
+        text = f"all {v['ranks']} ranks read the same samples: {v['both']} of the first {min(v['by_rank'])} of rank 0 are also among the first of rank 1, so"
+        text += " all ranks train on the same batches"
         yield finding("iterable-not-sharded", "error", text, fact, BY_RANK)
 
 
@@ -91,9 +91,9 @@ def repeated(facts: Facts) -> Iterator[Finding]:
     if fact is None or not repeats(facts):
         return
     v, present = fact.value, facts.value(CURRENT, {}).get("num_workers", 1)
-    text = f"one of {v['workers']} workers computes {v['ratio']:.1f} times as much for each sample that it yields as a single worker: it "
+    text = f"with {v['workers']} workers, each computes {v['ratio']:.1f} times as long per sample that it yields as a single worker does: it "
     text += (
-        "does most of the work for the other workers' samples too and drops them only then, so more workers hardly help"
+        "also does most of the work for the other workers' samples before it drops them, so more workers hardly help"
     )
     cost = 1 - 1 / present if present > 1 else None
     places = [v["place"]] if v["place"] is not None else []

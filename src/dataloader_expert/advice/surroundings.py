@@ -146,8 +146,8 @@ def busy(facts: Facts) -> Iterator[Finding]:
         text = f"samples wait {queue / whole:.0%} of their time for a core, although there are fewer workers than cores: other"
     elif not few and waiting_for_others(facts) >= FOREIGN:
         cpu = sum(f.value["cpu_ms"] for f in fetched)
-        text = f"samples wait {queue / cpu:.1f} times as long for a core as they compute; the loader's own {current.value['num_workers'] + 1}"
-        text += f" processes explain {queue / cpu - waiting_for_others(facts):.1f} of that: other"
+        text = f"samples wait for a core {queue / cpu:.1f} times as long as they compute, although the loader's own {current.value['num_workers'] + 1}"
+        text += f" processes explain only {queue / cpu - waiting_for_others(facts):.1f} times as long: other"
     else:
         return
     text += " processes are running, and every rate here is lower than on an idle machine"

@@ -38,8 +38,11 @@ def from_run_to_run(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     lines = ", ".join(f"{Path(at['file']).name}:{at['line']}" for at in v["lines"])
-    text = f"{', '.join(map(escaped, v['fields'][:5]))} of {len(v['differ'])} of {v['compared']} samples changes from run to run: it depends on the order"
-    text += f" of a set or on a hash, which each run of Python draws anew (see {lines})"
+    text = (
+        f"{', '.join(map(escaped, v['fields'][:5]))} {'changes' if len(v['fields']) == 1 else 'change'} from run to run"
+    )
+    text += f" in {len(v['differ'])} of {v['compared']} samples, because of the order"
+    text += f" of a set or a hash, which differs in each run of Python (see {lines})"
     fix = "sort the set, as in sorted(set(names)), or store the numbers of the classes with the model"
     where = [{**at, "field": v["fields"][0]} for at in v["lines"]]
     yield finding("not-deterministic", "warning", text, fact, fix, where, len(v["differ"]))

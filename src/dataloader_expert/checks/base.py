@@ -401,7 +401,7 @@ class Check(ABC):
         """The findings; those on a label that is only guessed from its place say so, and are info unless they stand by themselves."""
         if not self.context.placed:
             return list(self.judge(facts))
-        but = f"; that {escaped(self.context.label)} is the label is only a guess"
+        but = f"; {escaped(self.context.label)} is only guessed to be the label"
         return [
             replace(f, severity=f.severity if self.stands(f, facts) else "info", message=f.message + but)
             if f.code in OF_LABELS

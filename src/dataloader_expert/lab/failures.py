@@ -89,7 +89,7 @@ def user_stack(text: str) -> str:
     for line in text.splitlines():
         found = re.match(r'  File "(.+)", line (\d+) in (.+)', line)
         if found and _is_users(found[1]):
-            return f", in {escaped(found[3])} ({escaped(found[1])}:{found[2]})"
+            return f" in {escaped(found[3])} ({escaped(found[1])}:{found[2]})"
     return ""
 
 

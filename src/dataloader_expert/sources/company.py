@@ -161,7 +161,7 @@ def left_out(entries: Iterable[Entry], kinds: Collection[str], readable: Collect
     return [
         Unknown(
             f"{kind.partition(' (')[0]} files",
-            f"{number(len(some), 'file')} beside the {of} files, such as {escaped(some[0].path, 60)}: not read; they may "
+            f"{number(len(some), 'file')} beside the {of} files ({'such as ' * (len(some) > 1)}{escaped(some[0].path, 60)}): not read; {'they' if len(some) > 1 else 'it'} may "
             "hold labels or other information about the samples",
         )
         for kind, some in found.items()

@@ -158,7 +158,7 @@ class Csv(Answered[_Part]):
                 ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
                 ranges, blank = without_blank_end(listing, entry.path, ranges, dialect.delimiter)
                 if blank:
-                    text = f"ends in {number(blank, 'row')} without any value: not read as samples"
+                    text = f"ends in {number(blank, 'empty row')}: not read as samples"
                     source.problems.append(BlankEnd(text, file=entry.path))
                 if dialect.remarks:
                     ranges = without_closing_remark(listing, entry.path, ranges, dialect.delimiter)

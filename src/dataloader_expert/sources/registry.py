@@ -589,7 +589,7 @@ def _foreign(
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
-            problems.append(Aside("note", f"{what}, apart from the samples: not read", file=entry.path))
+            problems.append(Aside("note", f"{what}, and belongs to no sample: not read", file=entry.path))
         elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
             text = f"{what}, a format that is not read: it may hold labels or other information about the samples"
             problems.append(Aside("note", text, file=entry.path))

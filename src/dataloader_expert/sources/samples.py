@@ -536,7 +536,7 @@ class FileSamples(Source):
         again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
         if again:
             self._label_by_name()
-            self.label_how = f"from the file names, such as {names[0]}, which {listed(again)} of a table numbers"
+            self.label_how = f"from the file names, such as {names[0]}; {listed(again)} of a table holds their numbers"
             for name in again:
                 self._drop_column(name)
 

@@ -127,9 +127,11 @@ _OF_CODE = re.compile(r"(`[\w.]+`)")
 
 
 def quoted(value: object, limit: int = 80) -> str:
-    """A name from outside for Markdown: one line, markup escaped, shortened."""
+    """A name from outside for Markdown: one line, markup escaped, shortened; a sentence (of more than 80 characters) after a word."""
     text = " ".join(str(value).split())
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) > limit:
+        cut = text[: limit - 1]
+        text = (cut.rsplit(" ", 1)[0] if limit > 80 else cut) + "…"
     parts = _OF_CODE.split(text)  # at odd places what is code: it has no markup, and stays as it is
     return "".join(part if i % 2 else _MARKUP.sub(r"\\\g<0>", part) for i, part in enumerate(parts))
 

@@ -168,4 +168,4 @@ def test_a_guessed_target_that_does_not_fit_is_no_error() -> None:
     """Our promise: a number of a sample that no name calls a label makes sound data no error."""
     batch = {"x": torch.randn(40, 4), "sample": torch.arange(40)}
     (misfit,) = judged(nn.Linear(4, 6), batch, "sample", guessed=True).misfits
-    assert misfit.runs and "only a guess" in misfit.says
+    assert misfit.runs and "only guessed" in misfit.says

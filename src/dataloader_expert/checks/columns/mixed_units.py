@@ -421,7 +421,7 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
     v, said = fact.value, str(fact.at["field"])
     name, levels = escaped(said), f"its values are about {own:.4g} there and {v['others']:.4g} in the others"
     if v["how"] is None:
-        text = f"{name} is at another level in the samples {where}: {levels}, with hardly one between"
+        text = f"{name} has another level in the samples {where}: {levels}, with hardly any values between"
         fix = "find out what changed there: a unit, a device or what is measured"
     elif "[" in said and " to " in v["how"] and "°" not in v["how"]:  # no name says what a channel measures
         text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "

@@ -585,7 +585,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             yield finding(
                 code,
                 "error",
-                f"{name} has {number(s[code], word)} among {s['n'] + s['nan'] + s['inf']} values",
+                f"{called} has {number(s[code], word)} among {s['n'] + s['nan'] + s['inf']:,} values",
                 fact,
                 "find where they arise; drop or impute those samples before training: a single one makes the loss NaN",
                 places or [{"field": name}],
@@ -695,7 +695,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             yield finding(
                 "already-normalized",
                 "info",
-                f"{name} is already normalized (mean {s['mean']:.3f}, std {s['std']:.3f})",
+                f"{called} is already normalized (mean {s['mean']:.3f}, std {s['std']:.3f})",
                 fact,
                 "do not normalize it again",
                 [{"field": name}],

@@ -374,7 +374,7 @@ class Duplicates(Check):
             yield finding(
                 "label-conflict",
                 severity,
-                f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
+                f"{g['conflicts']} sample{'s occur' if g['conflicts'] != 1 else ' occurs'} several times with different labels ({self.context.label})",
                 plain,
                 "nothing to do: the fields do not determine the label, so no model can be right on all of them"
                 if undecided

@@ -58,8 +58,8 @@ CONFIRMED, FOUND = 4_000, 200_000
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
 RULE = (
-    f"perceptual hashes of the images at most {CANDIDATE} of 64 bits apart, and after alignment a correlation of at least {USUAL.alike}, "
-    f"or {STRICT.alike} for images that were turned or whose hashes are up to {FAR} bits apart"
+    f"found by perceptual hashes at most {CANDIDATE} of 64 bits apart, confirmed by a correlation of at least {USUAL.alike} after alignment, "
+    f"or {STRICT.alike} for turned images and for hashes up to {FAR} bits apart"
 )
 MISSED = "near duplicates of images that are rotated by other angles than quarter turns, covered, or cropped by more than a tenth"
 

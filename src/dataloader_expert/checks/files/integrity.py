@@ -408,8 +408,8 @@ class Integrity(Check):
             severity, fix = PARTICULAR.get(str(fact.at.get("what")), usual)
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
-            of = f" in {where}" if where else ""
-            lead = f"{n} places, the first{of}: " if n > 1 else f"{where}: " if where else ""
+            several = f" (the first of {n})" if n > 1 else ""
+            lead = f"{where}{several}: " if where else f"{n} places: " if n > 1 else ""
             yield finding(
                 code,
                 severity,
@@ -532,7 +532,7 @@ class Integrity(Check):
         )
         if (few and not natural) or fact.value["ranks"] > 1:
             others = sorted({str(o["shape"]) for o in fact.value["odd"] if axes_of(str(o["shape"])) != axes})
-            text = f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}"
+            text = f"{'field ' * name.isdigit()}{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}"
             if others and not long:
                 text += f", but {listed(others, MOST_SHAPES)}"
             of_channels = bool(others) and all(_in_channels_alone(_axes(common), _axes(shape)) for shape in others)
@@ -551,7 +551,7 @@ class Integrity(Check):
             yield finding(
                 "ragged",
                 "info" if natural or self.context.collates or (lengths and most < COMMON * total) else "warning",
-                f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
+                f"{'field ' * name.isdigit()}{name} has {fact.value['distinct']} shapes, most often {common}",
                 fact,
                 "make sure that your collate function takes them" if self.context.collates else fix,
                 places,

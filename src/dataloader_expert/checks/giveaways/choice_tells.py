@@ -113,8 +113,8 @@ class ChoiceTells(DrawnRows):
                 v["places"] >= v["options"] >= SEVERAL
             )  # where it is always the first, whoever reads them shuffles
             if how == "place" and anywhere and v["share"] >= OFTEN * v["chance"]:
-                text = f"the right answer is option {v['place'] + 1} in {v['share']:.0%} of {number(v['of'], 'question')}, {v['chance']:.0%} by chance: "
-                text += "whoever always picks it needs no question"
+                text = f"the right answer is option {v['place'] + 1} in {v['share']:.0%} of {number(v['of'], 'question')} ({v['chance']:.0%} by chance): "
+                text += "always picking it scores well without the question"
                 fix = "shuffle the options of each question, and its answer with them"
                 yield finding("label-leaked-by-field", "warning", text, fact, fix, where)
             elif how != "place" and score >= SURE:
@@ -122,7 +122,7 @@ class ChoiceTells(DrawnRows):
                 what = (
                     f"{fields[0]} is the {how[:-3]}er of the two" if pair else f"the right answer is the {how} option"
                 )
-                text = f"{what} in {v['share']:.1%} of {number(v['of'], 'sample')}, {v['chance']:.0%} by chance: its length alone tells it"
+                text = f"{what} in {v['share']:.1%} of {number(v['of'], 'sample')} ({v['chance']:.0%} by chance): length alone gives the answer away"
                 fix = "balance the lengths, or write the wrong answers anew: a model learns their length instead of what is asked"
                 yield finding("label-leaked-by-field", "warning", text, fact, fix, where)
 

@@ -122,7 +122,7 @@ class CodeParts(DrawnRows):
             text += f"held-out codes (always guessing the most common class: {v['guess']:.1%})"
             if v["part"]:
                 text += f"; for example, {escaped(v['part'])} means {escaped(v['class'])}"
-            fix = f"drop {name} unless it is known before the label: a model that sees it learns nothing else"
+            fix = f"drop {name} unless it is known before the label: a model that sees it has no reason to use anything else"
             yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": field}])
 
 

@@ -52,7 +52,7 @@ AROUND = "blanks around"
 KEY, ORDER, SIZE, ENCODED = "identifier", "order of the rows", "size", "encoding"
 REMOVE = "remove it from {} unless it is known before the label"
 TOLD = {
-    "": ("{}", "drop {} unless it is known before the label: a model that sees it learns nothing else"),
+    "": ("{}", "drop {} unless it is known before the label: a model that sees it has no reason to use anything else"),
     SIZE: (
         "the size of {}",
         "resize all samples to one size, and find out what else differs between the classes' sources",

@@ -59,7 +59,7 @@ def _moved(by: float) -> Callable[[Any, Any], Any]:
 
 READINGS = (
     *(
-        Reading("their numbers are two corners", "convert them from two corners", sides)
+        Reading("their four numbers are two corners", "convert them from two corners", sides)
         for sides in (_corners_for_size, _corners_for_centre)
     ),
     Reading(

@@ -96,8 +96,8 @@ class Boxes(Check):
             yield finding(
                 "box-outside",
                 "error",
-                f"in {number(v['images'], 'image')}, boxes in {name} extend beyond the image (read as {v['format']} in {v['unit']}), but "
-                f"all fit if {fact.at['if']}: they are written in another format",
+                f"in {number(v['images'], 'image')}, boxes in {name} extend beyond the image, but "
+                f"all fit if {fact.at['if']}: they are written differently from the others",
                 fact,
                 f"{v['fix']}; also check other images from the same source: their boxes may fit by chance",
                 v["where"],

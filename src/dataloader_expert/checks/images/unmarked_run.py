@@ -109,8 +109,8 @@ class UnmarkedRun(Check):
         for fact in facts.all(UNMARKED):
             v, name = fact.value, escaped(str(fact.at["field"]))
             first, last = (escaped(self.files.of(v[at]) or f"sample {v[at]:,}") for at in ("first", "last"))
-            text = f"{name} is empty in {number(v['count'], 'sample')} in a row, {first} to {last}, although {escaped(self.image)} looks there as it does in "
-            text += "samples that are annotated"
+            text = f"{name} is empty in {number(v['count'], 'sample')} in a row, {first} to {last}, although their {escaped(self.image)} looks like that of "
+            text += "annotated samples"
             others = f"only {v['others']:,}" if v["others"] else "none"
             text += (
                 ": these were probably not annotated"

@@ -151,7 +151,7 @@ class LabelBase(Check):
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
-                f"{'higher' if more else 'lower'} than in the other {number(v['of'] - v['count'], 'file')}: {'it has' if one else 'they have'} no "
+                f"{'higher' if more else 'lower'} than in {number(v['of'] - v['count'], 'other file')}: {'it has' if one else 'they have'} no "
                 f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
                 fact,
                 f"{'subtract' if more else 'add'} one there, if that is so",

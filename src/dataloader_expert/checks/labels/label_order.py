@@ -106,7 +106,7 @@ class LabelOrder(Check):
             in_order = random >= LEAST and found <= FEW * random
             if (in_order or shards >= SEVERAL) and self.context.timed is None and self.context.grouped is None:
                 name = escaped(str(self.context.label))
-                text = f"samples are stored in the order of {name}: within files it changes {number(found, 'time')}, against "
+                text = f"samples are sorted by {name}: within files it changes {number(found, 'time')} from one sample to the next, against "
                 text += f"{random:,.0f} in random order"
                 fix = "shuffle them before splitting by position; load them with shuffle=True, or a stream with a shuffle buffer larger than a class"
                 if shards >= SEVERAL:

@@ -250,7 +250,7 @@ class UnfitLabels(DrawnRows):
                 )
                 fix = "check a few; if so, swap the two classes there"
             else:
-                text = f"{label} does not fit {content} in {where} ({n} looked at): they agree no better than chance {agree}"
+                text = f"{label} does not fit {content} in {where} ({n} checked): the two agree no better than chance {agree}"
             if v["by"]:
                 code, fix = "rows-shifted", "check where these rows begin, and shift the labels back by one"
                 text += f", but {content} fits the {label} of the {'next' if v['by'] > 0 else 'previous'} sample"

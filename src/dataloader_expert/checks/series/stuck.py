@@ -201,7 +201,7 @@ class Stuck(Check):
                 told = [(f"{escaped(str(fact.at['field']))} is {fact.value['value']:g}", [fact]) for fact in same]
             for text, [fact] in told:
                 v = fact.value
-                rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
+                rows = "rows" if v["series"] is None else f"rows with the same {escaped(v['series'])}"
                 yield finding(
                     "stuck-values",
                     "warning" if (v["rows"] >= LONG or v["whole"]) and not v["at_an_end"] else "info",

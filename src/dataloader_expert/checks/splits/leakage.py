@@ -420,9 +420,7 @@ def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:
     first = ", ".join(escaped(str(value), 40) for value in groups["first"][:NAMED])
     which = f" ({first}{', …' if n > NAMED else ''})"
     if by_name and role is not None:
-        return (
-            f"files of {n} of {of} groups{which} are in more than one split; groups were identified {escaped(role.how)}"
-        )
+        return f"{n} of {of} groups{which} {verb(n, 'have')} files in more than one split; groups were identified {escaped(role.how)}"
     return f"{n} of {of} values of {escaped(field)}{which} {verb(n, 'have')} samples in more than one split" + _guess(
         "group", role
     )

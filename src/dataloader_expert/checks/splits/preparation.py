@@ -67,8 +67,8 @@ def prepared(
             if _scaled(one.value, two.value):
                 a, b = one.value["quantiles"], two.value["quantiles"]
                 text = (
-                    f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
-                    f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
+                    f"values are {_span(a['p5'], a['p95'])} in {one.at['split']}, "
+                    f"{_span(b['p5'], b['p95'])} in {two.at['split']} (5th to 95th percentile)"
                 )
                 found = _renumbered if name in identifiers else _converted if name in converted else _differs
                 yield (name, str(two.at["split"])), found(name, text, [one, two], two)
@@ -102,6 +102,12 @@ def swapped_fields(facts: Facts, names: set[str]) -> Iterable[Finding]:
                 "write the columns of every split in the same order",
                 [{"field": name, "split": splits[1]} for name in (a, b)],
             )
+
+
+def _span(low: float, high: float) -> str:
+    """A range in words; one number if both ends are the same."""
+    same = f"{low:.4g}" == f"{high:.4g}"
+    return f"about {low:.4g}" if same else f"between {low:.4g} and {high:.4g}"
 
 
 def _means_apart(one: Fact, two: Fact) -> float:
@@ -138,8 +144,8 @@ def unlike_samples(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]
                 finding(
                     "preprocessing-differs",
                     "warning",
-                    f"the splits barely overlap in {escaped(name)}: a sample's {of} is between {a[0]:.4g} and {a[1]:.4g} in "
-                    f"{one.at['split']}, between {b[0]:.4g} and {b[1]:.4g} in {two.at['split']} (5th to 95th percentile)",
+                    f"the splits barely overlap in {escaped(name)}: a sample's {of} is {_span(*a)} in "
+                    f"{one.at['split']}, {_span(*b)} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
                     "preprocess every split with the same code; if the splits were recorded differently, a model will not transfer",
                     [{"field": name, "split": two.at["split"]}],

@@ -90,8 +90,8 @@ class RenamedValues(Check):
         for fact in facts.all(RENAMED):
             v, name, split = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["split"]))
             odd, usual = escaped(v["odd"]), escaped(v["usual"])
-            text = f"{name} is {odd!r} in {v['count']:,} samples of {split}, which train never has, and never {usual!r}, which train has about as "
-            text += "often: they seem to be one value, written in two ways"
+            text = f"{name} is {odd!r} in {v['count']:,} samples of {split} but never in train, and {usual!r} never in {split} but in train about as "
+            text += "often: they seem to be one value spelt in two ways"
             fix = f"if so, write {usual!r} in {split} too: to a model {odd!r} is a value that it has never seen"
             yield finding(
                 "label-twins",

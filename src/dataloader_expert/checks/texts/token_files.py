@@ -269,8 +269,8 @@ class TokenFiles(Check):
             yield finding("header-mismatch", "error", text, fact, fix, [{"file": file}])
         for fact in facts.all(RENUMBERED):
             v, file = fact.value, str(fact.at["file"])
-            text = f"{escaped(file)} seems to be encoded by another tokenizer: the {FREQUENT} most frequent tokens of the other files are "
-            text += f"{v['usual']:.1%} of those and {v['share']:.1%} of its own, although its tokens are as unevenly frequent"
+            text = f"{escaped(file)} seems to be encoded with another tokenizer: the {FREQUENT} most frequent tokens of the other files make up "
+            text += f"{v['usual']:.1%} of those files but {v['share']:.1%} of this one, although its token frequencies are as uneven"
             fix = "encode its texts again with the tokenizer of the other files, or check that it holds texts of the same kind"
             yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
         for fact in facts.all(UNSEPARATED):
@@ -282,7 +282,7 @@ class TokenFiles(Check):
             yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}])
         for fact in facts.all(WRAPPED):
             v, file = fact.value, str(fact.at["file"])
-            text = f"{escaped(file)} has {number(v['count'], 'token')} {v['token']}, which is what -1 becomes without a sign; the next largest token is far "
+            text = f"{escaped(file)} has {number(v['count'], 'token')} with the value {v['token']}, which is -1 stored without a sign; the next largest token is far "
             text += "smaller, and the other files have none"
             fix = "find out what -1 stands for (a missing token, an ignored target), and leave it out or give it a token of its own"
             yield finding("preprocessing-differs", "warning", text, fact, fix, [{"file": file}], v["count"])

@@ -76,7 +76,7 @@ class Repeating(Probe):
         if failed is None:
             yield Unknown(
                 "code",
-                f"the pytest file did not finish within {seconds:.1f} s here; only code that has run is returned",
+                f"the generated tests did not finish in the {seconds:.1f} s left, and only code that has run is returned",
             )
             return
         spent = round(time.monotonic() - begun, 3)

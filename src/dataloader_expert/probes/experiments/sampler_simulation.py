@@ -114,7 +114,7 @@ class Draws(Probe):
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
         if bench.source.iterable:
-            yield Unknown("simulation", "a stream takes no sampler, so no epoch can be drawn")
+            yield Unknown("simulation", "a stream cannot take a sampler, so no epoch is drawn")
             return
         n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
         n = len(rows) if rows is not None else n
@@ -242,8 +242,8 @@ class Draws(Probe):
             )
             sharded = sharded or ("; its workers share it already" if shares is not None else "")
             if not copied(bench) and bench.facts.value(RANK_SHARES, {"copied": False})["copied"]:
-                sharded += ", its ranks do not: the code also shards it by rank"
-            return "stream", f"a stream takes no sampler: the code shuffles it in a buffer{sharded}"
+                sharded += "; its ranks all read the same samples, so the code also shards it by rank"
+            return "stream", f"a stream cannot take a sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             named = next((r["field"] for r in bench.facts.value(ROLES, []) if r["role"] == "group"), None)
@@ -326,7 +326,7 @@ class Draws(Probe):
             )
         lengths = " and lengths" if bench.lengths is not None else ""
         near = f"{classes}{lengths} need no special treatment" if ratio is not None else classes
-        return "random", f"a plain shuffle is enough: {near}"
+        return "random", f"a plain shuffle (shuffle=True) is enough: {near}"
 
     def _said(self, strategy: str, bench: Bench) -> Fact:
         drawing = asdict(self._drawing(strategy, bench))

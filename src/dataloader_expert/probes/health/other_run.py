@@ -64,7 +64,7 @@ class OtherRun(Probe):
         if why is not None:
             yield Unknown("reading in another run", why)
             return
-        one, same, other = (dict(told) for told, _ in runs)
+        one, same, other = map(_by_sample, (told for told, _ in runs))
         drawn = {
             name for i, fields in one.items() for name, word in fields.items() if same.get(i, fields).get(name) != word
         }
@@ -104,6 +104,10 @@ def read(dataset: Any, indices: Sequence[int]) -> Iterable[tuple[int, dict[str, 
             yield index, {name: word_of(value) for name, value in items_of(dataset[index])}
         except Exception:  # the scan has said which samples raise
             continue
+
+
+def _by_sample(told: Iterable[Sequence[Any]]) -> dict[int, dict[str, str]]:
+    return {int(index): fields for index, fields in told}
 
 
 def unlike(one: dict[str, str], other: dict[str, str]) -> list[str]:

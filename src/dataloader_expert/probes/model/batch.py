@@ -269,7 +269,7 @@ def _ignored(name: str) -> bool:
 
 def why(served: Serving) -> str:
     if served.user_loader is not None:
-        return "the user's own"
+        return "the one that your loader uses"
     if served.collate_name == "pad":
         if served.varying:
             labels = (

@@ -31,8 +31,8 @@ IGNORED = (255, 65_535)
 IGNORE = -100
 """What cross-entropy leaves out by default."""
 NEGATIVE = (
-    ", where the ids of a table begin at 0; give what is below 0, such as an unknown one, an id of its own and the table a row more, "
-    "or send it to one that the table knows"
+    ", but the ids of a table begin at 0; give values below 0 (such as unknown items) an id of their own and the table one more row, "
+    "or map them to an id that the table has"
 )
 IGNORED_IDS = (
     ", which the loss leaves out, are looked up in a table, whose ids begin at 0; replace them by the padding's id where the model "
@@ -197,7 +197,7 @@ def mends(
         yield from of_ids(x, want, looked_up)
         return
     if "bool" in error and "mask" in error and not x.is_floating_point() and x.dtype != torch.bool:
-        says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a mask of bool: a floating one is added to the scores"
+        says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a bool mask: a float mask is added to the attention scores"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.bool()")
     yield from of_dtype(x, want)
     yield from of_attention(x)

@@ -39,11 +39,11 @@ def sees_padding_alone(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | 
             turned = _moves(model, other, batch, field, x, real, rows)
             if as_it_is is None or turned is None or as_it_is > NOTHING or turned <= DIFFERS:
                 continue
-            says = f"{'True' if hides else '1'} for padding, where the model keeps what is {'True' if hides else '1'}"
+            says = f"{'True' if hides else '1'} for padding, but the model keeps what is {'True' if hides else '1'}"
             if not hides:
-                says = "1 for real tokens, where the model leaves out what is 1"
+                says = "1 for real tokens, but the model masks out what is 1"
             return other, Misfit(
-                SCALE, name, f"{says}: it sees the padding alone, and other real values change nothing"
+                SCALE, name, f"{says}: it sees only the padding, and changing the real values changes nothing"
             )
     return way, None
 
@@ -88,8 +88,8 @@ def token_as_padding(model: Any, way: Way, batch: Any) -> Misfit | None:
         if share is None or share < OFTEN:
             continue
         says = (
-            f"{pad} is the padding, and the model's table leaves it out (padding_idx={pad}), but it also stands within "
-            f"{share:.0%} of the samples, between other ids"
+            f"{pad} is the padding id, which the model's table ignores (padding_idx={pad}), but it also occurs between other "
+            f"ids in {share:.0%} of the samples"
         )
         fix = f"if {pad} is a token of its own, add 1 to all ids and a row to the table, so that {pad} is padding alone"
         return Misfit(SCALE, name, says, cured=False, runs=True, fix=fix)

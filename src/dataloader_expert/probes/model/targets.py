@@ -57,7 +57,7 @@ def of_loss(way: Way, out: Any, batch: Any) -> tuple[Way, list[Misfit], str | No
     """What cross-entropy, or a loss of one number a sample, would say to the target. Of one that is only guessed it is a warning."""
     made, misfits, error = _of_loss(way, out, batch)
     if way.guessed:
-        guess = "; that this field is the target is only a guess: name it with label="
+        guess = "; this field is only guessed to be the target: name it with label="
         misfits = [replace(m, says=m.says + guess, runs=True) for m in misfits]
     return made, misfits, error
 

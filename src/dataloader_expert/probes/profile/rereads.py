@@ -80,7 +80,7 @@ def slow_samples(
         known = {**read, **known}
     bench.at(-1)
     if unread:
-        why = f"{len(unread)} were slow once, and the budget left no time to read them again"
+        why = f"{len(unread)} {'was' if len(unread) == 1 else 'were'} slow once, and the budget left no time to check again"
         yield Unknown("health.slow_samples", why)
     slow.sort(reverse=True)
     value = {

@@ -149,15 +149,15 @@ def lost_in_collating(facts: Facts) -> Iterator[Finding]:
         return
     for edges in fact.value["edges"]:
         text = (
-            f"{edges['field']}: the collate function puts graphs one after another, and leaves the numbers of their nodes as they "
-            f"were: all edges join the first {edges['places']} of {edges['nodes']} nodes"
+            f"{edges['field']}: the collate function concatenates graphs without offsetting their node numbers, so that all edges "
+            f"join the first {edges['places']} of {edges['nodes']} nodes"
         )
         fix = "add to the edges of each graph the number of nodes of the graphs before it"
         yield finding("layout-mismatch", "error", text, fact, fix, [{"field": edges["field"]}])
     for cut in fact.value["cut"]:
         n, looked = len(cut["samples"]), fact.value["looked"]
         text = (
-            f"{cut['field']}: the collate function cuts samples to {cut['to']}; {n} of the {looked} samples looked at are longer, "
+            f"{cut['field']}: the collate function cuts samples to a length of {cut['to']}; {n} of {looked} checked {verb(n, 'are')} longer, "
             f"up to {cut['longest']}"
         )
         fix = "raise the limit to the length that the model takes, or split long samples, unless what is cut is not needed"

@@ -62,18 +62,18 @@ def resize_of(facts: Facts) -> str:
     own = collate["name"] not in ("pad", "list", "default")
     if not varying:
         differ = any(None in f["shape"] for f in facts.value(FIELDS, []) if f["kind"] not in ("text", "other"))
-        return "none: the collate function makes samples of several shapes alike" if differ and own else ALIKE
+        return "none: the collate function brings samples to one shape" if differ and own else ALIKE
     done = []
     if any(f["shape"][0] == "B" for f in varying if not f["host"]):
-        done.append(f"padded to the longest of the batch{' by your collate function' if own else ''}")
+        done.append(f"padded to the longest sample of the batch{' by your collate function' if own else ''}")
     elif stacked:
-        done.append("samples of several sizes are put one after another")
+        done.append("samples of different sizes are concatenated")
     if listed:
-        done.append(f"samples of several shapes stay a list ({', '.join(listed[:3])})")
+        done.append(f"samples of different shapes stay a list ({', '.join(listed[:3])})")
     return f"none: {'; '.join(done)}"
 
 
-ALIKE = "none: samples agree in shape"
+ALIKE = "none: all samples have the same shape"
 NONE_KNOWN = "none suggested: what leaves the label true depends on what the values mean"
 
 

@@ -141,10 +141,12 @@ def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unkno
         fails["imbalance_strategy_defined"] = False
     more = [box for box, fail in fails.items() if fail and status[box] == "pass"]
     if more:
-        return None, [Unknown("code", f"plain code reads these data differently ({', '.join(more)})")]
+        return None, [
+            Unknown("code", f"the generated tests were left out: they fail {', '.join(more)}, which passed here")
+        ]
     blind = [box for box, fail in fails.items() if whole and status[box] == "fail" and not fail]
     return "\n".join(fact.value["lines"]) + "\n", [
-        Unknown("code", f"it does not detect the failure of {b}") for b in blind
+        Unknown("code", f"the generated tests do not reproduce the failure of {b}") for b in blind
     ]
 
 
@@ -160,15 +162,15 @@ def verdict(
     """The summary: whether the data passed, what was not checked, and the findings by severity."""
     codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
     warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
-    if request.checks is not None:
-        aside = ["what was not asked for"]
     unseen = f"; not checked: {', '.join(aside)}" if aside else ""
+    if request.checks is not None:
+        unseen = f"; only {', '.join(request.checks)} {'was' if len(request.checks) == 1 else 'were'} checked"
     seen = coverage(facts)
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
     if passed is None:
-        return f"Neither passed nor failed: {undecided(facts, read)}{warned}{unseen}."
+        return f"Undecided: {undecided(facts, read)}{warned}{unseen}."
     if passed:
         found_none = "none of the checks asked for" if request.checks is not None else "no check"
         every = "all " if seen.samples_read > 1 else ""
@@ -185,7 +187,8 @@ def undecided(facts: Facts, read: str) -> str:
     """Why there is no verdict: samples that were not read, checks that failed themselves, or an early end. ``read``: how many were."""
     seen, failed = coverage(facts), facts.value(CHECKS_FAILED) or []
     if not seen.complete or not seen.samples_read:
-        return f"not every sample could be read and checked ({read})"
+        few = seen.samples_total is not None and seen.samples_read < seen.samples_total
+        return f"only {read}" if few else f"not every sample could be read and checked ({read})"
     if failed:
         checks = f"{number(len(failed), 'check')} failed on these data, {', '.join(map(escaped, failed))}"
         return f"{read}, but {checks}: unknowns say what was not judged"
@@ -320,7 +323,8 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else said
         return "fail" if hits else clean
 
-    corrupted = box("no_corrupted_files", BROKEN, "every file and sample decodes strictly")
+    decoded = "what was read" if whole else "every file and sample"
+    corrupted = box("no_corrupted_files", BROKEN, f"{decoded} decodes without errors")
     ragged = [f.message for f in found if f.code == "ragged"]
     alike = (
         f"one dtype and rank per field, but {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
@@ -333,7 +337,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
     known = facts.value(LABEL, {"name": None, "how": ""})
     label, how = known["name"], known["how"]
-    by = f"; that {escaped(label)} is the label is only a guess" if how.startswith(PLACED) else ""
+    by = f"; {escaped(label)} is only guessed to be the label" if how.startswith(PLACED) else ""
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     objects = facts.find(OBJECT_COUNTS, split="train") or facts.find(OBJECT_COUNTS, split=None)
     sets = facts.find(LABEL_SETS, split="train") or facts.find(LABEL_SETS, split=None)

@@ -202,7 +202,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         Next(
             tool="check_quality",
             arguments={"source": request.source},
-            why="fast loading is of little use if the samples are broken",
+            why="it checks the samples themselves: which are damaged, mislabelled or copied, and which hang",
         )
     ]
     return Conclusion(

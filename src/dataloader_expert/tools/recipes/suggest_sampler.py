@@ -113,7 +113,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     simulated = fields["simulation"]
     first = cause(f for f in measured.findings if f.code in OF_PRESENT and f.severity != "info" and of_present(f))
     said = "" if first is None else f"{in_a_sentence(first)} "
-    said += f"Suggested sampler: {strategy}; {chosen['why']}."
+    said += f"Suggested sampler: {'none' if strategy == 'stream' else strategy}; {chosen['why']}."
     said += timed(facts) + partly(facts)
     if isinstance(simulated, Simulation):
         said += f" {covered(simulated, strategy, request.world_size)}."
@@ -162,12 +162,14 @@ def padded(drawn: Simulation, present: float | None, strategy: str) -> str:
         return ""
     if present is None or present >= before - 0.02:
         return f" Padding falls from {before:.0%} to {now:.0%}."
-    return f" Padding: {now:.0%}, {present:.0%} with the present sampler, {before:.0%} in a plain shuffle."
+    return (
+        f" Padding is {now:.0%}, against {present:.0%} with the present sampler and {before:.0%} with a plain shuffle."
+    )
 
 
 def covered(drawn: Simulation, strategy: str, world_size: int) -> str:
     """What an epoch holds, and what others hold where they differ on purpose."""
-    repeated = f", and draws one {drawn.max_repeats} times" if drawn.max_repeats > 1 else ""
+    repeated = f", and draws some up to {drawn.max_repeats} times" if drawn.max_repeats > 1 else ""
     of_ranks = "" if world_size == 1 else f" on all {world_size} ranks together"
     if drawn.ranks < world_size:
         of_ranks = f" on {number(drawn.ranks, 'rank')} of {world_size}"
@@ -267,7 +269,8 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
         if several
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
     }
-    first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")
+    each = f"{'field ' * str(field).isdigit()}{field} of each sample"
+    first = words.get(reads, each if reads != "lengths" else f"length of {each}")
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
     return {
         "class": f"dataloader_expert.samplers.{drawing['sampler']}",

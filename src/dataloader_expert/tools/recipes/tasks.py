@@ -63,7 +63,7 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return Task(name="image to text", how=f"each image has {_quoted(given, wanted)}")
     if "audio" in kinds and EVENTS in texts:
         return Task(
-            name="sound event detection", how=f"each recording has a list of what is heard when in {_quoted(EVENTS)}"
+            name="sound event detection", how=f"each recording has sound events with their times in {_quoted(EVENTS)}"
         )
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
@@ -92,7 +92,7 @@ def of_runs(fields: Sequence[Mapping[str, Any]]) -> Task | None:
     runs = [f["name"] for f in fields if in_runs(f["name"]) and not f["shape"]]
     if not runs or all(f["kind"] != "image" for f in fields):
         return None
-    return Task(name="image segmentation", how=f"masks are written as runs of pixels in {_quoted(runs[0])}")
+    return Task(name="image segmentation", how=f"masks are run-length encoded in {_quoted(runs[0])}")
 
 
 def points_in(fields: Sequence[Mapping[str, Any]]) -> str:
@@ -130,7 +130,7 @@ def _of_rows_with_texts(fields: Sequence[Mapping[str, Any]], texts: Mapping[str,
     answered = next((f["name"] for f in fields if {*words(f["name"])} & ANSWERED), "")
     if not (spoken and role and answered):
         return None
-    how = f"each row is a message in {_quoted(spoken)}, of whom {_quoted(role)} says, in answer to {_quoted(answered)}"
+    how = f"each row is a message ({_quoted(spoken)}) with its author ({_quoted(role)}) and the one that it answers ({_quoted(answered)})"
     return Task(name="instruction tuning", how=how)
 
 

@@ -47,7 +47,7 @@ def _splits(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
         moved = groups.value["moved"]
         do = "move each group to the split with most of its samples"
         if groups.value["dealt"]:
-            do = "deal whole groups to the splits, the largest first"
+            do = "assign whole groups to splits, largest first"
         how = groups.evidence.how
         yield _of("group-leakage", groups.value["field"], do, moved, "samples", _floats(now), _floats(whole), how)
     if "time-leakage" in codes:
