@@ -110,4 +110,4 @@ def test_indices_beyond_the_end_are_told_with_the_first() -> None:
     )
     (found,) = beyond(facts)
     assert (found.code, found.severity) == ("sample-raises", "error")
-    assert "100 indices beyond the end of the data set, such as 1,028" in found.message
+    assert "100 indices beyond the end of the dataset, such as 1,028" in found.message

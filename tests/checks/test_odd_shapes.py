@@ -11,7 +11,7 @@ from tests.checks.looking import Data, judged
 @pytest.mark.parametrize(
     ("odd", "says", "fix"),
     [
-        ((1, 8, 8), "but float32[1, 8, 8]", "convert these pictures to the channels of the others"),
+        ((1, 8, 8), "but float32[1, 8, 8]", "convert these images to the channels of the others"),
         ((3, 9, 8), "but float32[3, 9, 8]", "resize, pad or crop"),
     ],
 )

@@ -133,7 +133,7 @@ def test_notes_beside_data_that_are_not_read_are_not_taken_for_the_data(tmp_path
         (tmp_path / f"{i:06}.bin").write_bytes(np.random.default_rng(i).normal(size=400).astype("f4").tobytes())
     (tmp_path / "calib.txt").write_text("P0: 7.1 0.0 6.0\n")
     with pytest.raises(
-        RequestError, match=r"unknown kind \(.bin\) hold most of it, and are not supported: write a Dataset"
+        RequestError, match=r"unknown kind \(.bin\) hold most of the data and are not supported: write a Dataset"
     ):
         opened(tmp_path)
 
@@ -189,5 +189,7 @@ def test_spreadsheets_beside_a_note_are_the_data(tmp_path: Path) -> None:
     for i in range(2):
         (tmp_path / f"survey_{i}.xlsx").write_bytes(b"PK\3\4" + bytes(3000))
     (tmp_path / "notes.txt").write_text("Asked in March. Two rounds, each with its own sheet.\n")
-    with pytest.raises(RequestError, match="spreadsheet files hold most of it, and are not supported: export the rows"):
+    with pytest.raises(
+        RequestError, match="spreadsheet files hold most of the data and are not supported: export the rows"
+    ):
         opened(tmp_path)

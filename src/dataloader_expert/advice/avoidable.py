@@ -36,14 +36,14 @@ LEAST_LOW = 0.1
 """The least lower end of a share's interval that is told."""
 NAMED = 3
 """The most calls of a line that are named beside the last."""
-FETCHES = "keep a local copy of what it fetches, or fetch many samples in one request (__getitems__); more workers wait at the same time"
+FETCHES = "keep a local copy of what it fetches, fetch many samples in one request (__getitems__), or use more workers, which wait in parallel"
 COMPUTES = (
-    "if it gives the same for a sample each time, do it once for all samples and store the results; otherwise give it less to do (crop, shrink "
-    "or select first), or do it for whole batches, on the device"
+    "if its result for a sample is always the same, compute it once and store it; otherwise give it less to do (crop, shrink "
+    "or select first), or do it for whole batches on the device"
 )
 OWN_CODE = (
-    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or do it once "
-    "for all samples and store the results"
+    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or make the "
+    "samples once and store them"
 )
 PAUSES = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
 ONCE = "once in each worker, on first use"
@@ -83,7 +83,7 @@ KINDS = {
     ),
     "syncs": (
         "os.fsync, which waits until the disk has stored what was written",
-        "leave it out, or write the log once per epoch in the main process; loading has nothing that must be on the disk",
+        "remove it, or write the log once per epoch in the main process: loading need not wait for the disk",
     ),
     "searches": ("searching a list from its beginning", "build a dict or set in __init__, and look up there"),
     "selects": (
@@ -125,7 +125,7 @@ KINDS = {
     ),
     "retries": (
         "time.sleep() after an error, before it is tried again",
-        "find out what fails and leave out what always does; try again only errors that pass. More workers wait at the same time, and hide it",
+        "find out what fails and leave out what always does; retry only temporary errors. More workers wait in parallel and only hide it",
     ),
     "length": ("len(), which is called for each sample", "compute the length once, in __init__"),
     "loops": (
@@ -261,7 +261,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
             why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
             return (
                 why,
-                f"CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)}), once; add the columns that it sorts by",
+                f"run CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)}) once; add the columns that the query sorts by",
                 fact,
             )
     v = fact.value

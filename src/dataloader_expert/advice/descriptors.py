@@ -47,7 +47,7 @@ def growing(facts: Facts) -> Iterator[Finding]:
             yield finding("file-descriptors-grow", "error", text, cited, CLOSE, places)
             return
     if held is not None and keeps:
-        text = f"the dataset keeps another open file with each sample that is read{name}, until no descriptor is left"
+        text = f"the dataset keeps another open file with each sample that is read{name}, until no file descriptors are left"
         yield finding("file-descriptors-grow", "error", text, held, CLOSE, places)
 
 

@@ -180,7 +180,7 @@ def hanging(facts: Facts) -> Iterator[Finding]:
         text += "; the other samples arrived" if v["others_come"] else ""
         fix = "limit the wait and then raise an error that names the file: as it is, training stops at this sample forever"
         if not v["waits"]:
-            fix = "find out which loop does not end there, or leave this sample out; a training loop stops at it"
+            fix = "find out which loop does not end there, or leave this sample out: training stops at it forever"
         severity: Severity = "error" if v["others_come"] and v["seconds"] >= SURE_S else "warning"
         yield finding("sample-hangs", severity, text, fact, fix, [{"sample": sample}])
 
@@ -214,14 +214,14 @@ def stuck(facts: Facts) -> Iterator[Finding]:
             "too-many-threads", "error", text, fact, ONE_THREAD + (init and f"{init}may be what sets their number")
         )
         return
-    fix = "look at what that line does in a worker and not in the main process; raise budget_s if a first batch may take that long"
+    fix = "look at what that line does differently in a worker; raise budget_s if a first batch may take that long"
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
     method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
     if method != "fork" and not idle and not v["where"]:
         text += f": workers started with {method} first import torch and unpickle the dataset"
         yield finding("slow-worker-start", "warning", text, fact, FORKED)
         return
-    yield finding("sample-hangs", severity, text, fact, fix + (init and f"{init}runs in workers alone"))
+    yield finding("sample-hangs", severity, text, fact, fix + (init and f"{init}runs only in workers"))
 
 
 def _delivered(facts: Facts, workers: int) -> bool:

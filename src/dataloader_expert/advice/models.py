@@ -79,7 +79,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
 
 
 TO_ONE = (
-    "return values from 0 to 1, without mean and std taken off; or use a loss that takes any value, such as mse_loss"
+    "return values from 0 to 1, not standardized by mean and std; or use a loss that takes any value, such as mse_loss"
 )
 REJECTS = "the model rejects a batch: "
 LONGEST = 300

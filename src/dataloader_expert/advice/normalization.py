@@ -70,7 +70,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
             "method": "none",
             "mean": None,
             "std": None,
-            "computed_on": "no field of measures: labels, ids, classes, flags and boxes are not scaled",
+            "computed_on": "no field of measurements: labels, ids, classes, flags and boxes are not scaled",
             "applied": None,
         }
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
@@ -123,7 +123,7 @@ def declared_scale(facts: Facts) -> dict[str, Any] | None:
     if not said.get("mean") or not said.get("std") or not pictures:
         return None
     if said.get("within"):
-        on = "the model brings pictures to its own scale by itself"
+        on = "the model rescales images itself"
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     on = f"declared by the model ({said['by']}), for values from 0 to 1"
     off = any(m["code"] == SCALE for m in model["misfits"])
@@ -194,7 +194,7 @@ def normalization_advice(facts: Facts) -> list[Advice]:
     why = f"inputs on one scale train faster; statistics from {found['computed_on']}"
     why += ", so no other split leaks in" if any(True for _ in facts.all(TRAIN_MOMENTS)) else ""
     if declared_scale(facts):
-        cited, why = next(facts.all(MODEL)), f"the model was made for inputs on this scale; {found['computed_on']}"
+        cited, why = next(facts.all(MODEL)), f"the model expects inputs on this scale; {found['computed_on']}"
     return [
         Advice(
             "normalization",

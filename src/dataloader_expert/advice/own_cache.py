@@ -59,9 +59,7 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
 def shared(size: float) -> str:
     """How one cache serves all workers, if memory has room for it."""
     takes = f"all samples ({in_bytes(size)}) fit in memory" if size else "all samples fit in memory"
-    return (
-        f"only if {takes}, read each once in the main process before workers start: forked workers share what it holds"
-    )
+    return f"if {takes}, you can instead read each once in the main process before workers start: forked workers share them"
 
 
 def grows(facts: Facts) -> Iterator[Finding]:

@@ -63,7 +63,7 @@ def listing(facts: Facts) -> Iterator[Finding]:
     share = sum(h["share"] for h in spots)
     if fact is not None and share >= 0.2:
         text = f"looking up files (listing, stat, exists) takes {share:.0%} of a sample's time"
-        fix = "list the files once, in __init__ or when the data set is written, and reuse the list"
+        fix = "list the files once, in __init__ or when the dataset is written, and reuse the list"
         yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots], cost=share)
 
 
@@ -124,8 +124,8 @@ READ_LESS = (
     "offsets, columns, smaller row groups or chunks), or store samples at the size in which they are used"
 )
 INDEXED = (
-    "index the stored array with the sample (file['x'][i]) instead of reading all of it first (file['x'][:], numpy.array(file['x'])); if it is "
-    "indexed so, write chunks of the shape in which samples are read, or read neighbouring samples together"
+    "index the stored array by sample (file['x'][i]) instead of reading all of it first (file['x'][:], numpy.array(file['x'])); if you already "
+    "do, write chunks of the shape in which samples are read, or read neighbouring samples together"
 )
 FIXES = {
     "npy": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",

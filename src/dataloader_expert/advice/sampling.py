@@ -90,15 +90,17 @@ def unseen(facts: Facts) -> Iterator[Finding]:
         fix = PER_SAMPLE
     elif drawn < (1 - COVERED) * n:
         text += f": it draws only {drawn:,} of them"
-        fix = f"let an epoch draw {n:,} samples (num_samples of a weighted sampler, len(dataset))"
+        fix = f"draw {n:,} samples per epoch (a weighted sampler takes num_samples=len(dataset))"
         if not again:
-            fix = "draw what is left out too: check whether it drops a tail, or was made for another dataset"
+            fix = "draw the other samples too: check whether the sampler drops the last ones or was made for another dataset"
     elif by_weight:
-        text += ": it draws by weight, and other samples come in other epochs"
+        text += ": it draws by weight; other epochs bring other samples"
         fix = "draw more samples per epoch to cover more of them"
     else:
         text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
-        fix = "draw without replacement" if again else "draw what is left out too: check whether it drops a tail"
+        fix = (
+            "draw without replacement" if again else "draw the other samples too: check whether it drops the last ones"
+        )
     yield finding("samples-never-seen", severity, text, fact, fix)
 
 
@@ -155,10 +157,10 @@ def beyond(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(BEYOND)
     if fact is not None:
         n, first, held = fact.value["count"], fact.value["first"], fact.value["samples"]
-        text = f"the present {escaped(sampler_of(facts) or 'sampler')} draws {n:,} {'index' if n == 1 else 'indices'} beyond the end of the data set, such as"
+        text = f"the present {escaped(sampler_of(facts) or 'sampler')} draws {n:,} {'index' if n == 1 else 'indices'} beyond the end of the dataset, such as"
         text += f" {first:,} of {held:,} samples: reading them raises IndexError"
         yield finding(
-            "sample-raises", "error", text, fact, f"give the sampler indices below {held:,}, those of this data set"
+            "sample-raises", "error", text, fact, f"give the sampler indices below {held:,}, those of this dataset"
         )
 
 

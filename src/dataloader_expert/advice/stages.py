@@ -124,7 +124,7 @@ def latency(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
         fix = "use more workers than cores, so that waits overlap"
         if not workers_help(facts):
-            fix = "wait for several samples at once, in __getitems__ or threads, or for fewer bytes: of the workers tried more deliver no more"
+            fix = "fetch several samples at once (__getitems__ or threads), or read fewer bytes: more workers were tried and delivered no more"
         yield finding("latency-bound", "info", text, fact, fix)
 
 
@@ -160,7 +160,7 @@ def collating(facts: Facts) -> Iterator[Finding]:
     if default and not (current or {"num_workers": 0})["num_workers"] and waiting_for_others(facts) >= FOREIGN:
         return  # torch's threads wait for one another on cores that others use, which counts as computing
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
-    fix = "only stack and pad in it, in one call and to the longest of the batch: load tokenizers and models once, and do the work of each sample in "
+    fix = "only stack and pad in it, in one call and to the longest sample of the batch; load tokenizers and models once, and do per-sample work in "
     fix += "__getitem__, or once beforehand"
     fix += "; workers collate as well, so more of them help" if workers_help(facts) else ""
     if default:

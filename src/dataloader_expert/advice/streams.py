@@ -16,7 +16,7 @@ from dataloader_expert.probes.search.trials import IDLE
 from dataloader_expert.probes.sharding import SHARDING
 
 BY_RANK = (
-    "shard by rank as well as by worker: yield every (ranks * workers)-th sample from rank * workers + worker on, with rank and ranks from "
+    "shard by rank as well as by worker: yield every (ranks * workers)-th sample, starting at rank * workers + worker, with rank and ranks from "
     "torch.distributed.get_rank() and get_world_size()"
 )
 REPEATED_LEAST = 0.6
@@ -41,8 +41,8 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         present = facts.value(CURRENT, {}).get("num_workers", 1)
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
         text += "" if present else "; at present there are no workers"
-        fix = "shard in __iter__, before anything is decoded: with info = torch.utils.data.get_worker_info(), read the files "
-        fix += "files[info.id :: info.num_workers], or skip all records but every num_workers-th, from info.id on"
+        fix = "shard in __iter__, before anything is decoded: with info = torch.utils.data.get_worker_info(), read only the files "
+        fix += "files[info.id :: info.num_workers], or keep only every num_workers-th record, starting at info.id"
         yield finding("iterable-not-sharded", "error" if present else "warning", text, fact, fix)
     if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"

@@ -295,11 +295,9 @@ def _makes(made: Fact, workers: int, kept: bool) -> tuple[str, str, list[dict[st
     """What each worker makes by reading its first sample, what to do, and where it is made."""
     names, place = " and ".join(f"`{escaped(name)}`" for name in made.at["names"]), made.at["place"]
     at = "" if place is None else f" ({posixpath.basename(place['file'])}:{place['line']})"
-    text = (
-        f"each of {workers} workers makes {names} anew by reading its first sample{at}, which takes {made.value:.2g} s"
-    )
+    text = f"each of {workers} workers makes {names} anew when it reads its first sample{at}, which takes {made.value:.2g} s"
     text += "" if kept else ", in every epoch"
-    fix = f"make {names} in __init__: forked workers share it"
+    fix = f"make {names} in __init__, which forked workers share"
     fix += "" if kept else "; or set persistent_workers=True, to make it once in each worker"
     return text, fix, [] if place is None else [place]
 
@@ -318,7 +316,7 @@ def _once(used: Fact) -> str:
         return f"import {escaped(imports)} at the top of the module: forked workers then have it"
     return (
         "do that in __init__, before workers are forked (such as loading an index), unless it is a connection or a file, which each "
-        "needs for itself"
+        "worker must open itself"
     )
 
 

@@ -43,7 +43,7 @@ def from_run_to_run(facts: Facts) -> Iterator[Finding]:
     )
     text += f" in {len(v['differ'])} of {v['compared']} samples, because of the order"
     text += f" of a set or a hash, which differs in each run of Python (see {lines})"
-    fix = "sort the set, as in sorted(set(names)), or store the numbers of the classes with the model"
+    fix = "sort the set, as in sorted(set(names)), or store the class numbers with the model"
     where = [{**at, "field": v["fields"][0]} for at in v["lines"]]
     yield finding("not-deterministic", "warning", text, fact, fix, where, len(v["differ"]))
 

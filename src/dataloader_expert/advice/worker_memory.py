@@ -33,12 +33,12 @@ KEPT_FIX = (
 )
 
 CACHE_FIX = (
-    "keep a limited number of samples in each worker, such as with functools.lru_cache(maxsize=N) around what reads one, or none; only if all of "
-    "them fit in memory, fill one cache in the main process before workers start, which then share it"
+    "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one); only if all of "
+    "them fit in memory, fill one cache in the main process before workers start, so that they share it"
 )
 KEYED = (
-    "keep nothing, or find again what was kept: key it by what stays the same, such as the sample's index, not by a random crop or "
-    "an object made anew, and limit it, such as with functools.lru_cache(maxsize=N)"
+    "keep nothing, or key what is kept by something that stays the same, such as the sample's index (not a random crop or "
+    "a new object), and limit its size, such as with functools.lru_cache(maxsize=N)"
 )
 
 
@@ -120,10 +120,10 @@ def kept_again(fact: Fact, facts: Facts) -> str:
     """What a container keeps of samples again and again, and whether going through it takes the time."""
     name, place = escaped(fact.value["attribute"]), fact.value["place"]
     at = "" if place is None else f" ({posixpath.basename(place['file'])}:{place['line']})"
-    text = f"`{name}` gets a new entry whenever a sample is read, also when it was read before{at}"
+    text = f"`{name}` gets a new entry whenever a sample is read, even one that was read before{at}"
     line, share = going_through(fact, facts)
     if line:
-        text += f"; the loop over it at line {line}, which takes {share:.0%} of a sample's time, gets longer with each"
+        text += f"; the loop over it at line {line}, which takes {share:.0%} of a sample's time, gets longer with every entry"
     return text
 
 

@@ -44,7 +44,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         return RequestError(
             "timed-out",
             f"{phase}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
-            "raise budget_s, or fix what hangs or takes so long there",
+            "raise budget_s, or fix what hangs or is slow there",
         )
     if end["reason"] == "hang":
         return RequestError(

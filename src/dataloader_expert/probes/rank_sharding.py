@@ -47,7 +47,7 @@ class RankSharding(Probe):
         by_rank = [len(words) for words in given]
         if min(by_rank) < LEAST:
             raised = next((f"a rank raised {text}" for told, _ in runs for kind, text in told if kind == RAISED), "")
-            few = f"a rank yielded only {min(by_rank)} samples"
+            few = f"a rank yielded only {min(by_rank)} sample{'s' * (min(by_rank) != 1)}"
             why = next((why for _, why in runs if why), "")
             yield Unknown("sharding of the stream across ranks", raised or (f"{few}: {why}" if why else few))
             return

@@ -233,7 +233,7 @@ class Csv(Answered[_Part]):
                 continue  # the scan reports it
             if at is None:
                 text = (
-                    f"has {number(n, 'column')} fewer than {whole.path}, and nothing tells which it lacks: not read; "
+                    f"has {number(n, 'column')} fewer than {whole.path}, and the values do not tell which: not read; "
                     "give both files a header"
                 )
                 self.problems += [Aside("table", text, file=part.path) for part in own]
@@ -556,7 +556,7 @@ class Csv(Answered[_Part]):
             elif (unit.file, field.name) not in self.told:
                 first = self.units[0].file if self.units else ""
                 where = f"in {first}" if first not in ("", unit.file) else "in the first rows"
-                text = f"{field.name} has {_called(field.type)} here, but {_called(before)} {where}, by which its type was chosen"
+                text = f"{field.name} has {_called(field.type)} here, but {_called(before)} {where}, which set its type"
                 problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
 
     def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:

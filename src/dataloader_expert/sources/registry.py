@@ -352,7 +352,7 @@ def _beside_unread(data: list[Entry], unread: list[Entry]) -> str:
     verb = "hold" if n > 1 else "holds"
     are = "are" if n > 1 else "is"
     exported = "export the rows as CSV or Parquet, or " if kind in OF_ROWS else ""
-    return f"the {_files(kind, n)}{which} {verb} most of it, and {are} not supported: {exported}{class_of_yours(n)}{_of_a_table(data)}"
+    return f"the {_files(kind, n)}{which} {verb} most of the data and {are} not supported: {exported}{class_of_yours(n)}{_of_a_table(data)}"
 
 
 def _of_a_table(data: list[Entry]) -> str:
@@ -579,7 +579,7 @@ def _foreign(
             text = f"{what}, named after its folder: not read, although it may hold labels"
             problems.append(Aside("note", text, file=entry.path))
         elif entry.kind in NOTES and counts and (n := _lines_in(listing, entry)) in counts:
-            text = f"{what} of {n:,} lines, as many as there are samples: not read, although they may be their labels, in order"
+            text = f"{what} of {n:,} lines, as many as there are samples: not read, although it may hold their labels in order"
             problems.append(Aside("note", text, file=entry.path))
         elif entry.path in company:
             may = ", although it may hold labels" if entry.kind in NOTES and not in_shards else ""
@@ -594,5 +594,5 @@ def _foreign(
             text = f"{what}, a format that is not read: it may hold labels or other information about the samples"
             problems.append(Aside("note", text, file=entry.path))
         else:
-            problems.append(Unreadable("foreign-file", f"{what}, and not part of the data set", file=entry.path))
+            problems.append(Unreadable("foreign-file", f"{what}, and not part of the dataset", file=entry.path))
     return problems

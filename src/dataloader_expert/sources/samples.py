@@ -483,7 +483,7 @@ class FileSamples(Source):
         if len(found) == 1:
             return found[0], "guessed: the one category"
         if (finest := self._finest_rank(found)) is not None:
-            return finest, f"guessed: the finest of {listed(found)}, each of which says the next"
+            return finest, f"guessed: the finest of {listed(found)}, each of which implies the next"
         kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
         if len(kinds) == 1:
             return kinds[0], "guessed by its name"

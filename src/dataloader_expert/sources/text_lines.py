@@ -371,7 +371,7 @@ def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
             return None
         width = width or found
         tags = _tags_in(head, width)
-        if not tags:
+        if not tags and found is None:
             return None
         (others if found is None else known).update(tags)
     for head in early:

@@ -277,6 +277,7 @@ def test_what_each_worker_makes_for_itself_is_told_without_starting_any() -> Non
     [found] = startup(Facts((*facts, Fact(CURRENT, plan, evidence("declared", "loading")))))
     line = 1 + Path(__file__).read_text(encoding="utf-8").splitlines().index("            self.index = [0]")
     assert (
-        f"each of 4 workers makes `index` anew by reading its first sample (test_own_cache.py:{line})" in found.message
+        f"each of 4 workers makes `index` anew when it reads its first sample (test_own_cache.py:{line})"
+        in found.message
     )
     assert "in every epoch" in found.message and "__init__" in found.fix

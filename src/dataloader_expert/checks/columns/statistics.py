@@ -476,7 +476,7 @@ class Statistics(Check):
                 yield finding(
                     "missing-values",
                     "info",
-                    f"{name} is missing in {fact.value} of {seen} rows: it stands in the first row of each sentence only",
+                    f"{name} is missing in {fact.value} of {seen} rows: it is given only in the first row of each sentence",
                     fact,
                     f"carry {name} forward to the rows below (pandas: ffill) to know which words make a sentence",
                     places,

@@ -108,7 +108,7 @@ KINDS = {
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
-    "page": "take the text out of them, as in the others; if they are a server's error pages, download them again",
+    "page": "extract their text, as in the others; if they are error pages of a server, download them again",
     "mailed": "decode them: quopri.decodestring(text.encode()).decode()",
     "pieces": "join the pieces again, as in the other texts: a tokenizer would split them once more",
     "decomposed": "write all in one form: unicodedata.normalize('NFC', text); otherwise equal words differ",

@@ -325,7 +325,7 @@ class Duplicates(Check):
         if measured and labelled is not None:
             chance = True
             across = equal = (
-                f"{but}: most differ in {self.context.label}, as repeated observations do and copies do not"
+                f"{but}: most differ in {self.context.label}, so they are repeated observations rather than copies"
             )
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:

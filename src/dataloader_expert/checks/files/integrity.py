@@ -65,7 +65,7 @@ PARTICULAR: dict[str, tuple[Severity, str]] = {
     "sample": ("info", "nothing to do, or move it into the folder of its split and class if it is a sample"),
     "table": ("info", "nothing to do, or pass its path as the source to read it"),
     "note": ("info", "nothing to do, or read it in your own Dataset if it says something of the samples"),
-    "rows": ("info", "nothing to do, or delete them: other readers make samples without any value of them"),
+    "rows": ("info", "nothing to do, or delete them: other readers would make empty samples of them"),
     "zeros": ("warning", "pad these codes with zeros, and read the column as text: a parser of numbers drops them"),
 }
 """How severe a problem of a particular kind is, and what is advised (``Unreadable.what``)."""
@@ -89,14 +89,14 @@ BROKEN = {
     "length-mismatch",
 }
 """Codes of files and samples that could not be read, some of them because reading ended the process that tried."""
-OF_CHANNELS = "convert these pictures to the channels of the others, as to RGB, where they are read: padding would add empty channels"
+OF_CHANNELS = "convert these images to the channels of the others, such as RGB, when they are read: padding would add empty channels"
 FEWEST_ALIKE = 3
 """So many samples of one shape make it the usual one."""
 MOST_SHAPES = 3
 """Unusual shapes that are named."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
-    "empty-file": "fetch the file again or remove it from the data set",
+    "empty-file": "fetch the file again or remove it from the dataset",
     "not-the-format": "inspect the first bytes: this is probably a saved error page or pointer; fetch it again",
     "wrong-extension": "rename the file to match its format",
     "bomb": "check where the file comes from; re-encode it at its real size",
@@ -108,7 +108,7 @@ FIXES = {
     "missing-shard": "fetch the missing file, or write the shards again",
     "junk-file": "delete it",
     "label-out-of-range": "regenerate the masks from their source in a lossless format such as PNG",
-    "foreign-file": "move it out of the data set's folder",
+    "foreign-file": "move it out of the dataset's folder",
     "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
     "dtype-drift": "write all samples with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",

@@ -137,8 +137,8 @@ class Linked(Check):
             swapped |= {*fields}
             a, b = map(escaped, fields)
             there = f" in {', '.join(map(escaped, v['splits']))}" if v["splits"] else ""
-            text = f"{a} and {b} are swapped in {number(v['count'], 'sample')}{there}: each has keys of the table that the other one refers to"
-            fix = f"swap {a} and {b} there: looking them up fails, and what is scored by them counts for nothing"
+            text = f"{a} and {b} are swapped in {number(v['count'], 'sample')}{there}: each holds keys of the table that the other refers to"
+            fix = f"swap {a} and {b} there: as they are, lookups fail and scores based on them mean nothing"
             yield finding("fields-swapped", "warning", text, fact, fix, v["where"], v["count"])
         yield from self._repeated(facts)
         for fact in facts.all(LINKS):
@@ -153,14 +153,14 @@ class Linked(Check):
             there = ", ".join(map(escaped, lost))
             odd = f"{n} different, such as {examples}" if n > 1 else f"all {examples}"
             odd += f"; most in {there}" if lost else ""
-            others = "which has nearly all of the other splits" if lost else "which has all others"
+            others = "which has nearly all values of the other splits" if lost else "which has all others"
             yield finding(
                 "dangling-reference",
                 severity,
                 f"{v['others']} of {v['values']} values of {name} ({odd}) "
-                f"are not in the column {v['column']} of {v['table']}, {others}",
+                f"{verb(v['others'], 'are')} not in the column {v['column']} of {v['table']}, {others}",
                 fact,
-                f"number {name} in {there} as elsewhere: looking these values up fails, or finds others"
+                f"number {name} in {there} as in the other splits: looking these values up fails or finds the wrong rows"
                 if lost
                 else f"add their rows to {v['table']}, correct them, or drop these samples: looking them up fails",
                 v["where"],
@@ -176,8 +176,8 @@ class Linked(Check):
                 continue
             told.add(table)
             n, name = v["repeated"], fact.at["field"]
-            text = f"{number(n, 'row')} of {v['table']} {verb(n, 'repeat')} the {v['column']} of an earlier row, and {name} refers to it"
-            fix = "keep one row for each, or renumber them with what refers to them: a lookup finds one of them by chance, and a join doubles samples"
+            text = f"{number(n, 'row')} of {v['table']} {verb(n, 'repeat')} the {v['column']} of an earlier row, and {name} refers to that column"
+            fix = "keep one row per key, or renumber the rows and what refers to them: a lookup finds one of them by chance, and a join duplicates samples"
             yield finding("duplicate-keys", "warning", text, fact, fix, [{"file": v["table"], "field": v["column"]}], n)
 
 

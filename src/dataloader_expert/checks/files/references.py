@@ -129,7 +129,7 @@ class Referenced(Check):
                     f"no sample names {v['count']} file{'s' * (v['count'] != 1)} next to those that {name} names: "
                     f"{', '.join(escaped(f, 80) for f in v['files'][:3])}",
                     fact,
-                    "add the missing rows, or move these files away if they belong to another data set",
+                    "add the missing rows, or move these files away if they belong to another dataset",
                     [{"file": file} for file in v["files"]],
                     v["count"],
                 )

@@ -103,7 +103,7 @@ class ChoiceTells(DrawnRows):
         for fact in facts.all(TWICE):
             n, of = fact.value["count"], fact.value["of"]
             text = f"{n:,} of {number(of, 'question')} {verb(n, 'have')} the same option twice"
-            fix = "replace one of the two: if it is the right one, two answers are, and one of them counts as wrong"
+            fix = "replace one of the two: if it is the right answer, one of the two counts as wrong"
             yield finding("equal-fields", "warning", text, fact, fix, fact.value["where"], n)
         for fact in facts.all(TOLD):
             v, how, fields = fact.value, fact.at["how"], [escaped(name) for name in fact.at["fields"]]
@@ -115,7 +115,7 @@ class ChoiceTells(DrawnRows):
             if how == "place" and anywhere and v["share"] >= OFTEN * v["chance"]:
                 text = f"the right answer is option {v['place'] + 1} in {v['share']:.0%} of {number(v['of'], 'question')} ({v['chance']:.0%} by chance): "
                 text += "always picking it scores well without the question"
-                fix = "shuffle the options of each question, and its answer with them"
+                fix = "shuffle the options of each question, and update its answer"
                 yield finding("label-leaked-by-field", "warning", text, fact, fix, where)
             elif how != "place" and score >= SURE:
                 pair = self.choices is not None and self.choices.pair
@@ -123,7 +123,9 @@ class ChoiceTells(DrawnRows):
                     f"{fields[0]} is the {how[:-3]}er of the two" if pair else f"the right answer is the {how} option"
                 )
                 text = f"{what} in {v['share']:.1%} of {number(v['of'], 'sample')} ({v['chance']:.0%} by chance): length alone gives the answer away"
-                fix = "balance the lengths, or write the wrong answers anew: a model learns their length instead of what is asked"
+                fix = (
+                    "balance the lengths, or rewrite the wrong answers: a model learns the length instead of the answer"
+                )
                 yield finding("label-leaked-by-field", "warning", text, fact, fix, where)
 
 

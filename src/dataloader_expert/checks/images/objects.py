@@ -183,7 +183,7 @@ class ObjectClasses(Check):
             odd = undeclared.value["counts"]
             n = sum(odd.values())
             text = f"{number(n, 'object')} in {field} {verb(n, 'have')} a class that is not declared: {', '.join(list(odd)[:5])}"
-            fix = f"the data set declares {number(len(self.objects.names), 'class')}; fix the label or the list"
+            fix = f"the dataset declares {number(len(self.objects.names), 'class')}; fix the label or the list"
             from_one = [split for split in undeclared.value["from_one"] if split is not None]
             if undeclared.value["from_one"]:
                 of = f" of {', '.join(map(escaped, from_one))}" if from_one else ""

@@ -84,7 +84,7 @@ class CannedTexts(DrawnRows):
             v, name, label = fact.value, escaped(str(fact.at["field"])), escaped(self.context.label)
             text = f"{name}: the same text occurs in {v['count']:,} of {number(v['of'], 'sample')}, with {v['labels']} different "
             text += f"values of {label}, while nearly all other texts occur once"
-            fix = f"look at some: if it is an automatic text, drop these samples or give them a class of their own; it does not say their {label}"
+            fix = f"look at some: if the text is automatic, drop these samples or give them a class of their own; it does not determine their {label}"
             yield finding("label-conflict", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -341,7 +341,7 @@ class Classes(Check):
                 "error",
                 f"labels that are not declared classes: {listed(out, SHOWN)}",
                 all_,
-                f"the data set declares {number(len(self.context.classes or ()), 'class')}; fix the label or the list",
+                f"the dataset declares {number(len(self.context.classes or ()), 'class')}; fix the label or the list",
                 places(out),
                 sum(counts[k] for k in out),
             )

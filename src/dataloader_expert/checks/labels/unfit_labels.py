@@ -242,12 +242,10 @@ class UnfitLabels(DrawnRows):
         for fact in facts.all(UNFIT):
             v, content = fact.value, escaped(str(fact.at["field"])) or "the rest of a row"
             where, n = self._where(fact), number(v["count"], "sample")
-            agree = f"(kappa {v['here']:.2f}, and {v['usual']:.2f} in the others)"
+            agree = f"(kappa {v['here']:.2f}; {v['usual']:.2f} elsewhere)"
             code, fix = "label-odd-one-out", "find out how the labels were joined to the samples there"
             if v["inverted"]:
-                text = (
-                    f"{label} seems to be inverted in {where} ({n} looked at): {content} predicts the opposite {agree}"
-                )
+                text = f"{label} seems to be inverted in {where} ({n} checked): {content} predicts the opposite {agree}"
                 fix = "check a few; if so, swap the two classes there"
             else:
                 text = f"{label} does not fit {content} in {where} ({n} checked): the two agree no better than chance {agree}"

@@ -92,7 +92,7 @@ class RenamedValues(Check):
             odd, usual = escaped(v["odd"]), escaped(v["usual"])
             text = f"{name} is {odd!r} in {v['count']:,} samples of {split} but never in train, and {usual!r} never in {split} but in train about as "
             text += "often: they seem to be one value spelt in two ways"
-            fix = f"if so, write {usual!r} in {split} too: to a model {odd!r} is a value that it has never seen"
+            fix = f"if so, write {usual!r} in {split} too: a model trained on train has never seen {odd!r}"
             yield finding(
                 "label-twins",
                 "warning",

@@ -90,9 +90,7 @@ class PromptsRepeated(DrawnRows):
         for fact in facts.all(ONE_ONLY):
             (full, most), (bare, least) = sorted(fact.value.items(), key=lambda item: -item[1])
             name, full, bare = map(escaped, (str(fact.at["field"]), full, bare))
-            text = (
-                f"{most:.0%} of the texts of {full} begin with the whole {name}, but {least:.0%} of those of {bare}: "
-            )
+            text = f"{most:.0%} of the texts of {full} begin with the whole {name}, but only {least:.0%} of those of {bare}: "
             text += "this alone tells which answer is preferred"
             fix = f"cut the {name} off in {full}, or write it before both answers"
             yield finding("label-leaked-by-field", "warning", text, fact, fix, [{"field": full}])

@@ -12,7 +12,7 @@ from dataloader_expert.probes.base import Bench, Observation, evidence
 from dataloader_expert.probes.experiments.epochs import DRAWN, describe
 
 BEYOND = Quantity(
-    "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the data set does not have"
+    "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the dataset does not have"
 )
 NESTED = Quantity(
     "nested_batches", "samples", "samples in each item of the present sampler, which yields batches to be batched again"

@@ -41,7 +41,7 @@ SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, argu
 KEPT_LABELS = Quantity(
     "kept_labels",
     "",
-    "the attribute in which the data set keeps the label of each sample, and how many there are of each",
+    "the attribute in which the dataset keeps the label of each sample, and how many there are of each",
 )
 MOST = 2_000_000
 MOST_DRAWN = 20_000_000
@@ -272,10 +272,10 @@ class Draws(Probe):
                 "with a field that says so",
             )
         if objective == "curriculum" and not _varied(bench.lengths if bench.difficulty is None else bench.difficulty):
-            by = f"{self.difficulty} has one value" if bench.difficulty is not None else "all samples are equally long"
+            by = f"{self.difficulty} never varies" if bench.difficulty is not None else "all samples are equally long"
             return (
                 "random",
-                f"a curriculum needs samples that differ in difficulty, and {by}: pass difficulty= with {_candidates(bench)}",
+                f"a curriculum needs samples that differ in difficulty, but {by}: pass difficulty= with {_candidates(bench)}",
             )
         if objective == "curriculum":
             by = f"{self.difficulty}" if bench.difficulty is not None else "length, as no difficulty= is given"

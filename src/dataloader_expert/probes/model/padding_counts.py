@@ -91,7 +91,7 @@ def token_as_padding(model: Any, way: Way, batch: Any) -> Misfit | None:
             f"{pad} is the padding id, which the model's table ignores (padding_idx={pad}), but it also occurs between other "
             f"ids in {share:.0%} of the samples"
         )
-        fix = f"if {pad} is a token of its own, add 1 to all ids and a row to the table, so that {pad} is padding alone"
+        fix = f"if {pad} is a real token, add 1 to all ids and a row to the table, so that {pad} is only padding"
         return Misfit(SCALE, name, says, cured=False, runs=True, fix=fix)
     return None
 
@@ -135,8 +135,8 @@ def padded_labels(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]
             other, without = (_loss(ran(model, w, batch).out) for w in (moved, mended))
             if other is None or without is None or not abs(other - loss) > NOTHING * abs(loss):  # NaN is no difference
                 continue
-            says = f"padded with {int(pads[0])}, which is a class too: the loss takes the padding for real"
-            fix = f"pad labels with {IGNORE}, which cross-entropy leaves out; model_check.cure does so, and the model ran with it"
+            says = f"padded with {int(pads[0])}, which is also a class: the loss counts the padding as labels"
+            fix = f"pad labels with {IGNORE}, which cross-entropy ignores; model_check.cure does so, and the model ran with it"
             return mended, Misfit(SCALE, name, says, fix=fix)
     return way, None
 

@@ -242,8 +242,8 @@ def refused(attempt: Attempt, way: Way, others: list[Way]) -> tuple[Misfit, ...]
             code = "label-out-of-range" if OF_TARGET.search(said) else "key-missing" if of_loss else "model-raises"
             if of_loss or "target" in said.lower():
                 return (Misfit(code, name, f"the model computes its loss from {p}, and rejects these: {said}"),)
-            says = f"the model takes {p}, rejects the one in the batch, and runs without it: {said}"
-            fix = f"give {p} as the model takes it; or another name, if it is not meant for the model"
+            says = f"the model takes {p}, but rejects the one in the batch, and runs without it: {said}"
+            fix = f"pass {p} in the form that the model takes, or rename it if it is not meant for the model"
             return (Misfit(code, name, says, cured=False, runs=True, fix=fix),)
     return ()
 

@@ -55,7 +55,7 @@ def slow_samples(
         read = {i: t for t, i in _timed(served, doubted, until)} if later else known
         suspects = _slow(read, median)
         if suspects and bench.source.iterable:
-            why = f"{len(suspects)} were slow once, and the samples of a stream cannot be read again"
+            why = f"{len(suspects)} {'was' if len(suspects) == 1 else 'were'} slow once, but samples of a stream cannot be read again"
             yield Unknown("health.slow_samples", why)
             return
         for seconds, index in suspects:

@@ -128,9 +128,9 @@ def uneven(facts: Facts) -> Iterator[Finding]:
         text = (
             f"{number(len(few), 'sample')} ({listed(few, 5)}) of {spread.value['samples']:,} {verb(len(few), 'are')} at least "
             f"{apart['least'] / apart['others']:.1f} times as large as any other: a batch with one of them is padded to it, and it alone "
-            f"sets how large a batch may be"
+            f"limits the batch size"
         )
-        fix = "cut, split or leave out these samples; or let a batch hold so many tokens in place of so many samples"
+        fix = "cut, split or leave out these samples; or limit batches by tokens instead of samples (the token-budget sampler)"
         yield finding("padding-waste", "warning", text, spread, fix, [{"sample": i} for i in few[:20]], len(few))
     if failed is not None:
         text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
@@ -152,7 +152,7 @@ def lost_in_collating(facts: Facts) -> Iterator[Finding]:
             f"{edges['field']}: the collate function concatenates graphs without offsetting their node numbers, so that all edges "
             f"join the first {edges['places']} of {edges['nodes']} nodes"
         )
-        fix = "add to the edges of each graph the number of nodes of the graphs before it"
+        fix = "add to each graph's edges the number of nodes in the graphs before it"
         yield finding("layout-mismatch", "error", text, fact, fix, [{"field": edges["field"]}])
     for cut in fact.value["cut"]:
         n, looked = len(cut["samples"]), fact.value["looked"]

@@ -74,7 +74,7 @@ def resize_of(facts: Facts) -> str:
 
 
 ALIKE = "none: all samples have the same shape"
-NONE_KNOWN = "none suggested: what leaves the label true depends on what the values mean"
+NONE_KNOWN = "none suggested: what keeps the label valid depends on what the values mean"
 
 
 def augmentation_of(facts: Facts) -> str:

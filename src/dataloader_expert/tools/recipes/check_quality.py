@@ -391,7 +391,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         why["splits_disjoint"] = "the samples could not be compared"
     else:
         chance = any(f.code == "splits-overlap" for f in found)  # told as information
-        words = "the equal rows are explained by chance" if chance else "no sample occurs in two splits"
+        words = "the splits share only as many rows as chance makes" if chance else "no sample occurs in two splits"
         disjoint = box("splits_disjoint", BOXES["splits_disjoint"], words)
     return (
         Checklist(

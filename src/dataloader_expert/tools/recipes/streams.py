@@ -43,7 +43,7 @@ SHARE = '''    def share(self):
 
 
 SHARE_BY_RANK = '''    def share(self):
-        """Every so many-th sample of what its workers share already: each rank keeps its own."""
+        """Every n-th sample, for n ranks: the stream already shards among workers."""
         rank, ranks = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         return islice(self.stream, rank, None, ranks)
 '''

@@ -264,7 +264,7 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
         return {"class": "none", "arguments": {}}
     reads, field = drawing["reads"], drawing["field"]
     words = {
-        "data": "the data set",
+        "data": "the dataset",
         "weights": f"1 / number of samples with the same rarest label in {field}"
         if several
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
