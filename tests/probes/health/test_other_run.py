@@ -56,4 +56,4 @@ def test_labels_that_change_from_run_to_run_are_told(classes: str, told: bool | 
     facts = Facts(tuple(fact for fact in said if isinstance(fact, Fact)))
     found = list(from_run_to_run(facts))
     assert [f.code for f in found] == (["not-deterministic"] if told else []), said
-    assert not told or ("mine.py:7" in found[0].message and "1 of" in found[0].message)
+    assert not told or ("mine.py:7" in found[0].message and "1 changes" in found[0].message)
