@@ -369,7 +369,7 @@ def test_a_stream_that_the_main_process_reads_tells_its_length_too() -> None:
 def test_a_stream_that_ends_is_timed_over_whole_epochs() -> None:
     """Our promise: a stream need not declare its length: once an epoch has ended all blocks count the start of workers, those
     before it too, so that keeping the workers is proved to gain."""
-    bench = bench_of("Fine", 40)  # of which it takes a third, on a slow machine
+    bench = bench_of("Fine", 90)  # of which it takes a sixth, and more where pairs scatter on a busy machine
     bench.source.iterable = True
     bench.source.dataset = Short()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
     loader = DataLoader(Short(), batch_size=10, num_workers=2, worker_init_fn=starts_in_half_a_second)
