@@ -8,7 +8,6 @@ from typing import Protocol, TypeVar
 
 from dataloader_expert.conclusions import MAX_PLACES, Finding, capital
 
-SEVERITIES = ("error", "warning", "info")
 SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned", "suspicious-text"}
 """Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
 ELSEWHERE = {"unpicklable"}

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dataloader_expert.facts import Json
@@ -76,13 +76,3 @@ def asked() -> tuple[Any, dict[str, Any], Callable[[Any], None]]:
 
     ref = SourceRef.from_json(given["source"])
     return Reference.open(Listing(Path(), ref.roots), ref), given, tell
-
-
-def lines_of_users(files: Iterable[str]) -> Iterator[tuple[str, int, str]]:
-    """The lines of these files, with their numbers."""
-    for file in files:
-        try:
-            with open(file, encoding="utf-8") as text:
-                yield from ((file, n, line) for n, line in enumerate(text, 1))
-        except (OSError, UnicodeDecodeError):
-            continue

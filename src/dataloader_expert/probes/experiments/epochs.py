@@ -8,6 +8,8 @@ from typing import Any
 from dataloader_expert.facts import Json, Quantity
 
 DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
+MOST = 2_000_000
+"""The most samples of an epoch that is drawn."""
 
 
 def describe(

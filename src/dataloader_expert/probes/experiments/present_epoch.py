@@ -9,7 +9,7 @@ from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
-from dataloader_expert.probes.experiments.epochs import DRAWN, describe
+from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe
 
 BEYOND = Quantity(
     "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the dataset does not have"
@@ -25,8 +25,8 @@ WEIGHED = Quantity(
 BATCHED = Quantity("present_batch_size", "samples", "samples in most batches of the present loader")
 RANKS = Quantity("present_ranks", "ranks", "ranks that the present sampler draws for")
 
-MOST, FIRST = 2_000_000, 64
-"""The most samples of an epoch that is drawn, and the batches that tell how many samples most of them have."""
+FIRST = 64
+"""The batches that tell how many samples most of them have."""
 
 
 def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:

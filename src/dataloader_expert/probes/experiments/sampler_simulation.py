@@ -14,7 +14,7 @@ from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.experiments.epochs import DRAWN, describe
+from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe
 from dataloader_expert.probes.experiments.present_epoch import BATCHED, of_present, ranks_of, usual_size
 from dataloader_expert.probes.health.static_checks import length, order
 from dataloader_expert.probes.rank_sharding import RANK_SHARES
@@ -43,7 +43,6 @@ KEPT_LABELS = Quantity(
     "",
     "the attribute in which the dataset keeps the label of each sample, and how many there are of each",
 )
-MOST = 2_000_000
 MOST_DRAWN = 20_000_000
 """Indices that are drawn at most for an epoch of all ranks, each of which draws it whole; of more ranks only the first are."""
 ALL_UP_TO = 200_000

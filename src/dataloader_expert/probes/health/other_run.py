@@ -10,13 +10,13 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
-from dataloader_expert.probes.fresh import Fresh, asked, lines_of_users, several
+from dataloader_expert.probes.fresh import Fresh, asked, several
 from dataloader_expert.probes.patience import Hung, Patience
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.sources.items import items_of
@@ -119,7 +119,17 @@ def _lines(roots: tuple[str, ...]) -> list[dict[str, Any]]:
     """Lines of the user's modules that use hashes."""
     files = dict.fromkeys(str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values()))
     own = (f for f in files if f.endswith(".py") and is_users(f) and below(os.path.realpath(f), roots))
-    return [{"file": file, "line": n} for file, n, line in lines_of_users(own) if HASHED.search(line.partition("#")[0])]
+    return [{"file": file, "line": n} for file, n, line in _read_lines(own) if HASHED.search(line.partition("#")[0])]
+
+
+def _read_lines(files: Iterable[str]) -> Iterator[tuple[str, int, str]]:
+    """The lines of these files, with their numbers."""
+    for file in files:
+        try:
+            with open(file, encoding="utf-8") as text:
+                yield from ((file, n, line) for n, line in enumerate(text, 1))
+        except (OSError, UnicodeDecodeError):
+            continue
 
 
 def main() -> None:

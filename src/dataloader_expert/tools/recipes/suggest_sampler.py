@@ -16,7 +16,7 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.experiments.epochs import DRAWN
-from dataloader_expert.probes.experiments.present_epoch import BATCHED, NESTED, RANKS
+from dataloader_expert.probes.experiments.present_epoch import BATCHED, BEYOND, NESTED, RANKS
 from dataloader_expert.probes.experiments.sampler_simulation import (
     EPOCHS,
     KEPT_LABELS,
@@ -93,7 +93,13 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(
             Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; pass objective= to draw one")
         )
-    if facts.find(PRESENT) is not None and not facts.value(STREAM) and facts.find(DRAWN, strategy="present") is None:
+    told = "alternatives: present" in {u.what for u in measured.unknowns} or facts.find(NESTED) or facts.find(BEYOND)
+    if (
+        facts.find(PRESENT) is not None
+        and not facts.value(STREAM)
+        and not told
+        and facts.find(DRAWN, strategy="present") is None
+    ):
         unknowns.append(Unknown("alternatives: present", "the loader's own sampler was not drawn: raise budget_s"))
     if counts is None:
         unknowns.append(Unknown("classes", "there are no class labels"))
