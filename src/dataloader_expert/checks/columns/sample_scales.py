@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import DEPTH, Check, Context
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -40,7 +40,7 @@ class SampleScales(Check):
         self.fields = [
             f.name
             for f in context.fields
-            if f.kind in KINDS and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
+            if (f.kind in KINDS or f.name == DEPTH) and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
         ]
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}
