@@ -12,6 +12,8 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 DTYPES = Quantity("depth_dtypes", "samples", "depth maps of each dtype, how far they reach, and where the rarer are")
+OTHER = 3.0
+"""How many times as far as others depth maps of another dtype must reach, or the others."""
 
 
 class DepthForms(Check):
@@ -52,18 +54,20 @@ class DepthForms(Check):
         for (_, dtype), n in self.counts.items():
             by_dtype[dtype] += n
         mixed = len(self.counts) > len({split for split, _ in self.counts})  # else splits differ, which is told of them
-        if len(by_dtype) > 1 and mixed:
-            usual, *rare = sorted(by_dtype, key=lambda dtype: (-by_dtype[dtype], dtype))
-            value = {"dtypes": dict(by_dtype), "usual": usual, "tops": self.tops, "where": self.where.of(rare[0])}
+        usual, *rare = sorted(by_dtype, key=lambda dtype: (-by_dtype[dtype], dtype)) or [""]
+        tops = self.tops
+        odd = [d for d in rare if max(tops[d], tops[usual]) >= OTHER * min(tops[d], tops[usual])]
+        if odd and mixed:
+            value = {"dtypes": {d: by_dtype[d] for d in odd}, "of": by_dtype.total(), "usual": usual}
+            value |= {"tops": tops, "where": self.where.of(odd[0])}
             yield Fact(DTYPES, value, self.evidence(), {"field": DEPTH})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(DTYPES):
             v = fact.value
-            n, usual, total = v["dtypes"], v["usual"], sum(v["dtypes"].values())
-            odd = total - n[usual]
-            kinds = ", ".join(f"{dtype} (up to {v['tops'][dtype]:g})" for dtype in n if dtype != usual)
-            text = f"{odd:,} of {number(total, 'depth map')} {verb(odd, 'are')} stored as {kinds}, the others as {usual} "
+            usual, odd = v["usual"], sum(v["dtypes"].values())
+            kinds = ", ".join(f"{dtype} (up to {v['tops'][dtype]:g})" for dtype in v["dtypes"])
+            text = f"{odd:,} of {number(v['of'], 'depth map')} {verb(odd, 'are')} stored as {kinds}, the others as {usual} "
             text += f"(up to {v['tops'][usual]:g}): the same value means another distance"
             fix = f"export them again as {usual} in the unit of the others: what 8 bits rounded or cut off is lost"
             yield finding("dtype-drift", "warning", text, fact, fix, v["where"], odd)
