@@ -111,7 +111,7 @@ class Negatives(Check):
                 _, which = np.unique(rows["class"], return_inverse=True)
                 shares = np.bincount(which, found) / np.bincount(which)
                 found &= (shares < WHOLE)[which]
-                if found.sum() >= OF_PART:
+                if OF_PART <= found.sum() < HALF * len(found):
                     return found, (kind, [name])
         return np.zeros(len(rows["sample"]), bool), None
 
