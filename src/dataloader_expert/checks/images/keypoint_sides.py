@@ -6,13 +6,12 @@ clockwise, as the eyes and the tip of a lizard seen from above do, they run coun
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.cohorts import Cohorts, told_of
+from dataloader_expert.checks.common.cohorts import Cohorts, only_there, told_of
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.per_sample import apart
@@ -33,8 +32,6 @@ LEAST, SEVERAL, TRIPLES = 15, 5, 3
 ALWAYS, WIDE, CLEAR = 0.98, 0.01, 0.9
 """The share of objects in which three points that tell it have one sense; the least area of nearly all of these triangles, in parts of that of the
 points; and the share of an object's triangles that agree, and of objects that are clear."""
-CHANCE = 1e-4
-"""How unlikely it must be that no other object is mirrored if as many were as in the part."""
 AWAY, SURE = 0.08, 0.98
 """By how much of their sides boxes lie off, and how often those of the part lie on one side of those of the others."""
 
@@ -155,12 +152,9 @@ def mirrored(turns: Any, own: Any) -> Any:
     agree = np.where(there, here > 0, False).sum(1) / np.maximum(there.sum(1), 1)
     judged = own & (there.sum(1) >= TRIPLES)
     odd, sound = judged & (agree <= 1 - CLEAR), judged & (agree >= CLEAR)
-    n = int(judged.sum())
-    if odd.sum() < SEVERAL or (odd | sound).sum() < CLEAR * n:
-        return none
-    share = min(float(odd.sum()) / n, 1 - 1e-9)
     rest = int((known[:, telling].sum(1) >= TRIPLES).sum())
-    return odd if rest * math.log1p(-share) <= math.log(CHANCE) else none
+    sure = odd.sum() >= SEVERAL and only_there(int(odd.sum()), int(judged.sum()), rest)
+    return odd if sure and (odd | sound).sum() >= CLEAR * judged.sum() else none
 
 
 def offset(own: Any, others: Any) -> list[float] | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, confined, told_of
+from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, confined, only_there, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, in_order
@@ -39,8 +39,6 @@ CLASSES, WHOLE = 1_000, 0.8
 OUTSIDE, LEANS, TAIL, OTHERWISE = 30, 0.3, 0.02, 0.05
 """The fewest images outside a split; the least skewness of images that lean to one side, as a share of the median; the share at either end that is
 left out of their range; and that of images of the split which are neither as the others nor their negatives."""
-CHANCE = 1e-4
-"""How unlikely it must be that no image outside of the split is a negative if as many are as within."""
 
 
 class Negatives(Check):
@@ -153,12 +151,9 @@ def turned_over(lit: Any, own: Any) -> Any:
     inverted = np.stack([WHITE - leaning[:, 0], leaning[:, 1], -leaning[:, 2]], 1)
     as_others, negative = (((part >= low - width) & (part <= high + width)).all(1) for part in (leaning, inverted))
     negative &= leaning[:, 2] <= -low[2] / 2
-    share = float(negative[own].mean())
     clear = (as_others | negative)[own].mean() >= 1 - OTHERWISE
-    rest = int((~own).sum())
-    if not clear or negative[~own].any() or rest * np.log1p(-min(share, 1 - 1e-9)) > np.log(CHANCE):
-        return none
-    return negative & own
+    sure = only_there(int(negative[own].sum()), int(own.sum()), len(others))
+    return negative & own if clear and sure and not negative[~own].any() else none
 
 
 def negatives(small: Any) -> Any:
