@@ -60,6 +60,8 @@ def test_mirrored_keypoints_are_told_without_boxes_too() -> None:
 
 
 def test_keypoints_off_their_boxes_are_told_with_the_way() -> None:
-    found = judged_alone("keypoint_sides", seen(lambda points: points + (9, 0), range(80, 110)))["keypoints-outside"]
+    found = judged_alone("keypoint_sides", seen(lambda points: points + np.array([9, 0]), range(80, 110)))[
+        "keypoints-outside"
+    ]
     assert "keypoints lie off their boxes in val, by about" in found.message
     assert "of the width to the right compared" in found.message

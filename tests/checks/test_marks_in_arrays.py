@@ -78,4 +78,6 @@ FORMS = {"depths of which some have 8 bits": (in_bytes(range(5, 17)), "dtype-dri
 def test_depth_maps_of_eight_bits_are_told() -> None:
     """Seen: a fifth of the depth maps were stored with 8 bits, and nothing was said."""
     found = judged("depth_forms", FORMS["depths of which some have 8 bits"][0])["dtype-drift"]
-    assert found.message.startswith("12 of 60 depth maps are stored as uint8 (up to 174), the others as uint16 (up to 1399)")
+    assert found.message.startswith(
+        "12 of 60 depth maps are stored as uint8 (up to 174), the others as uint16 (up to 1399)"
+    )

@@ -144,7 +144,9 @@ def lost(k: int) -> Any:
 FROZEN_SILENT = {
     "windows that change": windows(),
     "windows filled up with zeros": windows(lambda x: x * (np.arange(30) < 12)[:, None], slice(0, 12)),
-    "windows filled up with one value": windows(lambda x: np.where((np.arange(30) < 12)[:, None], x, -80), slice(0, 12)),
+    "windows filled up with one value": windows(
+        lambda x: np.where((np.arange(30) < 12)[:, None], x, -80), slice(0, 12)
+    ),
     "a channel that rests at one value": windows(
         lambda x: np.where((np.arange(30) > 12)[:, None] & (np.arange(3) == 1), 9.5, x), slice(0, 12)
     ),
@@ -178,5 +180,8 @@ def test_a_channel_that_was_lost_for_a_while_is_told() -> None:
 
 
 def test_frozen_channels_are_named() -> None:
-    assert "x keeps one value for 18 of up to 30 steps" in judged("frozen", FROZEN["a sensor that hung"][0])["stuck-values"].message
+    assert (
+        "x keeps one value for 18 of up to 30 steps"
+        in judged("frozen", FROZEN["a sensor that hung"][0])["stuck-values"].message
+    )
     assert "x[:, 1] keeps one value for 14" in judged("frozen", FROZEN["one channel of it"][0])["stuck-values"].message

@@ -99,9 +99,7 @@ def split(change: Any = None, rows: Any = (), x: Any = None) -> Data:
     made = (belts() if x is None else x).copy()
     for i in rows:
         made[i] = change(made[i])
-    return Data(
-        {"image": made, "label": KINDS}, "label", splits=SPLITS, kinds={"image": "image", "label": "category"}
-    )
+    return Data({"image": made, "label": KINDS}, "label", splits=SPLITS, kinds={"image": "image", "label": "category"})
 
 
 def gray(x: Any) -> Any:

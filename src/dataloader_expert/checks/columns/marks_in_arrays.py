@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import DEPTH, STATISTICS, Check, Context
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.treatments import customary, marks_of
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
@@ -21,7 +21,9 @@ from dataloader_expert.sources.base import Block, Field
 from dataloader_expert.sources.roles import words
 
 MARKED = Quantity(
-    "marks_in_arrays", "samples", "samples with a number far from all others of the field that stands for no value, and where"
+    "marks_in_arrays",
+    "samples",
+    "samples with a number far from all others of the field that stands for no value, and where",
 )
 KINDS = ("array", "sequence", "image")
 OTHERS = {
@@ -107,7 +109,12 @@ class MarksInArrays(Check):
                 only = inside[0] if len(inside) == 1 and found.samples[inside[0]] < found.samples.total() else None
                 rest = found.samples.total() - found.samples[only] if only is not None else 0
                 zeros = only is not None and not found.zeros[only] and 2 * found.zeros.total() > rest
-                value = {"count": n, "of": found.samples.total(), "split": only, "nearest": found.high if mark > 0 else found.low}
+                value = {
+                    "count": n,
+                    "of": found.samples.total(),
+                    "split": only,
+                    "nearest": found.high if mark > 0 else found.low,
+                }
                 value |= {"instead_of_zero": bool(zeros), "where": self.where.of((name, mark))}
                 yield Fact(MARKED, value, self.evidence(), {"field": name, "value": mark})
 

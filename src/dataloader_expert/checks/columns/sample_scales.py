@@ -40,7 +40,10 @@ class SampleScales(Check):
         self.fields = [
             f.name
             for f in context.fields
-            if (f.kind in KINDS or f.name == DEPTH) and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
+            if (f.kind in KINDS or f.name == DEPTH)
+            and f.shape
+            and ("float" in f.dtype or len(f.shape) > 1)
+            and f.name != context.label
         ]
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}

@@ -43,6 +43,7 @@ STRETCH, SHEAR = 1.28, 0.12
 DAMPING, GAINS = 10.0, (0.3, 3.0)
 WINDOWS = 4
 AT_ONCE = 128
+WHITE = 250.0
 RIM, FURTHER = 2, 4
 """Pixels at the edges of both images that the last steps leave out, and how many steps these are."""
 
@@ -231,17 +232,28 @@ def settled(ones: Any, others: Any, warps: Any) -> tuple[Any, Any, Any]:
     for step in range(FURTHER + 1):
         u, v, _ = _moved(p)
         inside = _from_rim(u) & _from_rim(v) & _core()
-        count = inside.sum(1, keepdims=True) + 1e-6
         sampler = _sampler(u, v)
-        off_a, off_b = _centred(target, inside, count), _centred(sampler(b), inside, count)
-        gain = np.clip((off_a * off_b).sum(1) / ((off_b * off_b).sum(1) + 1e-3), *GAINS)[:, None]
-        wrong = off_a - gain * off_b
-        unexplained = (wrong * wrong).sum(1) / ((off_a * off_a).sum(1) + 1e-6)
-        better = (unexplained < least) & (count[:, 0] > SIDE * SIDE / 2)
+        moved = sampler(b)
+        told = _unclipped(target, moved, inside)
+        count = told.sum(1, keepdims=True) + 1e-6
+        off_a, off_b = (x - (x * told).sum(1, keepdims=True) / count for x in (target, moved))
+        gain = np.clip((off_a * off_b * told).sum(1) / ((off_b * off_b * told).sum(1) + 1e-3), *GAINS)[:, None]
+        wrong = (off_a - gain * off_b) * inside
+        wrong[((target >= WHITE) & (wrong < 0)) | ((moved >= WHITE) & (wrong > 0))] = 0  # it was brighter than white
+        unexplained = (wrong * wrong).sum(1) / ((off_a * off_a * inside).sum(1) + 1e-6)
+        better = (unexplained < least) & (inside.sum(1) > SIDE * SIDE / 2)
         least[better], left[better], within[better] = unexplained[better], wrong[better], inside[better]
         if step < FURTHER:
-            p = p + _step(sampler(across), sampler(down), gain * inside, inside / count, wrong)
+            p = p + _step(sampler(across), sampler(down), gain * told, told / count, wrong * told)
     return target, left, within
+
+
+def _unclipped(one: Any, other: Any, inside: Any) -> Any:
+    """The pixels inside that are white in neither image, [n, pixels], unless these are few: white may have been brighter."""
+    import numpy as np
+
+    told = inside & (one < WHITE) & (other < WHITE)
+    return np.where(4 * told.sum(1, keepdims=True) >= inside.sum(1, keepdims=True), told, inside)
 
 
 def _from_rim(at: Any) -> Any:

@@ -13,18 +13,18 @@ from dataloader_expert.checks.duplicates.alignment import NEVER, SIDE, aligned, 
 
 FEW = 0.2
 """The share of an image that effectively has all its edges, below which it is little else than a shape: photographs have more."""
-SHIFT = 0.2
+SHIFT = 0.22
 """Pixels of 32 by which edges of a copy may lie elsewhere: what encoding, resizing, cropping and turning leave is less."""
 NOISE = 1.0
 """Gray levels that encoding changes anyway."""
 
 
 def agree_along_edges(ones: Any, others: Any) -> Any:
-    """Which pairs of images, [n, 32, 32] each, agree along their edges, or are more than shapes; bool [n]."""
+    """Which pairs of images, [n, 32, 32] each, agree along their edges, or are not both mere shapes; bool [n]."""
     import numpy as np
 
     same = np.ones(len(ones), bool)
-    shapes = np.flatnonzero((edged(ones) < FEW) | (edged(others) < FEW))
+    shapes = np.flatnonzero((edged(ones) < FEW) & (edged(others) < FEW))
     if len(shapes):
         a, b = ones[shapes], others[shapes]
         warps = np.concatenate([fit.warp for fit in aligned(a, b, NEVER)])

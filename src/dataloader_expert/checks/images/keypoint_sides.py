@@ -23,7 +23,9 @@ from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block
 
 MIRRORED = Quantity("keypoints_mirrored", "samples", "samples of a part whose keypoints run the other way round")
-OFFSET = Quantity("keypoints_offset", "samples", "samples of a part whose keypoints all lie off their boxes in one direction")
+OFFSET = Quantity(
+    "keypoints_offset", "samples", "samples of a part whose keypoints all lie off their boxes in one direction"
+)
 KEPT, MOST_POINTS = 4_000, 64
 LOOKED = 10
 """The first points of an object by which its sense is told."""
@@ -41,7 +43,11 @@ class KeypointSides(DrawnRows):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        found = [f for f in context.fields if f.name == "keypoints" and len(f.shape) == 3 and 3 <= (f.shape[1] or 0) <= MOST_POINTS]
+        found = [
+            f
+            for f in context.fields
+            if f.name == "keypoints" and len(f.shape) == 3 and 3 <= (f.shape[1] or 0) <= MOST_POINTS
+        ]
         self.points = found[0].name if found else ""
         self.width = (found[0].shape[1] or 0) if found else 0
         self.boxes = next((f.name for f in context.fields if has_boxes(f)), "")
@@ -58,7 +64,10 @@ class KeypointSides(DrawnRows):
         points = block.columns[self.points].values
         boxes = block.columns[self.boxes].values if self.context.corners and self.boxes in block.columns else None
         made = [_main(points[i], None if boxes is None else boxes[i], self.width) for i in rows.tolist()]
-        kept = {"points": np.stack([of for of, _ in made]).reshape(len(rows), -1), "off": np.stack([off for _, off in made])}
+        kept = {
+            "points": np.stack([of for of, _ in made]).reshape(len(rows), -1),
+            "off": np.stack([off for _, off in made]),
+        }
         return kept | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
@@ -75,9 +84,17 @@ class KeypointSides(DrawnRows):
                 odd = mirrored(turns, own) if "sides" not in told else None
                 if odd is not None and odd.any():
                     told.add("sides")
-                    value: dict[str, Any] = {"count": int(odd.sum()), "of": int(own.sum()), "where": places(rows, odd, self.points)}
+                    value: dict[str, Any] = {
+                        "count": int(odd.sum()),
+                        "of": int(own.sum()),
+                        "where": places(rows, odd, self.points),
+                    }
                     yield Fact(MIRRORED, value, self.evidence("sampled", len(own)), at)
-                by = offset(rows["off"][own], rows["off"][~own]) if "offset" not in told and 2 * own.sum() <= len(own) else None
+                by = (
+                    offset(rows["off"][own], rows["off"][~own])
+                    if "offset" not in told and 2 * own.sum() <= len(own)
+                    else None
+                )
                 if by is not None:
                     told.add("offset")
                     value = {"count": int(own.sum()), "by": by, "where": places(rows, own, self.points)}
@@ -88,12 +105,18 @@ class KeypointSides(DrawnRows):
             v, name, n = fact.value, escaped(str(fact.at["field"])), fact.value["count"]
             text = f"{name} of {n:,} of {number(v['of'], 'sample')} {told_of(str(fact.at['kind']), [str(fact.at['of'])])} {verb(n, 'run')} the other way "
             text += "round than all others: their left and right points seem to be swapped, as where images are mirrored and the points keep their names"
-            fix = "overlay a few on their images; if so, swap the left and the right point of each pair in these samples"
+            fix = (
+                "overlay a few on their images; if so, swap the left and the right point of each pair in these samples"
+            )
             yield finding("keypoints-outside", "warning", text, fact, fix, v["where"], n)
         for fact in facts.all(OFFSET):
             v, name = fact.value, escaped(str(fact.at["field"]))
             sides = ((v["by"][0], "width", "to the right", "to the left"), (v["by"][1], "height", "down", "up"))
-            steps = [f"{abs(part):.0%} of the {side} {on if part > 0 else back}" for part, side, on, back in sides if abs(part) >= AWAY / 2]
+            steps = [
+                f"{abs(part):.0%} of the {side} {on if part > 0 else back}"
+                for part, side, on, back in sides
+                if abs(part) >= AWAY / 2
+            ]
             text = f"{name} lie off their boxes {told_of(str(fact.at['kind']), [str(fact.at['of'])])}, by about {' and '.join(steps)} compared with the others"
             fix = "overlay a few on their images: the points or the boxes were moved, as by a crop that was applied to one of them"
             yield finding("keypoints-outside", "warning", text, fact, fix, v["where"], v["count"])
@@ -142,7 +165,10 @@ def mirrored(turns: Any, own: Any) -> Any:
         return none
     ahead = np.where(known, others > 0, False).sum(0) / np.maximum(known.sum(0), 1)
     size = np.where(known, np.abs(others), np.inf)
-    wide = np.sort(size, 0)[np.minimum((known.sum(0) * (1 - CLEAR)).astype(int), len(size) - 1), np.arange(size.shape[1])] >= WIDE
+    wide = (
+        np.sort(size, 0)[np.minimum((known.sum(0) * (1 - CLEAR)).astype(int), len(size) - 1), np.arange(size.shape[1])]
+        >= WIDE
+    )
     telling = enough & wide & (np.maximum(ahead, 1 - ahead) >= ALWAYS)
     if telling.sum() < TRIPLES:
         return none

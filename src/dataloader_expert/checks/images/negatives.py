@@ -68,7 +68,11 @@ class Negatives(Check):
             at = [i for i, value in enumerate(values) if block.index(i) < MOST and _of_bytes(value)]
             if at:
                 seen, rows = looks(block, name), np.array(at)
-                kept = {"sample": block.indices(rows), "small": pooled(seen)[at].astype(np.float16), "lit": lit(seen.small[at])}
+                kept = {
+                    "sample": block.indices(rows),
+                    "small": pooled(seen)[at].astype(np.float16),
+                    "lit": lit(seen.small[at]),
+                }
                 kept["class"] = self.classes.of(block.columns.get(self.label), rows)
                 self.parts[name].append(kept | self.cohorts.of(block, rows))
 

@@ -18,7 +18,9 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-COLOURS = Quantity("colours_of_part", "images", "images of a split that are gray, or have red and blue swapped, unlike all others")
+COLOURS = Quantity(
+    "colours_of_part", "images", "images of a split that are gray, or have red and blue swapped, unlike all others"
+)
 SEVERAL, OUTSIDE, CLASSES = 8, 15, 200
 """The fewest such images, the fewest outside the split, and the most classes that are told apart."""
 GRAY = 1.0
@@ -118,7 +120,11 @@ def _subsets(classes: Any) -> Iterator[Any]:
 
 def lost(gray: Any, own: Any) -> Any:
     """Which images of a split are gray, where none is elsewhere; bool [n]."""
-    sure = not gray[~own].any() and (~own).sum() >= OUTSIDE and only_there(int(gray[own].sum()), int(own.sum()), int((~own).sum()))
+    sure = (
+        not gray[~own].any()
+        and (~own).sum() >= OUTSIDE
+        and only_there(int(gray[own].sum()), int(own.sum()), int((~own).sum()))
+    )
     return gray & own & sure
 
 
