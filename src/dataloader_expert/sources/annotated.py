@@ -37,6 +37,8 @@ class Annotated(FolderLabels):
     """The fields that partners become."""
     beside: frozenset[str]
     """Paths of files that are not samples but belong to one."""
+    unread: dict[str, str]
+    """Partners of which only their existence is known."""
     several: str | None
     """The field of vectors that was made of lists of labels in the cells of a column."""
     may_be_empty: frozenset[str]

@@ -121,7 +121,6 @@ class FileSamples(Annotated):
         self.unread = {
             name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
         }
-        """Partners of which only their existence is known."""
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
