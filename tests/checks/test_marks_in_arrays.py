@@ -40,11 +40,6 @@ SILENT = {
 }
 SPOILT = {
     "65535 in a corner": (patches(65535), "missing-values", "warning"),
-    "-9999 among floats": (
-        patches(-9999, x=BANDS.astype(np.float32) / 10000),
-        "missing-values",
-        "warning",
-    ),
     "-1 among depths": (depth(0, -1), "missing-values", "warning"),
 }
 

@@ -11,6 +11,8 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects
 from tests.checks import (
     test_keypoint_order,
+    test_keypoint_sides,
+    test_marks_in_arrays,
     test_misfiled,
     test_moved_boxes,
     test_recoloured,
@@ -149,6 +151,9 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "unmarked_run": test_misfiled.RUNS_SILENT,
     "keypoint_order": test_keypoint_order.ORDER_SILENT,
+    "keypoint_sides": test_keypoint_sides.SILENT,
+    "depth_forms": test_marks_in_arrays.FORMS_SILENT,
+    "part_colours": test_recoloured.IN_PART_SILENT,
     "doubled_boxes": test_keypoint_order.BOXES_SILENT,
     "marked_parts": test_keypoint_order.MARKS_SILENT,
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
@@ -229,6 +234,9 @@ SILENT: dict[str, dict[str, Any]] = {
 SPEAKS: dict[str, dict[str, Any]] = {
     "unmarked_run": test_misfiled.RUNS,
     "keypoint_order": test_keypoint_order.ORDER,
+    "keypoint_sides": test_keypoint_sides.SPOILT,
+    "depth_forms": test_marks_in_arrays.FORMS,
+    "part_colours": test_recoloured.IN_PART,
     "doubled_boxes": test_keypoint_order.BOXES,
     "marked_parts": test_keypoint_order.MARKS,
     "moved_boxes": {

@@ -79,6 +79,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "group_clocks": test_group_clocks.SILENT,
     "reversed_signs": test_other_scales.BEATS_SILENT,
     "swapped_channels": test_parts_otherwise.SILENT_SWAPS,
+    "frozen": test_parts_otherwise.FROZEN_SILENT,
     "out_of_order": test_within_groups.ORDER_SILENT,
     "pasted": test_pasted.SILENT,
     "odd_series": test_odd_series.SILENT,
@@ -199,6 +200,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
     "reversed_signs": test_other_scales.BEATS_SPEAK,
     "swapped_channels": test_parts_otherwise.SWAPS,
+    "frozen": test_parts_otherwise.FROZEN,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "point_clouds": {
         "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),

@@ -15,7 +15,7 @@ from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.treatments import customary, marks_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Field
 from dataloader_expert.sources.roles import words
@@ -109,7 +109,7 @@ class MarksInArrays(Check):
                 only = inside[0] if len(inside) == 1 and found.samples[inside[0]] < found.samples.total() else None
                 rest = found.samples.total() - found.samples[only] if only is not None else 0
                 zeros = only is not None and not found.zeros[only] and 2 * found.zeros.total() > rest
-                value = {
+                value: dict[str, Json] = {
                     "count": n,
                     "of": found.samples.total(),
                     "split": only,

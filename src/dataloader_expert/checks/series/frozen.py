@@ -16,7 +16,7 @@ from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
@@ -104,7 +104,7 @@ class Frozen(Check):
                     continue
                 lengths = sorted(length for _, length, _ in own)
                 where = self.files.places(sorted(sample for sample, *_ in own), name)
-                value = {"count": len(own), "of": windows.samples, "steps": lengths[len(lengths) // 2]}
+                value: dict[str, Json] = {"count": len(own), "of": windows.samples, "steps": lengths[len(lengths) // 2]}
                 value |= {"from": windows.steps, "where": where}
                 yield Fact(FROZEN, value, self.evidence(), {"field": name, "component": None if k == ALL else k})
 
