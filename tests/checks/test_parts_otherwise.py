@@ -173,7 +173,7 @@ def test_a_channel_that_was_lost_for_a_while_is_told() -> None:
     """Seen: a band was 0 in seventy patches in a row, of three hundred, and nothing was said; here and there it may be nothing."""
     found = judged("flat_components", lost(1))["constant-samples"]
     assert (found.count, found.severity) == (32, "warning")
-    assert "x[:, 1] throughout 32 of 120 samples in a row, from sample 20 to 51" in found.message
+    assert "x[:, 1] throughout 32 of 120 samples in a row, samples 20 to about 51" in found.message
     scattered = WINDOWS.copy()
     scattered[::4, :, 1] = 0
     assert judged("flat_components", Data({"x": scattered}, kinds={"x": "array"})) == {}

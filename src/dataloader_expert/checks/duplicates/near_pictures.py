@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import NEVER, STRICT, USUAL, aligned, alike, blurred, likeness
-from dataloader_expert.checks.duplicates.colours import agree_in_colour
 from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
+from dataloader_expert.checks.duplicates.colours import agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import told_of
-from dataloader_expert.checks.common.places import Places, dealt
+from dataloader_expert.checks.common.places import Files, Places, dealt
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.series.flat_parts import FlatParts
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -88,6 +88,7 @@ class FlatComponents(Check):
         }  # fmt: skip
         self.found = {name: _Seen() for name in self.channels}
         self.where = Places()
+        self.files = Files()
         self.parts = FlatParts(context)
 
     def applies(self) -> bool:
@@ -97,6 +98,7 @@ class FlatComponents(Check):
         import numpy as np
 
         self.seen += block.samples
+        self.files.note(block)
         cohorts = self.parts.of(block) if block.samples else {}
         for name, channels in self.channels.items():
             made = [(first, *self._look(block, name, first, values)) for first, values in channels.in_block(block)]
@@ -151,6 +153,7 @@ class FlatComponents(Check):
             for k, n in theirs.flat.items():
                 mine.note(k, n, *theirs.ends[k])
         self.where.merge(other.where)
+        self.files.merge(other.files)
         self.parts.merge(other.parts)
 
     def facts(self) -> Iterable[Fact]:
@@ -195,6 +198,9 @@ class FlatComponents(Check):
                     value["stretch"] = None if stretch is None else [*stretch]
                     yield Fact(AT_TIMES, value, self.evidence(n=seen.samples), {"field": name, "component": k})
 
+    def _from(self, stretch: list[int] | None) -> str:
+        return "" if stretch is None else f" in a row, {self.files.stretch(*stretch)}"
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ALWAYS):
             v, name = fact.value, str(fact.at["field"])
@@ -222,7 +228,7 @@ class FlatComponents(Check):
         for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(AT_TIMES)):
             of = sorted(facts.all(AT_TIMES, field=name), key=lambda fact: -fact.value["count"])
             told = [
-                f"{self.channels[name].called(int(str(f.at['component'])))} throughout {f.value['count']:,} of {f.value['of']:,} samples{_from(f.value['stretch'])}"
+                f"{self.channels[name].called(int(str(f.at['component'])))} throughout {f.value['count']:,} of {f.value['of']:,} samples{self._from(f.value['stretch'])}"
                 for f in of
             ]
             more = f", and {len(told) - TOLD} more" if len(told) > TOLD else ""
@@ -236,10 +242,6 @@ class FlatComponents(Check):
                 dealt([f.value["where"] for f in of]),
                 max(f.value["count"] for f in of),
             )
-
-
-def _from(stretch: list[int] | None) -> str:
-    return "" if stretch is None else f" in a row, from sample {stretch[0]:,} to {stretch[1]:,}"
 
 
 def _padded(flat: Any, lows: Any) -> Any:
