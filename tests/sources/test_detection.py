@@ -394,6 +394,17 @@ def test_a_count_of_all_key_points_is_told_where_some_are_not_labelled(tmp_path:
     assert codes(tmp_path) == {}
 
 
+def test_flags_that_are_all_zero_contradict_the_counts(tmp_path: Path) -> None:
+    """Seen: a conversion lost all flags of a file, and no point was labelled any more, though ``num_keypoints`` said how many are."""
+    posed(tmp_path)
+    file = tmp_path / "annotations" / "person_keypoints_train.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    for person in held["annotations"]:
+        person["keypoints"][2::3] = [0] * 17
+    written(file, json.dumps(held))
+    assert "and 0 of its keypoints are labelled" in codes(tmp_path)["length-mismatch"].message
+
+
 def renamed(root: Path, name: Callable[[int], str], rows: Iterable[int]) -> list[str]:
     """Pascal VOC whose files give these names to their images. Returns the files of which it is told that they name another one."""
     voc(root)

@@ -34,7 +34,7 @@ LEAST, SEVERAL, TRIPLES = 15, 5, 3
 ALWAYS, WIDE, CLEAR = 0.98, 0.01, 0.9
 """The share of objects in which three points that tell it have one sense; the least area of nearly all of these triangles, in parts of that of the
 points; and the share of an object's triangles that agree, and of objects that are clear."""
-AWAY, SURE = 0.08, 0.98
+AWAY, SURE = 0.1, 0.9
 """By how much of their sides boxes lie off, and how often those of the part lie on one side of those of the others."""
 
 

@@ -96,7 +96,12 @@ def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
     apart = {key for key, n in labelled.items() if held[key][0].get("num_keypoints", n) != n}
     every = {key for key in apart if held[key][0]["num_keypoints"] == usual}
     # what most objects contradict may count something else, such as the visible ones, but not all points of some
-    if len(apart) <= (1 - NEARLY_ALL) * len(labelled) or (apart == every and len(apart) <= MOSTLY * len(labelled)):
+    bare = not any(labelled.values())  # of the whole file, though some are counted
+    if (
+        bare
+        or len(apart) <= (1 - NEARLY_ALL) * len(labelled)
+        or (apart == every and len(apart) <= MOSTLY * len(labelled))
+    ):
         odd |= {
             key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its keypoints are labelled"
             for key in apart
