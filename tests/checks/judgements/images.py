@@ -171,6 +171,8 @@ SILENT: dict[str, dict[str, Any]] = {
         "noise": smooth(lambda x: np.random.default_rng(2).normal(0, 1, x.shape)),
     },
     "unannotated": {
+        "some empty masks in both splits": masks(*[(0, 1), (0, 2), (0,)] * 30, splits=["train"] * 60 + ["val"] * 30),
+        "masks of one class each": masks(*[(1,), (2,)] * 45, splits=["train"] * 60 + ["val"] * 30),
         "some images of nothing in both splits": detected(range(0, 60, 6), range(60, 100, 6)),
         "all with objects": detected(),
         "a few": detected(range(3)),
@@ -273,7 +275,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "all to channels first": (smooth(lambda x: x.reshape(len(x), 3, *x.shape[1:3])), "layout-mismatch", "error"),
     },
-    "unannotated": {"a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning")},
+    "unannotated": {
+        "a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning"),
+        "a third of the masks for validation": (
+            masks(*[(0, 1)] * 80, *[(0,)] * 10, splits=["train"] * 60 + ["val"] * 30),
+            "empty-sequence",
+            "warning",
+        ),
+    },
     "blended_ids": {
         "a quarter resized with interpolation": (mask_stripes(range(0, 60, 4)), "label-out-of-range", "warning"),
     },
