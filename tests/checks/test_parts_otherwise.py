@@ -169,6 +169,24 @@ FROZEN = {
 }
 
 
+LONG = RNG.normal(0, 1, (120, 48, 2)).astype(np.float32)
+
+
+def echoed(x: Any) -> Any:
+    made = x.copy()
+    made[:, 30:44, 1] = made[:, 8:22, 1]
+    return made
+
+
+LOOPED_SILENT = {
+    "windows of their own": windows(x=LONG),
+    "windows that are periodic": windows(x=np.tile(LONG[:, :12], (1, 4, 1))),
+    "few levels": windows(x=np.rint(LONG)),
+    "rests": windows(lambda x: np.where((np.arange(48) > 20)[:, None], 3.5, x), slice(0, 12), x=LONG),
+}
+LOOPED = {"a stretch that was sent twice": (windows(echoed, slice(0, 12), x=LONG), "stuck-values", "warning")}
+
+
 def test_a_channel_that_was_lost_for_a_while_is_told() -> None:
     """Seen: a band was 0 in seventy patches in a row, of three hundred, and nothing was said; here and there it may be nothing."""
     found = judged("flat_components", lost(1))["constant-samples"]
@@ -185,3 +203,8 @@ def test_frozen_channels_are_named() -> None:
         in judged("frozen", FROZEN["a sensor that hung"][0])["stuck-values"].message
     )
     assert "x[:, 1] keeps one value for 14" in judged("frozen", FROZEN["one channel of it"][0])["stuck-values"].message
+
+
+def test_a_repeated_stretch_is_named() -> None:
+    found = judged("looped", LOOPED["a stretch that was sent twice"][0])["stuck-values"]
+    assert found.message.startswith("x[:, 1]: 12 of 120 samples repeat a stretch of 14 steps")

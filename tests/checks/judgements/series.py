@@ -80,6 +80,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "reversed_signs": test_other_scales.BEATS_SILENT,
     "swapped_channels": test_parts_otherwise.SILENT_SWAPS,
     "frozen": test_parts_otherwise.FROZEN_SILENT,
+    "looped": test_parts_otherwise.LOOPED_SILENT,
     "out_of_order": test_within_groups.ORDER_SILENT,
     "pasted": test_pasted.SILENT,
     "odd_series": test_odd_series.SILENT,
@@ -201,6 +202,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "reversed_signs": test_other_scales.BEATS_SPEAK,
     "swapped_channels": test_parts_otherwise.SWAPS,
     "frozen": test_parts_otherwise.FROZEN,
+    "looped": test_parts_otherwise.LOOPED,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "point_clouds": {
         "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
