@@ -432,6 +432,8 @@ def test_boxes_that_do_not_enclose_their_polygons_are_told(tmp_path: Path) -> No
     assert some.count == 6 and "does not enclose its polygon: read as the centre and the size, it does" in some.message
     assert outlined(tmp_path / "all", centred, range(30)).count == 30
     assert outlined(tmp_path / "wider", lambda box: [box[0] - 1, box[1] - 1, box[2] + 1, box[3] + 1], range(9)) is None
+    hidden = outlined(tmp_path / "hidden", lambda box: [0, 0, box[0] + 2 * box[2], box[1] + 2 * box[3]], range(9))
+    assert hidden is None
     assert outlined(tmp_path / "of something else", lambda box: [0, 0, 3, 3], range(30)) is None
 
 

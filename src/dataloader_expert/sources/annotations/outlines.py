@@ -11,6 +11,8 @@ Sides = tuple[float, float, float, float]
 AGREE, APART = 0.8, 0.5
 """The share that a box and the extent of its polygon have in common (intersection over union) from which they agree, and below which they are of
 different things."""
+ENCLOSED = 0.9
+"""The share of a polygon's extent in a box that encloses it."""
 USUAL, ONE_WAY = 0.5, 0.9
 """The least share of objects that agree where others are odd; and that of the odd ones, or of all, that another reading explains."""
 FEWEST = 5
@@ -27,7 +29,7 @@ def contradicted(objects: list[dict[str, Any]]) -> dict[int, str]:
     explains them."""
     held = {id(one): pair for one in objects if (pair := _both(one)) is not None}
     shared = {key: _shared(_sized(*box), extent) for key, (box, extent) in held.items()}
-    odd = [key for key, share in shared.items() if share < APART]
+    odd = [key for key, share in shared.items() if share < APART and not _holds(_sized(*held[key][0]), held[key][1])]
     agree = sum(share >= AGREE for share in shared.values())
     if not odd:
         return {}
@@ -65,10 +67,19 @@ def _sized(a: float, b: float, c: float, d: float) -> Sides:
     return a, b, a + c, b + d
 
 
+def _holds(box: Sides, extent: Sides) -> bool:
+    """Whether nearly all of the extent lies in the box: of a thing that is partly hidden, a box may show the whole, and the polygon what is seen."""
+    inside = max(box[0], extent[0]), max(box[1], extent[1]), min(box[2], extent[2]), min(box[3], extent[3])
+    return _area(inside) >= ENCLOSED * _area(extent)
+
+
+def _area(sides: Sides) -> float:
+    return max(0.0, sides[2] - sides[0]) * max(0.0, sides[3] - sides[1])
+
+
 def _shared(one: Sides, other: Sides) -> float:
     """Intersection over union."""
     wide = min(one[2], other[2]) - max(one[0], other[0])
     high = min(one[3], other[3]) - max(one[1], other[1])
     both = max(0.0, wide) * max(0.0, high)
-    areas = [max(0.0, r - x) * max(0.0, low - y) for x, y, r, low in (one, other)]
-    return both / (sum(areas) - both) if both > 0 else 0.0
+    return both / (_area(one) + _area(other) - both) if both > 0 else 0.0
