@@ -96,6 +96,8 @@ def test_other_images_of_one_split_are_no_negatives() -> None:
     """Our promise: images of another light, of a class of their own, or of both splits are not called so."""
     assert judged("negatives", plates(lambda seed: cell(seed, bright=True), range(90, 110))) == {}
     assert judged("negatives", plates(negative, range(60, 100))) == {}
+    few = judged("negatives", plates(negative, range(70, 90)))["scale-drift"]
+    assert (few.severity, few.count) == ("info", 20)  # of both splits, they may be meant so
     labels = ["etched" if i in range(90, 110) else "plain" for i in range(IMAGES)]
     assert judged("negatives", plates(negative, range(90, 110), labels)) == {}
     assert judged("negatives", plates(street, range(90, 110))) == {}

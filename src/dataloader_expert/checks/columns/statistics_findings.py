@@ -152,7 +152,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
         yield finding(
             "missing-values",
             "warning",
-            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: this usually marks a missing value",
+            f"{name} is {shown} in {n:,} of {number(s['n'], 'value' if field is not None and field.shape else 'sample')}, far from all others: "
+            "this usually marks a missing value",
             fact,
             f"read {shown} as missing in every split; otherwise it distorts the mean, and a model takes it for a measurement",
             marked,

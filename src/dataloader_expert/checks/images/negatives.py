@@ -19,7 +19,7 @@ from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, in_order
 from dataloader_expert.checks.common.vectors import pooled
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -96,26 +96,34 @@ class Negatives(Check):
             part = confined(self.cohorts, rows, found, OF_PART) if found.any() else None
             if found.sum() > FEW * len(found) and part is None:
                 found[:] = False
-            if not found.any():
-                found, part = self._in_split(rows)
+            by_light = not found.any()
+            if by_light:
+                found, part = self._by_light(rows)
             where = self.files.places(rows["sample"][found].tolist(), name)
             value: dict[str, Any] = {"count": int(found.sum()), "of": len(found), "where": where}
             value["part"] = None if part is None else [part[0], part[1]]
+            value["sure"] = part is not None or not by_light
             yield Fact(NEGATIVES, value, self.evidence(n=len(found)), {"field": name})
 
-    def _in_split(self, rows: dict[str, Any]) -> tuple[Any, tuple[str, list[str]] | None]:
-        """The images of one split that lean to the other side than all others do, unless they are all that there are of their classes."""
+    def _by_light(self, rows: dict[str, Any]) -> tuple[Any, tuple[str, list[str]] | None]:
+        """The images of one split that lean to the other side than all others do, or a few images here and there, unless they are all that there
+        are of their classes; and the split."""
         import numpy as np
+
+        def some(found: Any) -> Any:
+            _, which = np.unique(rows["class"], return_inverse=True)
+            shares = np.bincount(which, found) / np.bincount(which)
+            return found & (shares < WHOLE)[which]
 
         for kind, names, whose in self.cohorts.kinds(rows, OF_PART):
             for k, name in enumerate(names) if kind == SPLIT else ():
-                found = turned_over(rows["lit"], whose == k)
-                _, which = np.unique(rows["class"], return_inverse=True)
-                shares = np.bincount(which, found) / np.bincount(which)
-                found &= (shares < WHOLE)[which]
+                found = some(turned_over(rows["lit"], whose == k))
                 if OF_PART <= found.sum() < HALF * len(found):
                     return found, (kind, [name])
-        return np.zeros(len(rows["sample"]), bool), None
+        skewness = rows["lit"][:, 2]
+        found = some(turned_over(rows["lit"], skewness * np.median(skewness) <= 0))
+        few = OF_PART <= found.sum() <= FEW * len(found)
+        return (found if few else np.zeros(len(found), bool)), None
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(NEGATIVES):
@@ -125,7 +133,8 @@ class Negatives(Check):
                 text += "others, bright where these are dark"
                 text += f": all {told_of(*fact.value['part'])}" if fact.value["part"] else ""
                 fix = "invert them, or read how each file says that it stores black (DICOM: MONOCHROME1)"
-                yield finding("scale-drift", "warning", text, fact, fix, fact.value["where"], n)
+                severity: Severity = "warning" if fact.value["sure"] else "info"
+                yield finding("scale-drift", severity, text, fact, fix, fact.value["where"], n)
 
 
 def lit(small: Any) -> Any:
@@ -144,7 +153,7 @@ def turned_over(lit: Any, own: Any) -> Any:
     import numpy as np
 
     none, others = np.zeros(len(lit), bool), lit[~own]
-    if len(others) < OUTSIDE:
+    if len(others) < OUTSIDE or not own.any():
         return none
     side = np.sign(np.median(others[:, 2]))
     usual, leaning = others * (1, 1, side), lit * (1, 1, side)
