@@ -34,6 +34,8 @@ CHANCE, TELLS, USUAL = 2.0, 4.0, 3.0
 """The fit up to which a mask may lie anywhere, the one from which it is in its place, and the least median fit."""
 WEAKEST = 0.1
 """The share of masks in their places that may fit less well than half of the misplaced ones do: what fits worse meets other edges."""
+OVERLAP = 0.6
+"""How well masks that are all moved alike fit at least, as a share of that."""
 MOST_CLASSES = 64
 """The most values of a mask that are looked at."""
 SIDE, REACH = 32, 10
@@ -254,8 +256,13 @@ def moved(fit: Any, away: Any) -> Any:
     elsewhere = best[placed].max()  # by chance, or where the image repeats what the mask outlines
     others = np.nan_to_num(fit[0, :, 1:], nan=-np.inf).max(1)
     able = (own <= CHANCE) & (best >= TELLS) & (best > others) & (fit[1, :, 0] < ONE_SCENE)
-    found = able & (best > elsewhere) & (best >= np.quantile(own[placed], WEAKEST))
-    by = together(away[found, 1:]) if found.sum() >= SEVERAL else None
+    usual = np.quantile(own[placed], WEAKEST)
+    clear = able & (best > elsewhere)
+    likely = clear & (best >= OVERLAP * usual)  # what is moved overlaps less
+    by = together(away[likely, 1:]) if likely.sum() >= SEVERAL else None
+    found = clear & (best >= usual)
+    if by is None and found.sum() >= SEVERAL:
+        by = together(away[found, 1:])
     if by is not None:  # what fits less well by the same move is moved as well
         found |= able & (np.abs(away[:, 1:] - np.array(by) * SIDE).max(1) <= 1)
     return found if found.sum() <= placed.sum() else np.zeros(len(own), bool)
