@@ -173,3 +173,16 @@ def test_masks_that_fill_the_image_and_lie_beside_are_told() -> None:
     told = found((images, [np.roll(m, (8, 8), (0, 1)) if i % 5 == 2 else m for i, m in enumerate(masks)]))
     assert told["mask-shifted"].count is not None and told["mask-shifted"].count >= 10
     assert "after moving by 12% of the height up and 12% of the width left" in told["mask-shifted"].message
+
+
+def test_masks_of_a_split_that_lie_a_little_beside_are_told() -> None:
+    """Seen: all masks for validation were moved by a sixteenth of the width, and nothing was said."""
+    images, masks = mosaics()
+    splits = ["train"] * 40 + ["val"] * 20
+
+    def told(by: int) -> dict[str, Finding]:
+        moved = [np.roll(m, by, 1) if i >= 40 else m for i, m in enumerate(masks)]
+        return judged("misplaced_masks", Data({"image": images, "mask": moved}, splits=splits, kinds={"mask": "mask"}))
+
+    assert told(0) == {}
+    assert "after moving by 6% of the width left; " in told(4)["mask-shifted"].message

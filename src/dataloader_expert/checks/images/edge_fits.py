@@ -104,6 +104,17 @@ def moves(gray: Any, masks: Any, most: int) -> Any:
     return np.stack([fit, steps[rows], steps[columns]], 1)
 
 
+def nudges(gray: Any, masks: Any) -> Any:
+    """By how many rows (downwards) and columns (to the right), at most ``NEAR`` pixels of the small copies, each mask fits best, int64 [n, 2];
+    arguments as of ``moves``."""
+    import numpy as np
+
+    steps = np.arange(-NEAR, NEAR + 1)
+    near = _moved(_seen(gray), _laid(masks))[:, steps[:, None], steps]
+    rows, columns = np.divmod(near.reshape(len(near), -1).argmax(1), len(steps))
+    return np.stack([steps[rows], steps[columns]], 1)
+
+
 def _seen(gray: Any) -> list[Any]:
     """The edges of images, as Fourier transforms."""
     import numpy as np

@@ -17,7 +17,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import Cohorts, mostly_in
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.images.edge_fits import ONE_SCENE, crossed, evened, fits, moves
+from dataloader_expert.checks.images.edge_fits import ONE_SCENE, crossed, evened, fits, moves, nudges
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -34,6 +34,9 @@ CHANCE, TELLS, USUAL = 2.0, 4.0, 3.0
 """The fit up to which a mask may lie anywhere, the one from which it is in its place, and the least median fit."""
 WEAKEST = 0.1
 """The share of masks in their places that may fit less well than half of the misplaced ones do: what fits worse meets other edges."""
+IN_PART, STEADILY, SELDOM = 15, 0.6, 0.05
+"""The fewest masks of a part that lies a little beside, the share of them that fits best there and of the others that fit best as they are, and that
+of the others that fit best there."""
 OVERLAP = 0.6
 """How well masks that are all moved alike fit at least, as a share of that."""
 MOST_CLASSES = 64
@@ -120,7 +123,8 @@ class MisplacedMasks(Check):
             fit = fits(gray[at].astype(np.float64), masks, index, [(way.flips, way.by) for way in WAYS])
             fit[1, 1:, 0] = np.minimum(fit[1, 1:, 0], alike(masks))
             away = moves(gray[at].astype(np.float64), masks, REACH)
-            self.parts[name].append((index, fit, away, self.cohorts.of(block, np.array(at))))
+            near = nudges(gray[at].astype(np.float64), masks)
+            self.parts[name].append((index, fit, away, self.cohorts.of(block, np.array(at)) | {"nudge": near}))
             splits, codes = self.context.splits_of(block)
             for code, split in enumerate(splits):
                 own = np.flatnonzero(codes[at] == code)
@@ -161,7 +165,36 @@ class MisplacedMasks(Check):
                 value["by"] = together(away[at, 1:]) if way == MOVED else None
                 value["part"] = mostly_in(self.cohorts, cohorts, at)
                 yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": way})
+            if MOVED not in found:
+                yield from self._nudged(name, index, cohorts)
             yield from self._swapped(name)
+
+    def _nudged(self, name: str, index: Any, rows: dict[str, Any]) -> Iterator[Fact]:
+        """The split, site or device whose masks mostly fit best a little beside, where those of the others fit as they are."""
+        import numpy as np
+
+        for _, names, whose in self.cohorts.kinds(rows, IN_PART):
+            for k in range(len(names)):
+                own = whose == k
+                if 2 * own.sum() > len(own):
+                    continue
+                steps, counts = np.unique(rows["nudge"][own], axis=0, return_counts=True)
+                by = steps[counts.argmax()]
+                there = (rows["nudge"] == by).all(1)
+                at_home = (rows["nudge"][~own] == 0).all(1).mean()
+                if by.any() and min(counts.max() / own.sum(), at_home) >= STEADILY and there[~own].mean() <= SELDOM:
+                    at = there & own
+                    where = self.files.places(np.sort(index[at]).tolist(), name)
+                    value = {
+                        "way": MOVED,
+                        "count": int(at.sum()),
+                        "of": len(index),
+                        "where": where,
+                        "by": (by / SIDE).tolist(),
+                    }
+                    value["part"] = mostly_in(self.cohorts, rows, at)
+                    yield Fact(MISPLACED, value, self.evidence(n=len(index)), {"field": name, "way": MOVED})
+                    return
 
     def _swapped(self, name: str) -> Iterator[Fact]:
         """The splits most of whose masks lie as by chance, where those of another one are in their places."""
