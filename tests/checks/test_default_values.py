@@ -104,3 +104,13 @@ def test_numbers_in_several_units_are_times() -> None:
 
 def test_no_times_have_no_defaults() -> None:
     assert default_days(np.full(40, np.nan)) == []
+
+
+def test_a_mistyped_year_is_told() -> None:
+    """Our promise: a year with a wrong digit lies far outside of all others; ages and histories of objects thin out without a gap."""
+    days = RECENT.copy()
+    days[[30, 90]] = of("2203-04-05"), of("0223-01-09")
+    found = judged("default_values", dated(days, "admitted"))["outliers"]
+    assert (found.severity, found.count) == ("warning", 2) and "years or more from all others" in found.message
+    old = np.sort(of("2020-01-01") - (20_000 * rng.pareto(1.5, N)).astype(int).clip(0, 600_000))
+    assert "outliers" not in judged("default_values", dated(old, "made", "time"))

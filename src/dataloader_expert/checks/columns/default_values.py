@@ -1,4 +1,5 @@
-"""Times and places that stand for none: 1900-01-01, the first second of 1970, 9999-12-31, and latitude and longitude both 0.
+"""Times and places that stand for none: 1900-01-01, the first second of 1970, 9999-12-31, and latitude and longitude both 0; and years
+that were mistyped.
 
 Such a value is a default only where its frequency shows it: it comes again and again, and lies far from all others, or is many times as
 frequent as any value near it. Columns of which each year begins with many rows, as where only years are known, have no such value.
@@ -15,8 +16,9 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.core import core_of
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.rows_kept import moments_of, numbers_of, places
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -25,6 +27,7 @@ from dataloader_expert.sources.roles import NOT_TIMES, TIME_WORDS, words
 DEFAULTS = Quantity(
     "default_values", "samples", "samples with a time or place that marks a missing value, far from the others"
 )
+STRAY = Quantity("stray_times", "samples", "samples with a time that lies far outside of the range of all others")
 KEPT, CELLS, MOST = 20_000, 2_000_000, 12
 """The most rows, and values of all fields, that are kept; the most fields of times, and pairs of coordinates."""
 LEAST, DAYS, PAIRS = 3, 10, 30
@@ -54,12 +57,14 @@ EARLIEST, LATEST, OF_UNITS = 631e6, 2209e6, 0.9
 """1990 and 2040, in seconds; and the share of a field's numbers that lie between them, in some unit."""
 LATITUDES = {"lat", "latitude", "northing", "lats"}
 LONGITUDES = {"lon", "lng", "long", "longitude", "easting", "lons"}
+FEW, ENOUGH, FAR = 0.01, 100, 10
+"""The largest share of times that are strays, the fewest times that tell, and the years by which one lies outside of the range of all others."""
 VARIED = 0.1
 """The least share of distinct pairs of coordinates: of a few stations one may stand where both are 0."""
 
 
 class DefaultValues(DrawnRows):
-    ids = ("missing-values",)
+    ids = ("missing-values", "outliers")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -96,6 +101,11 @@ class DefaultValues(DrawnRows):
                 value = {"value": day, "count": int(mask.sum()), "of": int(np.isfinite(times).sum())}
                 value |= {"number": name in self.counted, "where": places(rows, mask, name)}
                 yield Fact(DEFAULTS, value, self.evidence("sampled", len(times)), {"field": name, "value": day})
+            stray, far = stray_times(times)
+            if stray.any():
+                value = {"count": int(stray.sum()), "of": int(np.isfinite(times).sum()), "years": far}
+                value |= {"such": moment(float(times[stray][0]), True), "where": places(rows, stray, name)}
+                yield Fact(STRAY, value, self.evidence("sampled", len(times)), {"field": name})
         for lat, lon in self.pairs:
             x, y = rows[f"number {lat}"], rows[f"number {lon}"]
             mask = at_zero(x, y)
@@ -105,6 +115,11 @@ class DefaultValues(DrawnRows):
                 yield Fact(DEFAULTS, value, self.evidence("sampled", len(x)), {"fields": [lat, lon]})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(STRAY):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} is {v['years']:,} years or more from all others in {v['count']:,} of {number(v['of'], 'sample')}, such as {v['such']}"
+            fix = "look these times up: a year was probably mistyped, or read with the wrong century or unit"
+            yield finding("outliers", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(DEFAULTS):
             v = fact.value
             of = f"{v['count']:,} of {v['of']:,} samples"
@@ -169,6 +184,24 @@ def default_days(times: Any) -> list[tuple[str, Any]]:
         if n >= LEAST and (apart or spike(n, max(1, int(near.max(initial=0))))):
             found.append(("-".join((f"{date[0]:04}", f"{date[1]:02}", f"{date[2]:02}")), mask))
     return found
+
+
+def stray_times(times: Any) -> tuple[Any, int]:
+    """Which times, seconds since 1970, lie outside of the range of all others by more than that range, and are no defaults; and by how many
+    years at least. What spans centuries thins out towards its ends without such a gap."""
+    import numpy as np
+
+    none = np.zeros(len(times), bool), 0
+    days = np.floor(times / DAY)
+    defaults = [calendar.timegm((*date, 0, 0, 0)) / DAY for date in DATES]
+    usual = np.isfinite(days) & ~np.isin(days, defaults) & (times != 0)
+    if usual.sum() < ENOUGH:
+        return none
+    low, high = core_of(days[usual])
+    with np.errstate(invalid="ignore"):
+        far = np.maximum(low - days, days - high)
+        stray = usual & (far > max(high - low, FAR * YEAR))
+    return (stray, int(far[stray].min() / YEAR)) if 0 < stray.sum() <= FEW * usual.sum() else none
 
 
 def spike(n: int, near: int) -> bool:

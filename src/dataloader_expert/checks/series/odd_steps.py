@@ -28,7 +28,7 @@ def odd_steps(grid: Grid) -> OddSteps | None:
     within = np.flatnonzero(s[1:] == s[:-1])
     steps = (t[1:] - t[:-1])[within]
     odd = within[(steps > 0) & (np.abs(steps - grid.step) > SAME * grid.step)]
-    if len(within) == 0 or len(odd) > SELDOM * len(within):
+    if len(within) == 0 or len(odd) > max(1, SELDOM * len(within)):
         return None
     first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
     last = np.append(first[1:], len(s)) - 1
