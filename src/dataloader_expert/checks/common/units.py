@@ -51,8 +51,10 @@ FACTORS: dict[str, float] = {
     "years to months": 12.0, "weeks to days": 7.0, "years to days": 365.25, "days to hours": 24.0, "nitrogen to nitrate": 4.4268,
     "phosphorus to phosphate": 3.0662, "psi to kPa": 6.89476, "inHg to hPa": 33.8639, "knots to m/s": 0.514444, "mph to m/s": 0.44704,
     "knots to km/h": 1.852, "acres to hectares": 0.404686, "degrees to radians": math.pi / 180, "mmol/l to mg/dl (cholesterol)": 38.67,
-    "kWh to MJ": 3.6,
+    "kWh to MJ": 3.6, "mmol/l Hb to g/dl": 1.6114,
 }  # fmt: skip
+BY_TEN = ("times 10", "divided by 10")
+"""Conversions that are taken for one only where a name says that something is measured: millimetres and centimetres, g/l and g/dl."""
 
 
 REACH = 0.15
@@ -70,14 +72,14 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
     for name, factor in FACTORS.items():
         source, target = name.split(" to ", 1)
         found[name], found[f"{target} to {source}"] = partial(mul, factor), partial(mul, 1 / factor)
-    for factor in (100, 1000):  # percent, milli, kilo
+    for factor in (10, 100, 1000):  # deci or centi, percent, milli, kilo
         found[f"times {factor:,}"], found[f"divided by {factor:,}"] = partial(mul, factor), partial(mul, 1 / factor)
     return found
 
 
-def anything(_: str) -> bool:
-    """That any conversion may be meant."""
-    return True
+def anything(how: str) -> bool:
+    """That any conversion may be meant, but those that a name must suggest."""
+    return how not in BY_TEN
 
 
 def odd_groups(
