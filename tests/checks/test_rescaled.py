@@ -223,3 +223,20 @@ def test_a_channel_is_given_no_unit_of_another_field() -> None:
     told = judged("mixed_units", Data({"x": windows.astype(np.float32)}, kinds={"x": "array"}))["scale-drift"].message
     assert "(a factor of " in told
     assert "mg/dl" not in told
+
+
+@pytest.mark.parametrize(("name", "factor", "told"), [("length_mm", 10.0, True), ("albumin_g_dl", 10.0, True), ("price", 10.0, False)])
+def test_a_tenfold_is_another_unit_where_the_name_is_that_of_a_measure(name: str, factor: float, told: bool) -> None:
+    """Our promise: centimetres among millimetres; shops may well be ten times as dear."""
+    found = judged("mixed_units", measured(where(ODD, WEIGHT, factor), name))
+    assert ("divided by 10" in found["scale-drift"].message) == told
+
+
+def test_degrees_of_a_place_among_places_with_levels_of_their_own() -> None:
+    """Seen: one of several motors in degrees Fahrenheit, each with a temperature of its own; a hotter motor is none."""
+    level = np.array([39.0, 43.0, 33.0, 43.0, 44.0, 36.0])[LAB]
+    heat = level + np.random.default_rng(7).normal(0, 2.5, N)
+    found = judged("mixed_units", measured(np.where(LAB == 1, heat * 1.8 + 32, heat), "motor_temp", "device"))
+    assert "°F to °C" in found["scale-drift"].message
+    found = judged("mixed_units", measured(np.where(LAB == 1, heat + 66, heat), "motor_temp", "device"))
+    assert found["scale-drift"].severity == "info" and "another level" in found["scale-drift"].message

@@ -88,4 +88,4 @@ def test_replies_before_their_mail_are_told() -> None:
     """Seen: replies dated a day before the mail that they answer."""
     found = judged_alone("before_parent", mails(early=(297, 298, 299)))["order-reversed"]
     assert found.count == 3 and {place["sample"] for place in found.where} == {297, 298, 299}
-    assert "earlier than that of the row which in_reply_to names" in found.message
+    assert "sent is earlier in 3 of 299 rows than in the row that in_reply_to names" in found.message

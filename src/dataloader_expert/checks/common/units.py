@@ -29,6 +29,8 @@ APART, CLEARLY = 10.0, 3.0
 """Or by so many before, if by any other conversion they would differ so many times as much."""
 DISTINCT = 10
 """The fewest distinct numbers on both sides, where no conversion is known: flags and prices step."""
+DEGREES, AS_WIDE = ("°F to °C", "°C to °F", "K to °C", "°C to K"), 1.25
+"""Conversions that are more than a factor, and how many times as wide a group may reach as others, or these as it, once converted."""
 BEYOND = 3.0
 """How many times the width of the other rows' numbers a stretch lies away from them, if it does not matter that these drift, nor
 whether a conversion is known."""
@@ -113,11 +115,31 @@ def odd_groups(
         if not alike and (len(near) > 1 or abs(middle_of - others) < BEYOND * _width(placed[rest])):
             continue
         how = conversion(numbers[whose == k], numbers[rest], fits)
+        if how is None and len(near) == 1:
+            how = _degrees(reach[k], np.array([lows, middles, highs]), fits)
         far = abs(middle_of - others) >= BEYOND * _width(placed[rest]) > 0 and alike
         if how is not None or (
             far and min(len(np.unique(v)) for v in (numbers[whose == k], numbers[rest])) >= DISTINCT
         ):
             yield k, how, float(middle_of), others
+
+
+def _degrees(own: Any, others: Any, fits: Callable[[str], bool]) -> str | None:
+    """Which other degrees a group's numbers are in, where groups have levels of their own, of which its own is one once converted, and its
+    reach is as wide as that of the others: by a factor alone, as of larger things, no level and reach agree.
+
+    Args:
+        own, others: the low, the middle and the high end of the group, [3], and of the others, [3, n].
+    """
+    import numpy as np
+
+    width = float(np.median(others[2] - others[0]))
+    for how in filter(fits, DEGREES):
+        low, middle_of, high = _conversions()[how](own)
+        among = others[1].min() <= middle_of <= others[1].max() and low >= others[0].min() and high <= others[2].max()
+        if among and width > 0 and 1 / AS_WIDE <= (high - low) / width <= AS_WIDE:
+            return how
+    return None
 
 
 def _minority(middles: dict[int, float]) -> list[int]:

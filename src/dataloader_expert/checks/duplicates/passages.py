@@ -55,7 +55,7 @@ class Passages(Check):
         self.of_words = not tokens
         self.fields = tokens or [*texts, *sorted(context.conversations)][:TEXTS]
         self.run = WORDS if self.of_words else RUN
-        self.ids = _Ids()
+        self.numbers = _Ids()
         self.splits: list[str] = []
         self.bits = 0 if self.of_words else BITS
         self.parts: list[Any] = []
@@ -83,7 +83,7 @@ class Passages(Check):
         for k, field in enumerate(self.fields):
             values = block.columns[field].values[: block.samples] if field in block.columns else ()
             for i, value in enumerate(values):
-                ids = self.ids.of(value) if self.of_words else array_of(value)
+                ids = self.numbers.of(value) if self.of_words else array_of(value)
                 if names[codes[i]] is None or ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) < self.run:
                     continue
                 self.counts[self.splits[at[codes[i]]]] += 1
@@ -99,7 +99,7 @@ class Passages(Check):
                 several.append(found)
         if sum(map(len, several)):
             self._add(np.concatenate(several))
-        self.ids.forget()
+        self.numbers.forget()
 
     def _split(self, name: str | None) -> int:
         if name is None:

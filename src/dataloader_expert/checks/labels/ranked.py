@@ -1,7 +1,8 @@
 """Groups in which a label of two values goes the other way: what content ranks high elsewhere ranks low there; or where it ranks nothing.
 
 Method: each group's rows are scored by what all others tell, and the area under the curve (AUC) says how well the score ranks the label within
-the group. Groups may have other shares of the classes, and content may tell a label badly: neither moves it to the other side of a half.
+the group. Groups may have other shares of the classes, and content may tell a label badly: neither moves it to the other side of a half. Where all
+other groups have about the same small share of one class, and this one that of the other class, the ranks need only agree with that.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ TELLING, TELLING_WELL = 0.6, 0.7
 SUSPECT, AGREE, MIRRORED, GONE = 0.25, 0.5, 0.5, 0.2
 """In parts of what the AUC is beyond a half elsewhere: the most of a suspect group, the least of each other group, the least by which it lies on
 the other side, and the most that is left where labels are at random."""
+HARDLY, BAND, RARE, OTHERS, NEAR = 0.55, 0.15, 0.3, 4, 0.03
+"""Where shares are turned too: the least AUC elsewhere, how far the other groups' shares of a class may lie apart, the largest of them, the fewest
+such groups, and how far outside of them the other class's share here may lie."""
 SURE, APART, ERRORS = 5.0, 7.0, 2.0
 """Standard errors by which the AUC lies below a half, or below that elsewhere; and what luck may take from another group's."""
 Scorer = Callable[[Any, Any], Any]
@@ -50,23 +54,35 @@ def odd_groups(score: Scorer, label: Any, group: Any, groups: int) -> list[Odd]:
     first = {g: auc(score(rows[g], ~rows[g]), label[rows[g]]) for g in large}
     middle = float(np.median([*first.values()]))
     aside = [g for g in large if first[g] - 0.5 <= SUSPECT * (middle - 0.5)]
-    if middle < TELLING - 0.05 or not aside or not few(len(aside), len(large)):
+    if middle < HARDLY - 0.05 or not aside or not few(len(aside), len(large)):
         return []
     sound = ~np.isin(group, aside)
     others = {g: auc(score(rows[g], sound & ~rows[g]), label[rows[g]]) for g in large if g not in aside}
     usual = float(np.average([*others.values()], weights=[all_[g] for g in others]))
     error = {g: _error(ones[g], all_[g] - ones[g]) for g in large}
     beyond = usual - 0.5
-    if usual < TELLING or any(a <= 0.5 or a + ERRORS * error[g] < 0.5 + AGREE * beyond for g, a in others.items()):
+    if usual < HARDLY or any(a + ERRORS * error[g] < 0.5 + AGREE * beyond for g, a in others.items()):
         return []
+    clear = usual >= TELLING and min(others.values()) > 0.5
     found = []
     for g in aside:
         here = auc(score(rows[g], sound), label[rows[g]])
-        if here <= 0.5 - MIRRORED * beyond and 0.5 - here >= SURE * error[g]:
+        shares = [ones[k] / all_[k] for k in others]
+        if here <= 0.5 - MIRRORED * beyond and (
+            (clear and 0.5 - here >= SURE * error[g]) or _mirrored(ones[g] / all_[g], shares)
+        ):
             found.append(Odd(g, True, here, usual))
-        elif usual >= TELLING_WELL and abs(here - 0.5) <= GONE * beyond and usual - here >= APART * error[g]:
+        elif clear and usual >= TELLING_WELL and abs(here - 0.5) <= GONE * beyond and usual - here >= APART * error[g]:
             found += [] if _tells_itself(score, label, rows[g], usual) else [Odd(g, False, here, usual)]
     return found
+
+
+def _mirrored(share: float, others: list[float]) -> bool:
+    """Whether the one class is as frequent in a group as the other class is in all others, where it is rare."""
+    low, high = min(others), max(others)
+    if low > 0.5:
+        share, low, high = 1 - share, 1 - high, 1 - low
+    return len(others) >= OTHERS and high <= RARE and high - low <= BAND and low - NEAR <= 1 - share <= high + NEAR
 
 
 def _tells_itself(score: Scorer, label: Any, own: Any, usual: float) -> bool:

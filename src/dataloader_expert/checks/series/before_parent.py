@@ -14,7 +14,7 @@ from dataloader_expert.checks.common.explained import explained
 from dataloader_expert.checks.common.grids import HOUR, seconds_of
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, digest_of, digests_by_name, numbers_of
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
@@ -114,8 +114,7 @@ class BeforeParent(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EARLY):
             v, time, link = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["parent"]))
-            text = f"{time} of {v['count']:,} of {number(v['of'], 'row')} {verb(v['count'], 'are')} earlier than that of the row which "
-            text += f"{link} names"
+            text = f"{time} is earlier in {v['count']:,} of {number(v['of'], 'row')} than in the row that {link} names"
             if v["because"] is not None:
                 text += f"; these are rows where {escaped(v['because'][0])} is {escaped(v['because'][1])}"
             fix = "check the clocks and time zones of these rows: histories are in the wrong order, and a split by time lets the future in"
