@@ -16,7 +16,9 @@ def test_a_day_that_does_not_exist_is_told(odd: str) -> None:
     assert found.message == f"day has dates except for 2 texts such as '{odd}'" and found.severity == "warning"
 
 
-@pytest.mark.parametrize("form", ["{d:02}.{m:02}.2024", "{m}/{d}/24", "{d} March 2024", "2024-{m:02}-{d:02} 23:59:59.5+02:00", "2024-02-29"])
+@pytest.mark.parametrize(
+    "form", ["{d:02}.{m:02}.2024", "{m}/{d}/24", "{d} March 2024", "2024-{m:02}-{d:02} 23:59:59.5+02:00", "2024-02-29"]
+)
 def test_dates_in_any_form_say_nothing(form: str) -> None:
     """Our promise: neither does the last day of February in a leap year."""
     days = [form.format(d=1 + i % 28, m=1 + i % 12) for i in range(200)]

@@ -87,7 +87,8 @@ def test_latitudes_of_another_region_are_swapped_too(lon: float, told: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("names", "told"), [(("ordered_at", "delivered_at"), True), (("birth_date", "date_of_death"), True), (("seen", "paid"), False)]
+    ("names", "told"),
+    [(("ordered_at", "delivered_at"), True), (("birth_date", "date_of_death"), True), (("seen", "paid"), False)],
 )
 def test_what_cannot_come_first_by_its_name_is_told_however_close_it_is(names: tuple[str, str], told: bool) -> None:
     """Our promise: a parcel that was delivered two days before it was ordered, where most take a week."""

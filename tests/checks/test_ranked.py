@@ -27,10 +27,11 @@ def donors(fault: str = "", strong: float = 1.0, context: Any = None) -> Data:
         label[own] = rng.permutation(label[own])
     elif fault == "other reasons":
         label[own] = (x[own, 2] + rng.normal(0, 0.3, N) > 0.5).astype(int)
-    columns = {"site": [f"Site {'ABCDE'[k]}" for k in site], **{f"x{k}": x[:, k] for k in range(4)}, "deferral": label}
     order = rng.permutation(SITES * N)
+    columns: dict[str, Any] = {f"x{k}": x[order, k] for k in range(4)}
+    columns |= {"site": [f"Site {'ABCDE'[k]}" for k in site[order]], "deferral": label[order]}
     kinds = {"site": "category", "deferral": "category"}
-    return Data({k: [v[i] for i in order] if isinstance(v, list) else v[order] for k, v in columns.items()}, "deferral", kinds=kinds, context=context or {})
+    return Data(columns, "deferral", kinds=kinds, context=context or {})
 
 
 def said(data: Data) -> str:
@@ -42,7 +43,9 @@ def said(data: Data) -> str:
 def test_a_site_that_codes_the_label_the_other_way_is_told(strong: float) -> None:
     """Seen: one site of several wrote 1 for accepted; a classifier tells too little of such a label to compare it."""
     message = said(donors("turned", strong))
-    assert message.startswith("deferral seems to be inverted in the samples in which site is Site D (300 samples checked)")
+    assert message.startswith(
+        "deferral seems to be inverted in the samples in which site is Site D (300 samples checked)"
+    )
     assert "(AUC 0." in message
 
 

@@ -225,7 +225,9 @@ def test_a_channel_is_given_no_unit_of_another_field() -> None:
     assert "mg/dl" not in told
 
 
-@pytest.mark.parametrize(("name", "factor", "told"), [("length_mm", 10.0, True), ("albumin_g_dl", 10.0, True), ("price", 10.0, False)])
+@pytest.mark.parametrize(
+    ("name", "factor", "told"), [("length_mm", 10.0, True), ("albumin_g_dl", 10.0, True), ("price", 10.0, False)]
+)
 def test_a_tenfold_is_another_unit_where_the_name_is_that_of_a_measure(name: str, factor: float, told: bool) -> None:
     """Our promise: centimetres among millimetres; shops may well be ten times as dear."""
     found = judged("mixed_units", measured(where(ODD, WEIGHT, factor), name))

@@ -39,7 +39,10 @@ def test_rows_in_order_say_nothing() -> None:
     assert said(one(HOURS[::-1])) == ("", "")
     assert said(stations([same] * 5)) == ("", "")
     assert said(stations([same, same[::-1], same])) == ("", "")
-    assert said(one(HOURS[DEALT], ["train"] * 300 + ["test"] * 100)) == ("", "")  # a random split, which is told as such
+    assert said(one(HOURS[DEALT], ["train"] * 300 + ["test"] * 100)) == (
+        "",
+        "",
+    )  # a random split, which is told as such
 
 
 def test_a_series_that_was_shuffled_is_told() -> None:

@@ -10,7 +10,8 @@ import pytest
 from dataloader_expert.checks.texts.tool_calls import odd_calls
 from tests.checks.looking import Data, judged_alone
 
-SCHEMA = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
+TAKEN = {"city": {"type": "string"}, "days": {"type": "integer"}}
+SCHEMA = {"properties": TAKEN, "required": ["city"]}
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
 ASKED, RESULT = {"role": "user", "content": "Is it dry?"}, {"role": "tool", "tool_call_id": "1", "content": "yes"}
 ANSWERED = {"role": "assistant", "content": "It is."}
@@ -18,7 +19,12 @@ ANSWERED = {"role": "assistant", "content": "It is."}
 
 def openai(arguments: Any, name: str = "weather") -> list[dict[str, Any]]:
     function = {"name": name, "arguments": arguments}
-    return [ASKED, {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]}, RESULT, ANSWERED]
+    return [
+        ASKED,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": function}]},
+        RESULT,
+        ANSWERED,
+    ]
 
 
 def sharegpt(arguments: Any, name: str = "weather") -> list[dict[str, Any]]:
@@ -45,7 +51,14 @@ def test_arguments_are_compared_with_what_the_tool_takes(form: Any) -> None:
 
 def test_what_a_table_fills_with_none_is_lacking_or_is_not_there() -> None:
     """Our promise: a column of objects has the keys of all of them, and None where one has no such key."""
-    wide = [{"function": {"name": "weather", "parameters": {**SCHEMA, "properties": {**SCHEMA["properties"], "street": None}}}}]
+    wide = [
+        {
+            "function": {
+                "name": "weather",
+                "parameters": {**SCHEMA, "properties": {**TAKEN, "street": None}},
+            }
+        }
+    ]
     assert list(odd_calls(openai({"city": "Bonn", "street": None}), wide)) == []
     assert list(odd_calls(openai({"city": None, "days": 2}), wide)) == ["lacking"]
 
@@ -53,13 +66,27 @@ def test_what_a_table_fills_with_none_is_lacking_or_is_not_there() -> None:
 def test_calls_that_no_program_reads_and_results_that_are_lost() -> None:
     """Our promise: a call without a result is none where the conversation ends with it."""
     assert list(odd_calls(openai("{'city': 'Bonn'}"), TOOLS)) == ["garbled"]
-    assert list(odd_calls(hermes({})[:2] + [{"role": "assistant", "content": "<tool_call>{'name': 1}</tool_call>"}])) == ["garbled"]
+    assert list(
+        odd_calls([*hermes({})[:2], {"role": "assistant", "content": "<tool_call>{'name': 1}</tool_call>"}])
+    ) == ["garbled"]
     asked, call, _, answered = openai({"city": "Bonn"})
     assert list(odd_calls([asked, call], TOOLS)) == []
     assert list(odd_calls([asked, call, answered], TOOLS)) == ["unresolved"]
     assert list(odd_calls([asked, {**RESULT, "tool_call_id": "2"}, answered], TOOLS)) == ["dangling"]
-    parts = [{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "weather", "input": {"city": "Bonn"}}]}]
-    assert list(odd_calls([asked, *parts, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}], TOOLS)) == []
+    parts = [
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "1", "name": "weather", "input": {"city": "Bonn"}}],
+        }
+    ]
+    assert (
+        list(
+            odd_calls(
+                [asked, *parts, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}], TOOLS
+            )
+        )
+        == []
+    )
 
 
 def test_a_few_calls_without_what_their_tool_requires_are_told() -> None:

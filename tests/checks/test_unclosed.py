@@ -60,5 +60,5 @@ def test_marks(text: str, marks: dict[str, bool]) -> None:
 def test_answers_that_leave_a_fence_open_are_told() -> None:
     """Our promise: in which field, how many of those with a fence, and where."""
     found = judged_alone("unclosed", texts(CUT, CUT))["suspicious-text"]
-    assert found.message == "answer: 2 of 62 texts with code fences (```) leave one open, unlike all others"
+    assert found.message == "answer: 2 of 62 texts with code fences (```) leave one open, unlike the others"
     assert {place["sample"] for place in found.where} == {60, 61}

@@ -13,6 +13,7 @@ from tests.checks import (
     test_parts_otherwise,
     test_pasted,
     test_point_clouds,
+    test_row_order,
     test_shifted_numbers,
     test_within_groups,
 )
@@ -79,6 +80,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "group_clocks": test_group_clocks.SILENT,
     "reversed_signs": test_other_scales.BEATS_SILENT,
     "swapped_channels": test_parts_otherwise.SILENT_SWAPS,
+    "before_parent": test_row_order.BEFORE_SILENT,
     "out_of_order": test_within_groups.ORDER_SILENT,
     "pasted": test_pasted.SILENT,
     "odd_series": test_odd_series.SILENT,
@@ -193,6 +195,7 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
+    "before_parent": test_row_order.BEFORE_SPEAKS,
     "out_of_order": test_within_groups.ORDER_SPEAKS,
     "pasted": test_pasted.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},

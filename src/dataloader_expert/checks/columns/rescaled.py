@@ -95,7 +95,24 @@ MEASURED = set().union(*OF.values()) | {
     "mv", "uv", "v", "voltage", "current", "w", "kw", "kwh", "wh", "power", "bytes", "kb", "mb", "bandwidth", "size", "capacity", "load",
 }  # fmt: skip
 """Of quantities with units of a thousandth and a thousandfold."""
-TENTHS = LENGTHS | MASSES | {"dl", "hb", "hgb", "haemoglobin", "hemoglobin", "protein", "albumin", "concentration", "conc", "dose", "pressure", "temp"}
+TENTHS = (
+    LENGTHS
+    | MASSES
+    | {
+        "dl",
+        "hb",
+        "hgb",
+        "haemoglobin",
+        "hemoglobin",
+        "protein",
+        "albumin",
+        "concentration",
+        "conc",
+        "dose",
+        "pressure",
+        "temp",
+    }
+)
 """Of quantities with units of a tenth and a tenfold."""
 
 

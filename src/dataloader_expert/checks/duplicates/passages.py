@@ -157,10 +157,10 @@ class Passages(Check):
             hit = known[at] == own[:, 0]
             hits = np.bincount(of[hit], minlength=len(samples))
             least = max(LEAST, OF_TEXTS >> self.bits) if self.of_words else LEAST
-            told = (hits >= least) & (hits >= PART * every)
+            repeats = (hits >= least) & (hits >= PART * every)
             if self.of_words:
-                told &= hits < WHOLE * every
-            told = np.flatnonzero(told)
+                repeats &= hits < WHOLE * every
+            told = np.flatnonzero(repeats)
             if not len(told):
                 continue
             pairs = []

@@ -16,11 +16,13 @@ from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, digest_of, digests_by_name, numbers_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import NOT_TIMES, words
 
-EARLY = Quantity("earlier_than_parent", "samples", "rows that are earlier than the row whose key they hold, with places")
+EARLY = Quantity(
+    "earlier_than_parent", "samples", "rows that are earlier than the row whose key they hold, with places"
+)
 PARENTS = {
     "parent", "reply", "replies", "replied", "answers", "previous", "prev", "predecessor", "original", "root", "quoted", "retweeted",
     "references", "mother", "father", "dam", "sire", "cause", "trigger",
@@ -94,22 +96,29 @@ class BeforeParent(Check):
         order = np.argsort(kept["sample"], kind="stable")
         kept = {name: values[order] for name, values in kept.items()}
         for link in self.links:
-            found = next((p for key in self.keys if (p := parents(kept[f"code {key}"], kept[f"code {link}"])) is not None), None)
-            for time in self.times if found is not None else ():
-                child, parent = found
-                moments = kept[f"time {time}"]
-                apart = moments[child] - moments[parent]
-                dated = any(f.kind != "number" for f in self.context.fields if f.name == time)
-                early, late = apart < (-SKEW if dated else 0), apart > 0
-                if late.sum() < LEAST or not 0 < early.sum() <= SELDOM * len(apart):
-                    continue
-                odd, others = np.zeros((2, len(moments)), bool)
-                odd[child[early]], others[child[~early]] = True, True
-                value = {"count": int(early.sum()), "of": int(np.isfinite(apart).sum())}
-                value |= {"because": explained(kept, self.kinds, odd, others)}
-                value |= {"where": self.files.places(kept["sample"][odd].tolist(), time)}
-                yield Fact(EARLY, value, self.evidence(n=self.kept), {"field": time, "parent": link})
-                break
+            each = (parents(kept[f"code {key}"], kept[f"code {link}"]) for key in self.keys)
+            found = next((pair for pair in each if pair is not None), None)
+            if found is not None:
+                yield from self._early(link, *found, kept)
+
+    def _early(self, link: str, child: Any, parent: Any, kept: dict[str, Any]) -> Iterable[Fact]:
+        """The rows that are earlier than their parent, by the first time that nearly always tells which one came first."""
+        import numpy as np
+
+        for time in self.times:
+            moments = kept[f"time {time}"]
+            apart = moments[child] - moments[parent]
+            dated = any(f.kind != "number" for f in self.context.fields if f.name == time)
+            early, late = apart < (-SKEW if dated else 0), apart > 0
+            if late.sum() < LEAST or not 0 < early.sum() <= SELDOM * len(apart):
+                continue
+            odd, others = np.zeros((2, len(moments)), bool)
+            odd[child[early]], others[child[~early]] = True, True
+            value: dict[str, Json] = {"count": int(early.sum()), "of": int(np.isfinite(apart).sum())}
+            value |= {"because": explained(kept, self.kinds, odd, others)}
+            value |= {"where": [*self.files.places(kept["sample"][odd].tolist(), time)]}
+            yield Fact(EARLY, value, self.evidence(n=self.kept), {"field": time, "parent": link})
+            break
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EARLY):

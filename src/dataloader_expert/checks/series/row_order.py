@@ -10,7 +10,9 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity
 
-UNORDERED = Quantity("rows_out_of_order", "samples", "rows of regular series that are not in the order of time, and how")
+UNORDERED = Quantity(
+    "rows_out_of_order", "samples", "rows of regular series that are not in the order of time, and how"
+)
 LEAST, SHUFFLED = 20, 0.2
 """The fewest steps of a series in one split and file, and the share of them that run back from which on it is in no order."""
 MOST, NEXT = 5, 1.5

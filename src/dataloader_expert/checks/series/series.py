@@ -240,7 +240,8 @@ class Series(Check):
                 "of": len(np.unique(s[within[wide]])),
                 "step": grid.step,
                 "steps": int(lacking[longest]),
-                "alone": odd is not None and (bool(grid.names) or self._goes_on(t, within[longest], splits[grid.order])),
+                "alone": odd is not None
+                and (bool(grid.names) or self._goes_on(t, within[longest], splits[grid.order])),
                 "since": float(t[within[longest]]),
                 "until": float(t[within[longest] + 1]),
                 "where": self._places(np.sort(at)),

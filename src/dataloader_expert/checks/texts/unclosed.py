@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places
@@ -94,20 +93,20 @@ class Unclosed(Check):
             v, mark = fact.value, str(fact.at["mark"])
             told = "code fences (```)" if mark == FENCE else f"<{mark}>"
             text = f"{escaped(str(fact.at['field']))}: {v['count']:,} of {number(v['of'], 'text')} with {told} "
-            text += f"{verb(v['count'], 'leave')} one open" if mark == FENCE else f"{verb(v['count'], 'have')} one without its </{mark}>"
-            text += ", unlike all others"
+            text += (
+                f"{verb(v['count'], 'leave')} one open"
+                if mark == FENCE
+                else f"{verb(v['count'], 'have')} one without its </{mark}>"
+            )
+            text += ", unlike the others"
             fix = "restore them from their source, or drop them: they were probably cut off, and a model learns to stop there"
             yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
 
 
 def marks_of(text: str) -> dict[str, bool]:
     """The marks of a text, each with whether one is left open, or closed before it was opened."""
-    found: dict[str, bool] = {}
-    if FENCE in text:
-        found[FENCE] = len(_FENCE.findall(text)) % 2 == 1
-    for name, balance in _balances(text) if "<" in text and len(text) <= LONGEST else ():
-        found[name] = balance
-    return found
+    tags = _balances(text) if "<" in text and len(text) <= LONGEST else ()
+    return dict(tags) | ({FENCE: len(_FENCE.findall(text)) % 2 == 1} if FENCE in text else {})
 
 
 def _balances(text: str) -> Iterator[tuple[str, bool]]:
