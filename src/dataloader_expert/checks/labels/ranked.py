@@ -53,7 +53,9 @@ def odd_groups(score: Scorer, label: Any, group: Any, groups: int) -> list[Odd]:
     rows = {g: group == g for g in large}
     first = {g: auc(score(rows[g], ~rows[g]), label[rows[g]]) for g in large}
     middle = float(np.median([*first.values()]))
-    aside = [g for g in large if first[g] - 0.5 <= SUSPECT * (middle - 0.5)]
+    shares = {g: ones[g] / all_[g] for g in large}
+    aside = [g for g in large if _mirrored(shares[g], [shares[k] for k in large if k != g])]
+    aside = aside or [g for g in large if first[g] - 0.5 <= SUSPECT * (middle - 0.5)]
     if middle < HARDLY - 0.05 or not aside or not few(len(aside), len(large)):
         return []
     sound = ~np.isin(group, aside)
@@ -67,9 +69,8 @@ def odd_groups(score: Scorer, label: Any, group: Any, groups: int) -> list[Odd]:
     found = []
     for g in aside:
         here = auc(score(rows[g], sound), label[rows[g]])
-        shares = [ones[k] / all_[k] for k in others]
         if here <= 0.5 - MIRRORED * beyond and (
-            (clear and 0.5 - here >= SURE * error[g]) or _mirrored(ones[g] / all_[g], shares)
+            (clear and 0.5 - here >= SURE * error[g]) or _mirrored(shares[g], [shares[k] for k in others])
         ):
             found.append(Odd(g, True, here, usual))
         elif clear and usual >= TELLING_WELL and abs(here - 0.5) <= GONE * beyond and usual - here >= APART * error[g]:
