@@ -37,6 +37,7 @@ from dataloader_expert.checks.common.rows_kept import (
     split_of,
 )
 from dataloader_expert.checks.common.units import (
+    DEGREES,
     FEWEST,
     GROUPS,
     LARGEST,
@@ -337,7 +338,9 @@ class MixedUnits(DrawnRows):
             found = _told(fact, where, fact.value["median"], place)
             # Kinds of things may have sizes of their own, and some conversion fits by chance: one in whose unit the field is measured, met
             # to within the error of precise medians while all other kinds agree, does not.
-            likely = fact.value["sure"] or (site and not fact.value["by_nature"])
+            thing = self.context.grouped is not None and fact.at["group"] == self.context.grouped.field
+            place_or_degrees = site or (thing and fact.value["how"] in DEGREES)  # which are more than another size
+            likely = fact.value["sure"] or (place_or_degrees and not fact.value["by_nature"])
             yield found if likely else replace(found, severity="info")
         for fact in facts.all(TURNED):
             v, name = fact.value, escaped(str(fact.at["field"]))

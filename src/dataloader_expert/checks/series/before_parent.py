@@ -13,12 +13,12 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.explained import explained
 from dataloader_expert.checks.common.grids import HOUR, seconds_of
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import Named, digest_of, digests_by_name, numbers_of
+from dataloader_expert.checks.common.rows_kept import Named, digest_of, digests_by_name, moments_of, numbers_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.roles import NOT_TIMES, words
+from dataloader_expert.sources.roles import TIME_WORDS, words
 
 EARLY = Quantity(
     "earlier_than_parent", "samples", "rows that are earlier than the row whose key they hold, with places"
@@ -28,6 +28,11 @@ PARENTS = {
     "references", "mother", "father", "dam", "sire", "cause", "trigger",
 }  # fmt: skip
 """Words in the names of fields that name a row which came first."""
+BORN, ENDS = (
+    {"birth", "born", "birthday", "birthdate", "dob"},
+    {"death", "died", "expiry", "expires", "due", "duration", "elapsed"},
+)
+"""Words in the names of times that tell when something began, though no samples are ordered by them; and of those that do not."""
 KEYS, LINKS, TIMES, KINDS, VALUES = 4, 4, 3, 6, 100
 """The most fields of each kind that are looked at, and values of one that may explain which rows are wrong."""
 MOST = 300_000
@@ -48,8 +53,13 @@ class BeforeParent(Check):
         plain = [f for f in context.fields if not f.shape]
         coded = [f.name for f in plain if f.dtype == "str" or "int" in f.dtype]
         timed = None if context.timed is None else context.timed.field
-        times = [f.name for f in plain if f.name == timed or (f.kind == "time" and not NOT_TIMES & {*words(f.name)})]
-        self.times = sorted(times, key=lambda name: name != timed)[:TIMES]
+        called = {
+            f.name for f in plain if f.dtype == "str" and f.kind != "text" and {*words(f.name)} & (TIME_WORDS | BORN)
+        }
+        times = [f.name for f in plain if f.name in (timed, *called) or f.kind == "time"]
+        self.times = sorted((name for name in times if not ENDS & {*words(name)}), key=lambda name: name != timed)[
+            :TIMES
+        ]
         self.links = [name for name in coded if {*words(name)} & PARENTS][:LINKS]
         own = [r.field for r in context.roles.keys]
         keys = [name for name in coded if name in own or "id" in words(name) or name.lower().endswith("id")]
@@ -73,7 +83,10 @@ class BeforeParent(Check):
             return
         n, rows = block.samples, np.arange(block.samples)
         kept = {f"code {name}": codes_of(block.columns[name], rows) for name in (*self.links, *self.keys)}
-        kept |= {f"time {name}": seconds_of(block.columns[name], n) for name in self.times}
+        timed = None if self.context.timed is None else self.context.timed.field
+        for name in self.times:
+            column = block.columns[name]
+            kept[f"time {name}"] = seconds_of(column, n) if name == timed else moments_of(column, rows)
         kept |= {f"group {name}": named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
         self.parts.append({**kept, "sample": block.indices()})
         self.kept += n
