@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.fingerprint import digest64
+from dataloader_expert.checks.common.fingerprint import digest64, mix
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.token_runs import AT_ONCE, RUN, runs
 from dataloader_expert.checks.common.wording import said
@@ -30,8 +30,9 @@ from dataloader_expert.sources.base import Block
 PASSAGES = Quantity(
     "repeated_passages", "samples", "sequences of a split that share a passage with training, with places"
 )
-BITS, KEPT = 4, 2_000_000
-"""Zero bits of the hashes that are kept at first, and the most hashes that are kept: beyond, one bit more must be zero."""
+BITS, FEW_BITS, KEPT = 4, 2, 2_000_000
+"""Zero bits of the hashes that are kept at first, and of those of words, of which texts have fewer; and the most hashes that are kept: beyond, one
+bit more must be zero."""
 PHRASE, LEAST, PART = 2, 4, 0.2
 """How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
 WORDS, TEXTS, OF_TEXTS = 20, 3, 15
@@ -57,7 +58,7 @@ class Passages(Check):
         self.run = WORDS if self.of_words else RUN
         self.numbers = _Ids()
         self.splits: list[str] = []
-        self.bits = 0 if self.of_words else BITS
+        self.bits = FEW_BITS if self.of_words else BITS
         self.parts: list[Any] = []
         """uint64 [hashes, 3]: hash, number of the sequence and the place of its split in ``splits``. The number is that of the sample,
         times the number of fields, and that of the field."""
@@ -144,7 +145,10 @@ class Passages(Check):
 
         if "train" not in self.splits or not self.parts:
             return
-        rows = np.unique(np.concatenate(self.parts), axis=0)  # a run that a sequence repeats counts once
+        rows = np.concatenate(self.parts)
+        rows = rows[
+            np.unique(mix(rows[:, 0] ^ mix(rows[:, 1])), return_index=True)[1]
+        ]  # a run that a sequence repeats counts once
         train = rows[rows[:, 2] == self.splits.index("train")]
         known, first, times = np.unique(train[:, 0], return_index=True, return_counts=True)
         known, first = known[times <= PHRASE], first[times <= PHRASE]
