@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset, Subset, get_worker_info
 
 from dataloader_expert.advice.failures import stuck
 from dataloader_expert.advice.transport import head_of_line
@@ -292,6 +292,21 @@ def test_a_first_block_that_time_cuts_short_tells_what_was_loaded() -> None:
             assert 20 < runner.block(0.2, None) < 60  # 40 in the steady state
         finally:
             runner.close()
+
+
+@pytest.mark.journey
+def test_a_batch_of_the_main_process_that_would_end_too_late_is_not_begun() -> None:
+    """Our promise: nothing can end a batch once it has begun, so that what was timed by then is told in time."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 8, 0)
+    served.user_loader = DataLoader(Subset(Waits50(), range(16)), batch_size=8)  # an epoch of two batches of 0.4 s
+    with tapped():
+        runner = Runner(served.current, served, last=time.monotonic() + 1.5, rounds=50)
+        try:
+            assert 5 < runner.block(0.2, None) < 20.5
+        finally:
+            runner.close()
+    assert runner.delivered[1] <= 3
 
 
 def starts_in_half_a_second(worker: int) -> None:

@@ -163,9 +163,12 @@ class Runner(Living):
         return samples / spent * loaded / (done * n), False, begun
 
     def _into_step(self, n: int, until: float | None) -> float:
-        """Consumes the prefetched batches and one round more; returns when a block without worker start would begin."""
+        """Consumes the prefetched batches and one round more; returns when a block without worker start would begin. Without workers the
+        first batch, which was consumed, is enough."""
         begun = time.monotonic()
         first = not self.timed
+        if first and not self.plan.workers:
+            return begun
         ready = self.plan.workers * (self.plan.prefetch or 2) if first else in_stock(self.iterator) * (self.rounds > 1)
         for _ in range(ready - first):
             self.next_batch(self.limit)
@@ -185,7 +188,7 @@ class Runner(Living):
         return math.inf if self.timed else self.last
 
     def _so_far(self) -> float:
-        """Samples/s since the workers started, where time ended within the first block: of the batches loaded, and of half a
+        """Samples/s since loading began, where time ended within the first block: of the batches loaded, and of half a
         batch in progress in each worker.
 
         Raises:
@@ -197,7 +200,7 @@ class Runner(Living):
             raise self.too_slow()
         start = 0.0 if self.start is None else self.start.seconds(self.plan.workers, self.serving.cpus)
         spent = time.perf_counter() - self._begun - start
-        return (loaded + n / 2) * self.batch_samples / max(1e-9, spent)
+        return (loaded + self.plan.workers / 2) * self.batch_samples / max(1e-9, spent)
 
     def _with_starts(self, rate: float) -> float:
         """The rate over whole epochs: each begins with a start in which some samples are loaded already, and ends when the

@@ -74,8 +74,8 @@ class Tap:
         if self.file >= 0:
             os.ftruncate(self.file, size)
         self.memory = mmap.mmap(self.file, size)
-        self.deadline = float("inf")
-        """When the main process must stop within a batch that it loads itself."""
+        self.deadline, self.longest_s = float("inf"), 0.0
+        """When the main process must stop loading by itself, and how long its longest batch took so far."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What a worker that is not forked receives: the same memory and gate."""
@@ -93,7 +93,7 @@ class Tap:
         self.fine, self.wake, self.workers = state["fine"], state["wake"], state["workers"]
         (self.spares, self.hung), self.file = state["spares"], state["file"].detach()
         self.memory = mmap.mmap(self.file, 0)
-        self.deadline = float("inf")
+        self.deadline, self.longest_s = float("inf"), 0.0
 
     def open(self) -> None:
         self.memory[0] = 1
@@ -226,7 +226,11 @@ def _tapped(fetch: Fetch) -> Fetch:
             self.dataset = Spared(self.dataset, partial(tap.note_raised, worker), tap.hung)
         if tap.fine:
             _adopt(self, tap, worker, info is not None)
+        begun = time.perf_counter()
+        if info is None and not tap.fine and begun + tap.longest_s > tap.deadline:
+            raise TimeUp  # nothing ends a batch once it has begun
         batch = fetch(self, index)
+        tap.longest_s = max(tap.longest_s, time.perf_counter() - begun)
         if tap.fine or info is not None:
             tap.read(worker, 0, 1)
         return batch
