@@ -37,6 +37,8 @@ PHRASE, LEAST, PART = 2, 4, 0.2
 """How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
 WORDS, TEXTS, OF_TEXTS = 20, 3, 15
 """Words of a run, the most fields of texts, and the fewest runs of a text that training has too."""
+SHORT = 2 * (WORDS + OF_TEXTS)
+"""Characters of texts with fewer words than these runs have."""
 WHOLE, MANY, SHARE = 0.8, 3, 0.01
 """The share of a text's runs from which on it is a copy; and the fewest texts with a passage of training that are a warning, and of all."""
 MOST_WORDS = 200_000
@@ -84,6 +86,8 @@ class Passages(Check):
         for k, field in enumerate(self.fields):
             values = block.columns[field].values[: block.samples] if field in block.columns else ()
             for i, value in enumerate(values):
+                if self.of_words and isinstance(value, str) and len(value) < SHORT:
+                    continue
                 ids = self.numbers.of(value) if self.of_words else array_of(value)
                 if names[codes[i]] is None or ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) < self.run:
                     continue
@@ -134,10 +138,12 @@ class Passages(Check):
         self.files.merge(other.files)
         self.counts += other.counts
         place = np.array([self._split(name) for name in other.splits] or [0], np.uint64)
-        self.bits = max(self.bits, other.bits)
+        bits, self.bits = self.bits, max(self.bits, other.bits)
         theirs = [np.column_stack([part[:, :2], place[part[:, 2].astype(int)]]) for part in other.parts]
-        mine, self.parts, self.many = self.parts, [], 0
-        for part in (*mine, *theirs):
+        if self.bits > bits:
+            self.parts = [part[self._chosen(part[:, 0])] for part in self.parts]
+            self.many = sum(map(len, self.parts))
+        for part in theirs:
             self._add(part[self._chosen(part[:, 0])])
 
     def facts(self) -> Iterable[Fact]:
