@@ -86,7 +86,7 @@ class BeforeParent(Check):
         timed = None if self.context.timed is None else self.context.timed.field
         for name in self.times:
             column = block.columns[name]
-            kept[f"time {name}"] = seconds_of(column, n) if name == timed else moments_of(column, rows)
+            kept[f"time {name}"] = seconds_of(column, n) if name == timed else moments_of(column, rows, as_others=True)
         kept |= {f"group {name}": named.of(block.columns.get(name), rows) for name, named in self.kinds.items()}
         self.parts.append({**kept, "sample": block.indices()})
         self.kept += n

@@ -108,7 +108,7 @@ class Relations(DrawnRows):
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.all_numbers}
-        kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
+        kept |= {f"number {name}": moments_of(block.columns.get(name), rows, as_others=True) for name in self.times}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
@@ -153,7 +153,7 @@ class Relations(DrawnRows):
             if not n or (not certain and not meant):
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            if certain or told is not None or n * FEW <= total:
+            if certain or causes or told is not None or n * FEW <= total:
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "swapped": certain}
                 value["times"] = a in self.times
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
