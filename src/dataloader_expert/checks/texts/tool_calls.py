@@ -84,7 +84,7 @@ def _written(text: str) -> Iterator[Call]:
     for call in made if isinstance(made, list) else [made]:
         if isinstance(call, dict) and "name" in call:
             yield Call(call["name"], call.get("arguments", call.get("parameters")))
-        elif call is NOT_READ and text.lstrip()[:1] in ("{", "["):
+        elif call is NOT_READ and re.match(r"\s*(?:\{|\[\s*\{)", text):
             yield Call(None, text)
 
 
