@@ -95,3 +95,10 @@ def test_a_few_calls_without_what_their_tool_requires_are_told() -> None:
     data = Data({"messages": said, "tools": [TOOLS] * 80}, kinds={"messages": "other", "tools": "other"})
     found = judged_alone("conversations", data)["turn-order"]
     assert found.count == 4 and "a tool call without an argument that the tool requires" in found.message
+
+
+def test_names_that_are_no_text_are_looked_at_too() -> None:
+    """Our promise: whatever stands in a row, its calls are read."""
+    odd = [{"name": ["f"], "parameters": []}, 7, "{", {"function": "x"}, None]
+    assert list(odd_calls(openai({}, name={"a": 1}), odd)) == ["undeclared"]
+    assert list(odd_calls([{"role": "assistant", "tool_calls": [None, {"function": 3}, "x"]}], "[")) == []

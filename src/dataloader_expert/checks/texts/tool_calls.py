@@ -46,10 +46,10 @@ def odd_calls(turns: list[dict[str, Any]], listed: Any = None) -> Iterator[str]:
         arguments = _object(call.arguments)
         if arguments is NOT_READ:
             found.add("garbled")
-        elif declared and call.name not in declared:
+        elif declared and str(call.name) not in declared:
             found.add("undeclared")
         elif declared:
-            found |= {*_unlike(arguments, declared[call.name], isinstance(call.arguments, str))}
+            found |= {*_unlike(arguments, declared[str(call.name)], isinstance(call.arguments, str))}
     if any(made and i + 1 < len(turns) and _goes_on(turns[i + 1]) for i, made in enumerate(calls)):
         found.add("unresolved")
     yield from sorted(found)
@@ -88,7 +88,7 @@ def _written(text: str) -> Iterator[Call]:
             yield Call(None, text)
 
 
-def tools_of(turns: list[dict[str, Any]], listed: Any) -> dict[Any, dict[str, Any]]:
+def tools_of(turns: list[dict[str, Any]], listed: Any) -> dict[str, dict[str, Any]]:
     """The tools that a conversation was given, each with the schema of its parameters: those beside it, else those in its first turn."""
     tools = _loaded(listed) if isinstance(listed, str) else listed
     if not isinstance(tools, list | tuple):
@@ -98,7 +98,9 @@ def tools_of(turns: list[dict[str, Any]], listed: Any) -> dict[Any, dict[str, An
     made = [_loaded(tool) if isinstance(tool, str) else tool for tool in tools]
     functions = [tool.get("function") or tool for tool in made if isinstance(tool, dict)]
     named = [function for function in functions if isinstance(function, dict) and function.get("name")]
-    return {f["name"]: p if isinstance(p := f.get("parameters") or f.get("input_schema"), dict) else {} for f in named}
+    return {
+        str(f["name"]): p if isinstance(p := f.get("parameters") or f.get("input_schema"), dict) else {} for f in named
+    }
 
 
 def _unlike(arguments: dict[str, Any], schema: dict[str, Any], written: bool) -> Iterator[str]:
