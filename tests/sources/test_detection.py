@@ -394,6 +394,49 @@ def test_a_count_of_all_key_points_is_told_where_some_are_not_labelled(tmp_path:
     assert codes(tmp_path) == {}
 
 
+def test_flags_that_are_all_zero_contradict_the_counts(tmp_path: Path) -> None:
+    """Seen: a conversion lost all flags of a file, and no point was labelled any more, though ``num_keypoints`` said how many are."""
+    posed(tmp_path)
+    file = tmp_path / "annotations" / "person_keypoints_train.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    for person in held["annotations"]:
+        person["keypoints"][2::3] = [0] * 17
+    written(file, json.dumps(held))
+    assert "and 0 of its keypoints are labelled" in codes(tmp_path)["length-mismatch"].message
+
+
+def outlined(root: Path, change: Callable[[list[float]], list[float]], rows: Iterable[int]) -> Any:
+    """COCO with a triangle for each object; the boxes of these images are changed."""
+    images = [{"id": i, "file_name": f"{i:05}.jpg"} for i in range(30)]
+    objects = []
+    for i in range(30):
+        picture(root / "train" / f"{i:05}.jpg")
+        x, y, w, h = (float(n) for n in RNG.integers([1, 1, 8, 6], [10, 8, 12, 9]))
+        box = change([x, y, w, h]) if i in rows else [x, y, w, h]
+        triangle = [[x, y, x + w, y + h / 2, x, y + h]]
+        objects.append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "segmentation": triangle, "iscrowd": 0})
+    held = {"images": images, "annotations": objects, "categories": [{"id": 1, "name": "sail"}]}
+    written(root / "annotations" / "instances_train.json", json.dumps(held))
+    return codes(root).get("label-conflict")
+
+
+def centred(box: list[float]) -> list[float]:
+    x, y, w, h = box
+    return [x + w / 2, y + h / 2, w, h]
+
+
+def test_boxes_that_do_not_enclose_their_polygons_are_told(tmp_path: Path) -> None:
+    """Seen: a fifth of the boxes were given by their centres, and few of them reached beyond the image."""
+    assert outlined(tmp_path / "sound", centred, ()) is None
+    some = outlined(tmp_path / "some", centred, range(6))
+    assert some.count == 6 and "does not enclose its polygon: read as the centre and the size, it does" in some.message
+    assert outlined(tmp_path / "all", centred, range(30)).count == 30
+    assert outlined(tmp_path / "wider", lambda box: [box[0] - 1, box[1] - 1, box[2] + 1, box[3] + 1], range(9)) is None
+    hidden = outlined(tmp_path / "hidden", lambda box: [0, 0, box[0] + 2 * box[2], box[1] + 2 * box[3]], range(9))
+    assert hidden is None
+    assert outlined(tmp_path / "of something else", lambda box: [0, 0, 3, 3], range(30)) is None
+
+
 def renamed(root: Path, name: Callable[[int], str], rows: Iterable[int]) -> list[str]:
     """Pascal VOC whose files give these names to their images. Returns the files of which it is told that they name another one."""
     voc(root)

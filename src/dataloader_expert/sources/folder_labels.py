@@ -14,8 +14,8 @@ from dataloader_expert.sources.layout import PARTS, is_part, label_by_name
 from dataloader_expert.sources.roles import classes_in_names, words
 from dataloader_expert.sources.targets import CALLED, same_class
 
-NEARLY_ALL = 0.95
-"""The least share of samples whose folder agrees with a column from which the others contradict it."""
+NEARLY_ALL, MOSTLY = 0.95, 0.85
+"""The least share of samples whose folder agrees with a column from which the others contradict it; and where both use the same names."""
 
 
 class FolderLabels(Source):
@@ -160,7 +160,9 @@ class FolderLabels(Source):
             if folder not in meant and value not in meant.values():
                 meant[folder] = value
         right = sum(n for (folder, value), n in pairs.items() if meant.get(folder) == value)
-        if not pairs or right == pairs.total() or right < NEARLY_ALL * pairs.total() or len(meant) < 2:
+        same = all(folder.casefold() == value.casefold() for folder, value in meant.items())
+        least = MOSTLY if same else NEARLY_ALL  # by the same names, both say the same thing
+        if not pairs or right == pairs.total() or right < least * pairs.total() or len(meant) < 2:
             return []
         return [
             (unit.file, str(unit.label), value)

@@ -16,6 +16,7 @@ from tests.checks import (
     test_derived,
     test_ends_of_scales,
     test_group_records,
+    test_marks_in_arrays,
     test_misjoined,
     test_multiplied,
     test_other_scales,
@@ -103,6 +104,7 @@ def some(stations: list[int], first: int = 0, last: int = 300) -> Any:
 
 SILENT: dict[str, dict[str, Any]] = {
     "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
+    "marks_in_arrays": test_marks_in_arrays.SILENT,
     "default_values": test_default_values.SILENT,
     "swapped_numbers": test_swapped_numbers.SILENT,
     "overactive": test_multiplied.ACTIVE_SILENT,
@@ -226,6 +228,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "ends_of_scales": test_ends_of_scales.CASES,
     "misjoined": test_misjoined.SPEAKS,
     "swapped_numbers": {name: (data, code, "warning") for name, (data, code) in test_swapped_numbers.SPEAKS.items()},
+    "marks_in_arrays": test_marks_in_arrays.SPOILT,
     "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
     "overactive": test_multiplied.ACTIVE_SPEAK,
     "wrapped": test_other_scales.WRAPPED_SPEAK,
