@@ -27,7 +27,7 @@ from dataloader_expert.checks.common.frequent import as_stored, common_texts
 from dataloader_expert.checks.common.numbers import CAP, Numbers
 from dataloader_expert.checks.common.places import Files, Places
 from dataloader_expert.checks.common.split_said import in_split
-from dataloader_expert.checks.common.treatments import SHAPED, marks_of
+from dataloader_expert.checks.common.treatments import MINUS_ONE, SHAPED, marks_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -673,7 +673,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         yield finding(
             "missing-values",
             "warning",
-            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: this usually marks a missing value",
+            f"{name} is {shown} in {n:,} of {s['n']:,} samples, "
+            f"{'the only negative number' if held == [MINUS_ONE] else 'far from all others'}: this usually marks a missing value",
             fact,
             f"read {shown} as missing in every split; otherwise it distorts the mean, and a model takes it for a measurement",
             marked,
@@ -728,7 +729,11 @@ def _day(seconds: float) -> str:
 
 BEFORE = {"reply", "parent", "previous", "prev", "predecessor", "replaces", "supersedes", "quoted"}
 """Words in the names of fields that name another row, which the first of a chain has none of."""
-SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {-32768, 32767}
+SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {
+    -32768,
+    32767,
+    MINUS_ONE,
+}
 """What instruments and exports write for a missing number."""
 
 
