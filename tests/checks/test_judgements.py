@@ -34,6 +34,7 @@ from tests.checks import (
     test_fixed_parts,
     test_group_clocks,
     test_group_records,
+    test_joined,
     test_keypoint_order,
     test_labels_stopped,
     test_marks,
@@ -780,6 +781,7 @@ SILENT = {
     "padded_codes": test_within_groups.CODES_SILENT,
     "pasted": test_pasted.SILENT,
     "group_records": test_group_records.SILENT,
+    "joined": test_joined.SILENT,
     "odd_series": test_odd_series.SILENT,
     "broken_rules": test_broken_rules.SOUND,
     "codes_of_part": test_codes_of_part.SILENT,
@@ -1609,6 +1611,7 @@ SPEAKS = {
     "formulas": test_recordings.FORMULAS_SPEAK,
     "wrapped": test_other_scales.WRAPPED_SPEAK,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
+    "joined": test_joined.SPEAKS,
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},

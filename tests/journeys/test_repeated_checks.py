@@ -114,9 +114,9 @@ def test_other_tables_of_the_folder_are_left_alone(asker: Asker, tmp_path: Path)
     """Seen: no file where a list of plots lay beside the splits, whose rows counted as samples."""
     data, rng = tmp_path / "data", np.random.default_rng(3)
     data.mkdir()
-    plots = [["plot", "slope", "soil"], *([f"p{k}", k % 7, "clay"] for k in range(30))]
-    rows = [[f"p{k % 30}", f"{x:.5f}", int(x > 0)] for k, x in enumerate(rng.normal(size=900))]
-    head = ["plot", "height", "survived"]
+    plots: list[list[Any]] = [["plot", "slope", "soil"], *([f"p{k}", k % 7, "clay"] for k in range(30))]
+    rows: list[list[Any]] = [[f"p{k % 30}", f"{x:.5f}", int(x > 0)] for k, x in enumerate(rng.normal(size=900))]
+    head: list[Any] = ["plot", "height", "survived"]
     for name, part in (("plots", plots), ("train", [head, *rows[:600]]), ("test", [head, *rows[600:]])):
         with (data / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(part)
