@@ -59,6 +59,7 @@ from tests.checks import (
     test_set_phrases,
     test_shifted_numbers,
     test_shifted_words,
+    test_short_files,
     test_swapped_days,
     test_swapped_numbers,
     test_token_files,
@@ -782,6 +783,7 @@ SILENT = {
     "pasted": test_pasted.SILENT,
     "group_records": test_group_records.SILENT,
     "joined": test_joined.SILENT,
+    "short_files": test_short_files.SILENT,
     "odd_series": test_odd_series.SILENT,
     "broken_rules": test_broken_rules.SOUND,
     "codes_of_part": test_codes_of_part.SILENT,
@@ -1612,6 +1614,7 @@ SPEAKS = {
     "wrapped": test_other_scales.WRAPPED_SPEAK,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "joined": test_joined.SPEAKS,
+    "short_files": test_short_files.SPEAKS,
     "group_records": {name: (data, code, "warning") for name, (data, code) in test_group_records.SPEAKS.items()},
     "mixed_units": {
         **{name: (data, "scale-drift", "warning") for name, data in test_rescaled.SPEAKS.items()},
