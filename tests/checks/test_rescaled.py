@@ -202,6 +202,14 @@ def test_prices_have_no_unit_of_length() -> None:
     assert "split of a share, another currency" in found.fix
 
 
+def test_a_unit_is_named_only_for_what_is_measured_in_it() -> None:
+    """Seen: a salt content ten times as large at one dairy "after conversion (m/s² to g)". Our promise: the factor alone."""
+    salt = rng.normal(1.45, 0.17, N) * np.where(LAB % 6 == 2, 10, 1)
+    found = judged("mixed_units", measured(salt, "salt_pct"))["scale-drift"]
+    assert "(a factor of " in found.message
+    assert "conversion" not in found.message
+
+
 def test_natural_groups_hardly_ever_meet_a_factor() -> None:
     """Our promise: groups whose sizes are drawn from a distribution, narrow or wide, are in one unit, in 99 of 100 tables at least."""
     told = 0
