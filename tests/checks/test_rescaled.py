@@ -223,3 +223,13 @@ def test_a_channel_is_given_no_unit_of_another_field() -> None:
     told = judged("mixed_units", Data({"x": windows.astype(np.float32)}, kinds={"x": "array"}))["scale-drift"].message
     assert "(a factor of " in told
     assert "mg/dl" not in told
+
+
+def test_numbers_of_things_have_no_unit() -> None:
+    """Seen: pictures of a validation split whose cheeses were numbered from 2000 on, four pictures of each, had "another level"."""
+    wheels = np.concatenate([np.arange(1000, 1120), np.arange(2000, 2020)]).repeat(4)
+    splits = ["train"] * 480 + ["val"] * 80
+    taken = {"x": np.random.default_rng(0).normal(0, 1, 560), "label": [f"c{i % 3}" for i in range(560)]}
+    assert judged("mixed_units", Data({"wheel": wheels, **taken}, "label", splits)) == {}
+    weights = wheels + np.random.default_rng(1).integers(0, 40, 560)
+    assert "scale-drift" in judged("mixed_units", Data({"weight": weights, **taken}, "label", splits))
