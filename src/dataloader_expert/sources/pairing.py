@@ -44,6 +44,8 @@ READ = ("image", "text")
 MOST_VIEWS = 4
 """The most recordings or pictures of one thing that are called after it, such as those of several microphones."""
 _WORD = re.compile(r"[_\-. ]+")
+_SPLIT_BEHIND = re.compile(r"(?<=[a-z])(Tr|Ts|Val|Train|Test)$")
+"""A word for a split right behind another word, as in ``imagesTr`` and ``labelsTr``."""
 COMPANIONS = {
     **PARTNERS,
     **dict.fromkeys(("normal", "normals"), "normal"),
@@ -52,7 +54,9 @@ COMPANIONS = {
 }
 """The same with words for maps that stand between the name of a sample and a number; alone, ``normal`` may be a class."""
 _NUMBERED = re.compile(rf"[_\-. ]({'|'.join(COMPANIONS)})[_\-. ]*\d+$", re.IGNORECASE)
-_MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
+_MAY_PAIR = re.compile(
+    rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|(?:tr|ts|val|train|test)/|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -371,7 +375,7 @@ def _key_of_folder(path: str, around: frozenset[str] = frozenset()) -> tuple[str
     word: str | None = None
     kept = []
     for above, folder in _folders_above(path):
-        parts = [p for p in _WORD.split(folder) if p]
+        parts = [p for p in _WORD.split(_SPLIT_BEHIND.sub(r"_\1", folder)) if p]
         if "".join(parts).lower() in PARTNERS:
             parts = ["".join(parts)]  # ground_truth
         named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]

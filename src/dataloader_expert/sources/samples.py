@@ -48,6 +48,8 @@ class FileSamples(Annotated):
     value = "data"
     paired = True
     """Whether other files may belong to a sample, such as its mask."""
+    partners_read: frozenset[str] = frozenset(READ)
+    """Kinds of partners whose content is read; of others only that they are there."""
 
     def __init__(self, listing: Listing, ref: SourceRef, entries: list[Entry]) -> None:
         super().__init__()
@@ -56,7 +58,7 @@ class FileSamples(Annotated):
             raise RequestError("format-unknown", f"no {self.format} files were found; pass format= or another folder")
         notes = Annotations() if listing.single else annotations_of(listing, entries)
         tables = {*notes.tables}
-        others = [entry for entry in listing.entries if entry.path not in tables]
+        others = [entry for entry in self.may_belong(listing.entries) if entry.path not in tables]
         alone = listing.single or not self.paired
         pairing = Pairing(entries) if alone else pair(others, self.kinds)
         if self.value == "image" and not alone:
@@ -95,7 +97,7 @@ class FileSamples(Annotated):
         splits = [_listed_split(split, notes.splits.get(path)) for split, path in zip(splits, paths, strict=True)]
         self.problems += pairing.problems
         self.beside = frozenset(pairing.beside)
-        kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
+        kinds = {name: kind for name, kind in pairing.fields.items() if kind in self.partners_read}
         self.partners = tuple(
             Field(n, "text", "str")
             if k == "text"
@@ -119,7 +121,9 @@ class FileSamples(Annotated):
             names = sorted({*notes.class_of_clip.values()}, key=lambda name: (name.isdecimal() and len(name), name))
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {
-            name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
+            name: f"{kind} {only}".removeprefix(f"{name} ")
+            for name, kind in pairing.fields.items()
+            if kind not in self.partners_read
         }
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
@@ -214,6 +218,10 @@ class FileSamples(Annotated):
             group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
             if group is not None:
                 self.roles = replace(self.roles or Roles(), group=group, name_parts=parts)
+
+    def may_belong(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Those of the files that are samples or may belong to one."""
+        return entries
 
     def own(self, entries: list[Entry]) -> list[Entry]:
         """Those of the files that are samples."""

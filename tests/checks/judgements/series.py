@@ -266,6 +266,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "constant-samples",
             "warning",
         ),
+        "clouds of one point": (
+            Data({"x": np.where(np.arange(100)[:, None, None] < 5, WINDOWS[:, :1], WINDOWS)}),
+            "constant-samples",
+            "warning",
+        ),
         "of clips of many lengths": (
             Data({"x": [w[: 20 + i % 9] for i, w in enumerate(with_channel(0, np.zeros((100, 40))))]}),
             "constant-field",

@@ -24,6 +24,7 @@ from dataloader_expert.checks.columns.rescaled import (
     rescaled_groups,
     tells_unit,
 )
+from dataloader_expert.checks.common.dealt_numbers import dealt_equally
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.grids import moment
@@ -143,8 +144,8 @@ class MixedUnits(DrawnRows):
             name = key.removeprefix("number ")
             of = name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1])
             of = self.context.features[of].of if of in self.context.features else of
-            if of in told:
-                continue
+            if of in told or dealt_equally(rows[key].tolist()):
+                continue  # numbers that name things have no unit
             numbers = rows[key]
             there = np.abs(numbers) <= LARGEST
             here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
