@@ -34,9 +34,10 @@ class FolderLabels(Source):
     row_of: dict[str, int]
     """Where a sample's values stand in these."""
 
-    def _label_by_name(self) -> None:
-        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
-        own = [unit for unit in self.units if unit.split in ("train", None)] or list(self.units)
+    def _label_by_name(self, every: bool = False) -> None:
+        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers. ``every``: they are
+        known to tell them in all splits."""
+        own = [unit for unit in self.units if every or unit.split in ("train", None)] or list(self.units)
         found = dict(zip([u.file for u in own], classes_in_names([u.file for u in own]), strict=True))
         names = sorted({name for name in found.values() if name is not None})
         if names and self.value == "image":  # of recordings they are rather who speaks
