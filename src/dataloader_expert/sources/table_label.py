@@ -23,7 +23,7 @@ from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rat
 from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
 from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in
 from dataloader_expert.sources.targets import KINDS, plain_values
-from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
+from dataloader_expert.sources.text_pairs import PLACES, SCORES, SPANS, are_places, choices_of, named_so, pair_of
 from dataloader_expert.sources.times import is_time
 
 BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?\d+", re.IGNORECASE)
@@ -95,6 +95,10 @@ def find_label(
         return chosen[1], f"which of {chosen[0]} is right, by its name; pass label= if it is another"
     if spans := named_so(others, SPANS):
         return None, f"no field is named like a label, and {spans} say what is where in a text; pass label="
+    long = [n for n in texts if found[n].kind == "text"]
+    for name in others if len(long) == 1 else ():
+        if are_places(values_in(blocks, name), values_in(blocks, long[0])):
+            return None, f"{name} {PLACES}; pass label="
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
