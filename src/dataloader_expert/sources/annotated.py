@@ -10,7 +10,7 @@ from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Anno
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles
-from dataloader_expert.sources.folder_labels import FolderLabels
+from dataloader_expert.sources.folder_labels import TAKEN, FolderLabels
 from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.roles import RANKS, SPLIT_NAMES, as_split, classes_in_names, find_roles, words
@@ -240,6 +240,7 @@ class Annotated(FolderLabels):
             and f.kind == "category"
             and not f.shape
             and f.name not in others
+            and not {*words(f.name)[-1:]} & TAKEN
             and self._may_be_class(f.name)
         ]
         if len(found) == 1:

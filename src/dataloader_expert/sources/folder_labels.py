@@ -17,6 +17,9 @@ from dataloader_expert.sources.targets import CALLED, same_class
 NEARLY_ALL = 0.95
 """The least share of samples whose folder agrees with a column from which the others contradict it."""
 
+TAKEN = {"video", "session", "recording", "subject", "patient", "participant"}
+"""Last words of columns that say what samples were taken of, however few there are."""
+
 
 class FolderLabels(Source):
     """Samples that are files: their classes are told by folders, or by the names of the files, unless a table says more."""
@@ -110,7 +113,7 @@ class FolderLabels(Source):
     def _no_groups(self) -> None:
         """Folders that a table calls a person, a site, a recording, a year or a fold are no classes."""
         role = None if self.roles is None else self.roles.group
-        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS}]
+        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS, *TAKEN}]
         for name in [*([] if role is None else [role.field]), *dated]:
             if self.by_folder and name in self.given and self._are_its_values(name):
                 self._drop_folder_labels()
