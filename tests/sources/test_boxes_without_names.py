@@ -81,3 +81,12 @@ def test_classes_in_names_of_few_files_that_a_list_numbers(tmp_path: Path) -> No
         (tmp_path / f"{split}.txt").write_text("\n".join(rows) + "\n")
     source = opened(tmp_path, names)
     assert source.label == "label" and source.classes == ("Bengal", "Sphynx", "beagle", "pug")
+
+
+def test_a_class_before_the_corners(tmp_path: Path) -> None:
+    """Seen: the boxes of Tiny ImageNet's validation split left out, whose lines have the class first."""
+    names = [f"val_{i}.png" for i in range(24)]
+    rows = [f"{n}\tn0{i % 3}\t2\t3\t{11 + i % 4}\t12" for i, n in enumerate(names)]
+    (tmp_path / "val_annotations.txt").write_text("\n".join(rows) + "\n")
+    source = opened(tmp_path, names)
+    assert first(source, "boxes") == {n: [[2, 3, 11 + i % 4, 12]] for i, n in enumerate(names)}

@@ -125,7 +125,8 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
-    flag = _only_flag(scalar, blocks) if bare and any(field.kind == "text" for field in found.values()) else None
+    long = [name for name, field in found.items() if field.kind == "text"]
+    flag = _only_flag(scalar, blocks) if (bare and long) or _are_alike(long) else None
     places = places if flag is None else [(flag, "only two-valued")]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
@@ -166,8 +167,14 @@ def likely_label(blocks: Sequence[Block], fields: Sequence[Field], roles: Roles)
     return None
 
 
+def _are_alike(texts: Sequence[str]) -> bool:
+    """Whether two texts are called alike but for their numbers: a flag beside them says something of the pair."""
+    return len(texts) == 2 and len({re.sub(r"\d+", "#", name) for name in texts}) == 1
+
+
 def _only_flag(names: Iterable[str], blocks: list[Block]) -> str | None:
-    """The one column of nothing but 0 and 1, which in a table of texts without a header says more than a first column of codes."""
+    """The one column of nothing but 0 and 1, which says more of texts without a header than a first column of codes, and more of a pair
+    of texts than the place of another."""
     flags = [name for name in names if {*values_in(blocks, name)} in ({0, 1}, {0.0, 1.0})]
     return flags[0] if len(flags) == 1 else None
 

@@ -275,11 +275,16 @@ def _unnamed(rows: list[Row], names: list[str]) -> tuple[str, tuple[str, ...]] |
     sized = _unnamed_size(rows, names)
     if not 4 <= len(names) - len(sized) <= 5 or not all(map(NAMELESS.fullmatch, names)):
         return None
-    sides = tuple(names[:4])
-    values: list[list[Any]] = [[row.get(side) for side in sides] for row in rows]
-    told = [v for v in values if any(x is not None for x in v)]
-    right = sum(all(isinstance(x, int | float) for x in v) and v[0] < v[2] and v[1] < v[3] for v in told)
-    return (CORNERS, sides) if told and right >= NEARLY_ALL * len(told) else None
+    for first in (
+        (0, 1) if all(isinstance(row.get(names[0]), str) for row in rows) else (0,)
+    ):  # the class may stand before
+        sides = tuple(names[first : first + 4])
+        values: list[list[Any]] = [[row.get(side) for side in sides] for row in rows]
+        told = [v for v in values if any(x is not None for x in v)]
+        right = sum(all(isinstance(x, int | float) for x in v) and v[0] < v[2] and v[1] < v[3] for v in told)
+        if len(sides) == 4 and told and right >= NEARLY_ALL * len(told):
+            return CORNERS, sides
+    return None
 
 
 def _unnamed_size(rows: list[Row], names: list[str]) -> tuple[str, ...]:
