@@ -19,7 +19,7 @@ from dataloader_expert.sources.layout import split_of_folder
 from dataloader_expert.sources.magic import SUFFIXES
 
 SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
-    "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds",
+    "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds", "document", "documents", "article", "articles",
 }  # fmt: skip
 """Words that name the folder of the samples themselves."""
 PARTNERS = {
@@ -35,6 +35,7 @@ PARTNERS = {
     **dict.fromkeys(
         ("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text", "txt"), "text"
     ),
+    **dict.fromkeys(("summary", "summaries", "highlights"), "summary"),
 }
 """Words that name what belongs to a sample, and the name of the field that it becomes."""
 PARTIAL = {"segmentationclass", "segmentationobject"}
@@ -330,7 +331,7 @@ def _join(
         if folder not in with_any and held[folder] > 1:  # a folder each would make every lost one a purpose
             without[folder] = None
         else:
-            example = next(iter(files.values())).path
+            example = next(files[other] for other in samples if other in files).path
             text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
     return {name: list(without)} if without else {}

@@ -107,10 +107,14 @@ class FileSamples(Annotated):
         scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
         told = any(f.kind == "text" for f in self.partners)
         spoken = told and (self.value == "audio" or (self.value == "image" and names != [] and are_repeats(names)))
-        together = _parts_of_each(paths, labels)
+        together = _parts_of_each(paths)
+        held_in = len({folder_of(path) for path in paths})
+        apart = together and (
+            len({*labels}) == held_in or all(n[-1].isdecimal() for n in names)
+        )  # office_1 is one of several
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         against = against_classes(paths, splits, labels, self.value) if names else None
-        if names and (scenes or maps or spoken or together or against or self._are_groups(names, notes)):
+        if names and (scenes or maps or spoken or apart or against or self._are_groups(names, notes)):
             # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             if against is None or against.groups:
                 self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
@@ -168,7 +172,7 @@ class FileSamples(Annotated):
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
             self.unread["keypoints"] = "keypoints after the boxes in label files are not read"
-        if any(f.kind == "text" for f in self.partners):
+        if self.value != "text" and any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
             path: tuple(
@@ -359,7 +363,7 @@ def _how_many(files: Sequence[Entry], samples: int) -> str:
     return f"{len(files)} of {samples} samples have one"
 
 
-def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
+def _parts_of_each(paths: Sequence[str]) -> list[str]:
     """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song; or
     by the folder and a code, the bands of a satellite's picture."""
     held: dict[str, list[str]] = {}
@@ -372,7 +376,7 @@ def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[s
             for folder, stems in held.items()
         }
     names = sorted(next(iter(held.values()), []))
-    alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
+    alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS
     form, most = (_BAND, MOST_BANDS) if after else (_PART, MOST_PARTS)
     return names if alike and 1 < len(names) <= most and all(map(form.fullmatch, names)) else []
 
