@@ -12,8 +12,18 @@ from typing import Any
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, is_fake, mends
+from dataloader_expert.probes.model.padding_id import padding_id
 from dataloader_expert.probes.model.unsigned import is_unsigned
-from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, Way, keeps_names, parameters, wrapped
+from dataloader_expert.probes.model.ways import (
+    DENSE,
+    DERIVED,
+    TARGET,
+    Way,
+    derivation,
+    keeps_names,
+    parameters,
+    wrapped,
+)
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
 """What torch says to lengths that do not descend."""
@@ -197,9 +207,12 @@ def keys_for(attempt: Attempt, missing: list[str]) -> Iterator[tuple[str, tuple[
     rest, spare = [m for m in missing if m not in derived], [n for n in fields if n not in noted.seen]
     for free in itertools.permutations(spare, len(rest)):
         pairs = list(zip(rest, free, strict=True))
-        values = {m: DERIVED[m].replace("first.", f"batch[{first!r}].") for m in derived}
+        made = {m: derivation(m, padding_id(attempt.model, attempt.few[first])) for m in derived}
+        values = {m: re.sub(r"\bfirst\b", f"batch[{first!r}]", how) for m, (how, _) in made.items()}
         values |= {m: f"batch[{f!r}]" for m, f in pairs}
-        said = [(m, f"the model looks up {m!r}, which the batch lacks; it follows from the shape") for m in derived]
+        said = [
+            (m, f"the model looks up {m!r}, which the batch lacks; it follows from the {made[m][1]}") for m in derived
+        ]
         said += [(f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs]
         yield ", ".join(f"{m!r}: {v}" for m, v in values.items()), tuple(("key-missing", n, s) for n, s in said)
 
