@@ -174,7 +174,8 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
         found += partly_named(needed, optional, tensors, where, aim) if isinstance(batch, Mapping) else []
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if n == len(inputs) and len(needed) <= n:
-                found += with_target([*needed, *optional], inputs, where, aim)
+                names = (*TARGETS, *(DENSE if aim is not None and tensors[aim].ndim > 2 else ()))  # of pixels
+                found += with_target([*needed, *optional], inputs, where, aim, names)
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
@@ -215,9 +216,11 @@ def partly_named(
     return [Way(given, (free[0], *own), None if aim is None else where[aim])]
 
 
-def with_target(order: list[str], inputs: list[str], where: Mapping[str, str], aim: str | None) -> list[Way]:
-    """The way of a training call, ``model(*batch)``, where the parameter that comes after the inputs is the target."""
-    if aim is None or len(order) <= len(inputs) or order[len(inputs)] not in TARGETS:
+def with_target(
+    order: list[str], inputs: list[str], where: Mapping[str, str], aim: str | None, names: tuple[str, ...]
+) -> list[Way]:
+    """The way of a training call, ``model(*batch)``, where the parameter that comes after the inputs is the target, by its name."""
+    if aim is None or len(order) <= len(inputs) or order[len(inputs)] not in names:
         return []
     given = (*((None, where[n]) for n in inputs), (order[len(inputs)], where[aim]))
     return [Way(given, (*inputs, aim), where[aim])]
