@@ -19,6 +19,7 @@ from dataloader_expert.probes.model.ways import (
     DERIVED,
     TARGET,
     Way,
+    accessors,
     derivation,
     keeps_names,
     parameters,
@@ -33,6 +34,8 @@ UNSORTED = (
 )
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
+MOST_PARTS = 5
+"""Parts of a batch that are tried as inputs."""
 
 
 def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
@@ -153,6 +156,41 @@ def reordered(attempt: Attempt, way: Way) -> Iterator[Way]:
         other = replace(way, arguments=tuple(way.arguments[k] for k in order), names=names, told=told)
         if attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
             yield other
+
+
+def other_parts(attempt: Attempt) -> Iterator[Way]:
+    """Of a batch of several parts, others than the first ones, in their order, if the model takes these and no others: what stands between
+    its inputs is the target."""
+    if not isinstance(attempt.few, list | tuple):
+        return
+    parts = accessors(attempt.few)
+    for way in attempt.ways:
+        k = len(way.arguments)
+        if not 2 <= k < len(parts) <= MOST_PARTS or any(
+            p is not None or n not in parts for (p, _), n in zip(way.arguments, way.names, strict=True)
+        ):
+            continue
+        first, *rest = parts
+        runs = []
+        for chosen in itertools.combinations(rest, k - 1):
+            names = (first, *chosen)
+            left = [n for n in parts if n not in names]
+            says = f"the model takes parts {', '.join(names)} of the batch, not the first {k}"
+            other = (
+                replace(
+                    way,
+                    arguments=tuple((None, parts[n]) for n in names),
+                    names=names,
+                    target=parts[left[0]] if len(left) == 1 else None,
+                    told=(("key-missing", next(n for n in names if n not in way.names), says),),
+                )
+                if names != way.names
+                else None
+            )
+            if other is not None and attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
+                runs.append(other)
+        if len(runs) == 1:
+            yield runs[0]
 
 
 def by_length(attempt: Attempt) -> Iterator[Way]:
