@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.checks.judgements.common import objects
 from tests.checks.looking import Data, judged
-from tests.checks.test_judgements import objects
 
 NAMES = {0: "dog", 1: "cat", 2: "owl"}
 

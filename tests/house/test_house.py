@@ -3,7 +3,7 @@
 Ground files, which any member of a family may import:
 
 - sources: base (the contract), files (opening below the roots), magic (kinds of files), layout (splits and
-  classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
+  classes by folder), arrays, bundle, tables, samples (what several formats share), decoded_text, lines (text in ranges),
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares), plain (readers handed over).
 - checks: base (the contract), features (of a matrix), and what stands in ``common``; a room's other files may know what is no
   member in their own room.
@@ -30,7 +30,7 @@ NAME = "dataloader_expert"
 LINKS = ("server", "tools", "prompts", "templates")
 GROUND = {
     "sources": {
-        *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
+        *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "decoded_text", "lines"),
         *(
             "pictures",
             "sounds",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dataloader_expert.checks.files.integrity import shape_of
+from dataloader_expert.checks.files.shape_texts import shape_of
 from dataloader_expert.loaders import create_loader, open_dataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source

@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.answer_files import Answered, placed
-from dataloader_expert.sources.arrow_columns import absent_columns, columns_of, extra_columns
+from dataloader_expert.sources.answer_files import placed
+from dataloader_expert.sources.arrow_columns import absent_columns, extra_columns
 from dataloader_expert.sources.bare_columns import gap
-from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit
+from dataloader_expert.sources.base import PLACED, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.dialects import Dialect, called_as, filled, sniff_dialect, with_optional
+from dataloader_expert.sources.csv_parts import Part, by_files, classes_of, is_another, is_qrels, is_renamed, steps_of
+from dataloader_expert.sources.csv_records import CsvRecords
+from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
     BY_NAME,
     PART_WORDS,
-    is_form,
     label_by_name,
-    read_folders,
     splits_of_files,
     splits_of_suffixes,
     tokens,
 )
 from dataloader_expert.sources.leading_zeros import LostZeros, lost_zeros
-from dataloader_expert.sources.lines import (
-    MOST_ODD,
-    BlankEnd,
-    Range,
-    record_ranges,
-    utf8,
-    without_blank_end,
-    without_closing_remark,
-    without_nul,
-)
-from dataloader_expert.sources.null_texts import with_null_texts, with_numbers_of
+from dataloader_expert.sources.lines import BlankEnd, record_ranges, without_blank_end, without_closing_remark
 from dataloader_expert.sources.other_tables import (
     QRELS,
-    RELEVANCE,
     aside,
     folds_aside,
     stem_of,
     without_folds,
     without_other_stems,
 )
-from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.quoting import without_spaces
-from dataloader_expert.sources.roles import WHOLE, group_of_files, words
+from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.sample_table import (
     columns_of_samples,
     in_other_steps,
@@ -72,66 +57,15 @@ SENTENCE = 4
 """Words of a text from which on it is hardly the name of a column."""
 LOOKED_AT = 4
 """Runs of records that tell whether a column lists labels."""
-_STEP = re.compile(r"\d+$")
-_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A file, its split, and the ranges of its records."""
-
-    path: str
-    split: str | None
-    dialect: Dialect
-    ranges: list[Range]
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.dialect.names
-
-    @property
-    def records(self) -> int:
-        return sum(records for _, _, records in self.ranges)
-
-    @property
-    def named(self) -> bool:
-        return self.dialect.header
-
-    @property
-    def written(self) -> tuple[Any, ...]:
-        """How the file is written, as far as a plain reader must know it."""
-        of = self.dialect
-        return of.delimiter, of.remarks, of.header, of.short, bool(of.repeated), of.decimal
-
-    def unlike(self, names: set[str]) -> bool:
-        """Whether at most half of its and the table's columns are in both; the split of a table is part of it in any case.
-
-        A form to fill in has the key and the label of another file.
-        """
-        if self.split is not None:
-            return False
-        mine = set(self.dialect.names)
-        return self.form or 2 * len(mine & names) <= len(mine | names)
-
-    @property
-    def form(self) -> bool:
-        return is_form(self.path)
-
-    @property
-    def stem(self) -> tuple[str, ...]:
-        return stem_of(self.path)
-
-
 KEYS = {"id", "index", "idx"}
 """Words of columns that number the rows of an unlabelled split."""
 
 
-class Csv(Answered[_Part]):
+class Csv(CsvRecords):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
     delimiters: ClassVar[str] = ",;\t|"
-    listing: Listing
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -141,7 +75,7 @@ class Csv(Answered[_Part]):
         source.dialects, source.types = {}, None
         splits = splits_of_files([e.path for e in entries])
         ending = splits_of_suffixes([e.path for e in entries])
-        parts: list[_Part] = []
+        parts: list[Part] = []
         known: dict[str, Dialect] = {}
         for entry in entries:
             try:
@@ -149,7 +83,7 @@ class Csv(Answered[_Part]):
             except Unreadable as problem:
                 source.problems.append(problem)
         source._agree(entries, known)
-        known |= {path: called_as(of, QRELS) for path, of in known.items() if _is_qrels(path, of)}
+        known |= {path: called_as(of, QRELS) for path, of in known.items() if is_qrels(path, of)}
         for entry, split in zip(entries, splits, strict=True):
             if entry.path not in known:
                 continue
@@ -165,9 +99,9 @@ class Csv(Answered[_Part]):
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            parts.append(_Part(entry.path, split or ending.get(entry.path), dialect, ranges))
+            parts.append(Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(source.without_answers(source._aligned(parts)))
-        source.class_of = _classes_of(parts)
+        source.class_of = classes_of(parts)
         units: list[Unit] = []
         start = 0
         for part in parts:
@@ -180,7 +114,7 @@ class Csv(Answered[_Part]):
             raise NothingReadable(f"no {cls.format} file has records; give a file with data", source.problems)
         source.units = tuple(units)
         first = source.dialects[units[0].file]
-        source.steps = source.unequal = _steps(parts)
+        source.steps = source.unequal = steps_of(parts)
         source.optional = frozenset(n for p in parts for n in p.names[len(p.names) - p.dialect.optional :])
         source._check_forms(parts)
         source._check_zeros(parts)
@@ -189,9 +123,9 @@ class Csv(Answered[_Part]):
         source.describe()
         if source.class_of:
             source.label_how = BY_FOLDER
-            source.roles = _by_files(source.roles or Roles(), list(source.class_of))
+            source.roles = by_files(source.roles or Roles(), list(source.class_of))
         elif source._are_series(parts):
-            source.roles = _by_files(source.roles or Roles(), [part.path for part in parts])
+            source.roles = by_files(source.roles or Roles(), [part.path for part in parts])
         source._check_headers(parts)
         source.classes = source.fitting(declared_classes(listing))
         n = len(source.dialects)
@@ -210,7 +144,7 @@ class Csv(Answered[_Part]):
         self.problems += folds_aside(folds)
         return tables
 
-    def _aligned(self, parts: list[_Part]) -> list[_Part]:
+    def _aligned(self, parts: list[Part]) -> list[Part]:
         """The files, with the names of the columns that they have where none has a header and those of a split have fewer than those for
         training. Where nothing tells which these are, the split is not read."""
         if any(part.named or part.dialect.optional for part in parts):
@@ -243,7 +177,7 @@ class Csv(Answered[_Part]):
             parts = [replace(p, dialect=called_as(p.dialect, names)) if p in own else p for p in parts]
         return parts
 
-    def _are_series(self, parts: Sequence[_Part]) -> bool:
+    def _are_series(self, parts: Sequence[Part]) -> bool:
         """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too."""
         roles = self.roles or Roles()
         called = {token for part in parts for token in tokens(part.path.rpartition("/")[2])}
@@ -262,7 +196,7 @@ class Csv(Answered[_Part]):
             known.append({*values})
         return all(2 * len(of & known[0]) > min(len(of), len(known[0])) for of in known[1:])
 
-    def columns_in(self, part: _Part, whole: bool) -> dict[str, Column]:
+    def columns_in(self, part: Part, whole: bool) -> dict[str, Column]:
         ranges = part.ranges if whole else part.ranges[:1]
         lo, hi, records = ranges[0][0], ranges[-1][1], sum(n for _, _, n in ranges)
         reader = type(self)()
@@ -276,23 +210,10 @@ class Csv(Answered[_Part]):
     def join(self) -> None:
         """A format whose other files hold columns of these rows takes them over."""
 
-    dialects: dict[str, Dialect]
     names: tuple[str, ...]
     """The columns of the table: those of most rows, of the training split if there is one."""
-    told: frozenset[tuple[str, str]] = frozenset()
-    """Files and those of their columns whose values are known to be unlike those of the other files."""
-    listed: str | None = None
-    """The label whose cells list numbers of classes."""
-    class_of: Mapping[str, str] = {}
-    """The class of the rows of each file, where folders name it."""
-    texts: frozenset[str] = frozenset()
-    """Columns that are read as text, for files write their dates in several ways."""
     elsewhere = ""
     """Which other table has the label of these rows."""
-    only: list[str] | None = None
-    """The columns to convert; None: all."""
-    steps: frozenset[str] = frozenset()
-    """Columns of series of unequal length: a file without some of them has no value there."""
 
     def read_only(self, names: Sequence[str]) -> None:
         known = dict.fromkeys(n for d in self.dialects.values() for n in d.names)
@@ -323,15 +244,12 @@ class Csv(Answered[_Part]):
             self.fields = tuple(Field(f.name, "other", "list") if f is field else f for f in self.fields)
             return
 
-    types: dict[str, Any] | None
-    """Of the columns that have values in the first block that was read; None before."""
-
     def telling(self) -> Sequence[Unit]:
         return sorted(
             self.units, key=lambda u: (u.file not in self.answers, {*self.dialects[u.file].names} != {*self.names})
         )
 
-    def _one_table(self, parts: list[_Part]) -> list[_Part]:
+    def _one_table(self, parts: list[Part]) -> list[Part]:
         """The files that are parts of one table; a smaller file with other columns is another one, such as a list of classes."""
         every = parts
         form = next((part for part in parts if part.form), None)
@@ -353,8 +271,8 @@ class Csv(Answered[_Part]):
         kept = []
         for part in parts:
             large = 2 * part.records >= total and not training and told is None
-            other = set(part.names) != table and (_is_another(part, own, table) or self._in_other_steps(part, own))
-            if not other or (large and not _renamed(part, own)):
+            other = set(part.names) != table and (is_another(part, own, table) or self._in_other_steps(part, own))
+            if not other or (large and not is_renamed(part, own)):
                 kept.append(part)
         held = {part.path for part in kept}
         for part in every:
@@ -363,7 +281,7 @@ class Csv(Answered[_Part]):
                 self.problems.append(aside(part, kept, "note" if part.form else "table", key))
                 self._label_elsewhere(part, key)
         others = [part for part in kept if part.split not in (None, "train")]
-        series = _steps(kept)
+        series = steps_of(kept)
         lacking = {frozenset(set(names) - set(part.dialect.names) - series) for part in others} - {frozenset()}
         if any(part.split == "train" for part in kept) and len(lacking) == 1:
             [self.withheld] = lacking
@@ -371,7 +289,7 @@ class Csv(Answered[_Part]):
             self.asked_for, self.form = self._asked_for(form, kept), form.path
         return kept
 
-    def _asked_for(self, form: _Part, kept: Sequence[_Part]) -> tuple[str, ...]:
+    def _asked_for(self, form: Part, kept: Sequence[Part]) -> tuple[str, ...]:
         """The columns that the form asks for: those that rows for training have, of the table or of files of answers, and others lack."""
         trained = {n for part in kept if part.split in (None, "train") for n in part.names}
         trained |= {n for files in self.answers.values() for file in files for n in file.columns}
@@ -379,13 +297,13 @@ class Csv(Answered[_Part]):
         given = {n for part in others for n in part.names} if others else {form.names[0]}
         return tuple(name for name in form.names if name in trained - given)
 
-    def _in_other_steps(self, part: _Part, own: Sequence[_Part]) -> bool:
+    def _in_other_steps(self, part: Part, own: Sequence[Part]) -> bool:
         """Whether a file has a row for each of what the only file of the table has several for, such as days beside hours."""
-        if len(own) != 1 or not _renamed(part, own) or not small([part, *own]):
+        if len(own) != 1 or not is_renamed(part, own) or not small([part, *own]):
             return False
         return in_other_steps(self._values_in(part), self._values_in(own[0]))
 
-    def _key_of(self, part: _Part, kept: Sequence[_Part]) -> str | None:
+    def _key_of(self, part: Part, kept: Sequence[Part]) -> str | None:
         """The column by which several rows of the table belong to each of this file."""
         near = [other for other in kept if other.split == part.split] or kept
         rows = max(near, key=lambda other: other.records)
@@ -396,13 +314,13 @@ class Csv(Answered[_Part]):
         except Unreadable:
             return None  # the scan reports it
 
-    def _label_elsewhere(self, part: _Part, key: str | None) -> None:
+    def _label_elsewhere(self, part: Part, key: str | None) -> None:
         """Takes note of a label that the rows have only by another table, in which several of them have one row."""
         label, how = label_by_name([name for name in part.names if name not in self.names])
         if key is not None and label is not None and how == BY_NAME and part.split in (None, "train"):
             self.elsewhere = f"{part.path} has {label} for each {key}; join it by {key}, or pass label="
 
-    def _values_in(self, part: _Part) -> dict[str, Column]:
+    def _values_in(self, part: Part) -> dict[str, Column]:
         """All values of a file that may be set aside, whose faults are then none of the data."""
         known = len(self.problems)
         try:
@@ -436,7 +354,7 @@ class Csv(Answered[_Part]):
             elif bare and of[0] not in bare and len(bare) == len(of) - 1 and len({stem_of(e.path) for e in of}) == 1:
                 known |= {entry.path: called_as(known[entry.path], known[of[0].path].names) for entry in bare}
 
-    def _check_headers(self, parts: list[_Part]) -> None:
+    def _check_headers(self, parts: list[Part]) -> None:
         """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training
         alone has unless that is not the label, is unlabelled."""
         told = set() if self.label is None else {self.label}
@@ -462,7 +380,7 @@ class Csv(Answered[_Part]):
                 absent, extra = ([n for n in names if not _is_one_of_several_labels(n)] for names in (absent, extra))
             self.problems += absent_columns(absent, part.path) + extra_columns(extra, part.path)
 
-    def _check_forms(self, parts: list[_Part]) -> None:
+    def _check_forms(self, parts: list[Part]) -> None:
         """Columns in which a file has other values than most rows of the others: texts for numbers, or dates written otherwise,
         which are read as text and compared by a check."""
         told, texts = set(), {name for part in parts for name in part.dialect.long}
@@ -488,7 +406,7 @@ class Csv(Answered[_Part]):
                 self.problems.append(Unreadable("dtype-drift", text, file=part.path, field=name))
         self.told, self.texts = frozenset(told), frozenset(texts)
 
-    def _check_zeros(self, parts: list[_Part]) -> None:
+    def _check_zeros(self, parts: list[Part]) -> None:
         """Columns of codes in which some have lost their leading zeros: a parser of numbers sees no difference."""
         for name in self.names:
             found = {part.path: of for part in parts if (of := part.dialect.digits.get(name)) is not None}
@@ -503,235 +421,9 @@ class Csv(Answered[_Part]):
             file = next(path for path, of in found.items() if code in of.counts)
             self.problems.append(LostZeros(text, file=file, field=name))
 
-    def read(self, unit: Unit) -> bytes:
-        return self.listing.span(unit.file, *unit.at)
-
-    def decode(self, unit: Unit, raw: Any) -> Block:
-        import numpy as np
-
-        block = self._decoded(unit, raw)
-        for name in self.steps - block.columns.keys() if self.only is None else ():
-            block.columns[name] = Column([None] * block.samples, np.ones(block.samples, bool))
-        if unit.file in self.class_of and (self.asked is None or "label" in self.asked):
-            block.columns["label"] = Column([self.class_of[unit.file]] * block.samples)
-        if self.listed in block.columns:
-            cells = block.columns[self.listed]
-            if (lists := numbers_listed(cells.values)) is not None:
-                block.columns[self.listed] = replace(cells, values=lists)
-        return self.with_answers(block)
-
-    def _decoded(self, unit: Unit, raw: Any) -> Block:
-        """The unit's samples as its file has them."""
-        problems: list[Unreadable] = []
-        data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
-        dialect = self.dialects[unit.file]
-        data = without_spaces(data, dialect.delimiter) if dialect.spaced else data
-        data = filled(data, dialect) if dialect.optional else data
-        data, blank = self._blanked(unit, data, problems)
-        table, skipped = self._table(unit, data, problems)
-        if self.types is None:
-            self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
-        found = columns_of(table, unit.file, problems, unit.start)
-        self._retyped(unit, table.schema, found, problems)
-        if (blank or skipped) and table.num_rows + len(skipped) == unit.samples:
-            import numpy as np
-
-            rows = np.setdiff1d(np.arange(unit.samples), skipped)  # of the table, by their numbers in the unit
-            sound = np.flatnonzero(~np.isin(rows, blank))
-            columns = {name: column.take(sound) for name, column in found.items()}
-            return Block(unit, columns, (), problems, rows=rows[sound])
-        return Block(unit, found, (), problems)
-
-    def _retyped(self, unit: Unit, schema: Any, columns: dict[str, Column], problems: list[Unreadable]) -> None:
-        """Columns whose type is not that of the rows looked at first: of texts, those that are numbers are read as such, since a single
-        other one makes texts of them all; else it is told."""
-        for field in schema:
-            before = (self.types or {}).get(field.name, field.type)
-            if field.type == before:
-                continue
-            numbers = "float" in str(before) or "double" in str(before) or "int" in str(before)
-            cells = numbers_among(columns[field.name].values) if numbers and str(field.type) == "string" else None
-            if cells is not None:
-                columns[field.name] = Column(cells, columns[field.name].nulls)
-            elif (unit.file, field.name) not in self.told:
-                first = self.units[0].file if self.units else ""
-                where = f"in {first}" if first not in ("", unit.file) else "in the first rows"
-                text = f"{field.name} has {_called(field.type)} here, but {_called(before)} {where}, which set its type"
-                problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
-
-    def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:
-        """The records with empty ones for those that repeat the header, as in files that were joined end to end: each would turn all
-        columns into text. And which these are, counted from the unit's first."""
-        import numpy as np
-
-        dialect = self.dialects[unit.file]
-        if not dialect.header or len(dialect.names) < 2:
-            return data, []
-        headers = [dialect.character.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
-        if not any(header in data for header in headers):
-            return data, []
-        bytes_ = np.frombuffer(data, np.uint8)
-        ends, quotes = np.flatnonzero(bytes_ == 10), np.flatnonzero(bytes_ == 34)
-        if dialect.quoted:
-            ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-        ends = ends[np.diff(ends, prepend=-1) > 1]  # of records, not of blank lines
-        parts, rows, at = [], [], 0
-        for found in re.finditer(b"|".join(map(re.escape, headers)), data):
-            start, end = found.span()
-            row = int(np.searchsorted(ends, start))
-            first = int(ends[row - 1]) + 1 if row else 0
-            if start == first and data[end : end + 1] in (b"\n", b"\r", b""):
-                parts += [data[at:start], dialect.character.encode() * (len(dialect.names) - 1)]
-                rows.append(row)
-                at = end
-        text = "a row repeats the header"
-        problems += [Unreadable("parse-error", text, file=unit.file, sample=unit.start + n) for n in rows[:MOST_ODD]]
-        return b"".join([*parts, data[at:]]), rows
-
-    def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[Any, list[int]]:
-        """The records with as many fields as the others, and the numbers, within the unit, of those that are left out."""
-        import pyarrow as pa
-        import pyarrow.csv as pc
-
-        dialect = self.dialects[unit.file]
-
-        skipped: list[int] = []
-        known = len(problems)
-
-        def wrong(row: Any) -> str:
-            where = None
-            if row.number is not None:
-                where = unit.start + row.number - 1
-                skipped.append(row.number - 1)
-            text = f"{number(row.actual_columns, 'field')}, expected {row.expected_columns}: {row.text[:80]!r}"
-            if dialect.begins and unit.start == self.first[unit.file] and len(skipped) < dialect.begins:
-                text += f"; the table seems to begin in line {dialect.begins} of the file"
-            problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
-            return "skip"
-
-        def parse(types: dict[str, Any], only: Sequence[str] | None = self.only, quoted_nulls: bool = False) -> Any:
-            return pc.read_csv(
-                io.BytesIO(data),
-                read_options=pc.ReadOptions(
-                    column_names=list(dialect.names), use_threads=False, block_size=max(len(data) + 1, 1 << 16)
-                ),
-                parse_options=pc.ParseOptions(
-                    delimiter=dialect.character,
-                    quote_char='"' if dialect.quoted else False,
-                    newlines_in_values=dialect.quoted,
-                    invalid_row_handler=wrong,
-                ),
-                convert_options=pc.ConvertOptions(
-                    null_values=list(NULLS),
-                    decimal_point=dialect.decimal,
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=quoted_nulls,
-                    column_types={**types, **{name: pa.string() for name in self.texts}},
-                    include_columns=None if only is None else [n for n in only if n in dialect.names],
-                ),
-            )
-
-        try:
-            table = parse(self.types or {})
-        except pa.ArrowInvalid:
-            if not self.types:
-                raise
-            del problems[known:], skipped[:]
-            table = parse({})
-        if doubtful := with_null_texts(table) if dialect.quoted else ():
-            told, left_out = problems[:], skipped[:]  # they are told already
-            table = with_numbers_of(table, parse({}, doubtful, quoted_nulls=True))
-            problems[:], skipped[:] = told, left_out
-        return table, skipped
-
-
-def _is_qrels(path: str, dialect: Dialect) -> bool:
-    """Whether a file without a header is one of TREC's, which say what answers what is asked."""
-    return not dialect.header and len(dialect.names) == len(QRELS) and bool({*tokens(path)} & RELEVANCE)
-
-
-def _renamed(part: _Part, own: Sequence[_Part]) -> bool:
-    """Whether it is called unlike all files of the table, which are called alike, and its name tells no split."""
-    stems = {other.stem for other in own}
-    return len(stems) == 1 and part.stem not in stems and part.split is None
-
-
-def _is_another(part: _Part, own: Sequence[_Part], table: set[str]) -> bool:
-    """Whether a file with other columns than those of a table (``own`` are its files) is that of another one, and no damaged part."""
-    mine = set(part.names)
-    if part.split is not None:  # a test split may be without most columns
-        beside = any(other.split == part.split and other.stem != part.stem for other in own)
-        return beside and 2 * len(mine & table) <= len(mine | table)
-    apart = _renamed(part, own)
-    if len(mine) == len(table) and part.stem in {other.stem for other in own}:
-        return False  # its header is damaged
-    return part.unlike(table) or (apart and bool(mine - table) and bool(table - mine))
-
-
-def _classes_of(parts: Sequence[_Part]) -> dict[str, str]:
-    """The class of the rows of each file, where every file lies in a folder of a class with others that are called alike but for a
-    number, as recordings are; else none.
-
-    Columns may name a label themselves; and folders that are numbers, a value of a column (``year=2019``), or alike but for a number
-    are years, parts or machines.
-    """
-    _, labels, names = read_folders([part.path for part in parts])
-    sizes = Counter(labels)
-    if not names or None in sizes or min(sizes.values()) < 2 or len({tuple(sorted(part.names)) for part in parts}) > 1:
-        return {}
-    called = {(label, re.sub(r"\d+", "", part.path)) for part, label in zip(parts, labels, strict=True)}
-    alike = {re.sub(r"\d+", "", name) for name in names}
-    if len(called) > len(names) or len(alike) < len(names) or any("=" in name or name.isdigit() for name in names):
-        return {}
-    if "label" in parts[0].names or label_by_name(parts[0].names)[0] is not None:
-        return {}
-    return {part.path: str(label) for part, label in zip(parts, labels, strict=True)}
-
-
-def _by_files(roles: Roles, paths: Sequence[str]) -> Roles:
-    """The roles, with each file as a group where no column is one."""
-    return roles if roles.group is not None else replace(roles, group=group_of_files(paths), name_parts=WHOLE)
-
-
-def numbers_among(texts: list[str | None]) -> list[Any] | None:
-    """The values with numbers in place of texts that are numbers; None if these are not most."""
-    cells = [_number(text.strip()) if text is not None else None for text in texts]
-    known = [cell for cell in cells if cell is not None]
-    return cells if 2 * sum(not isinstance(cell, str) for cell in known) > len(known) else None
-
-
-def _number(text: str) -> int | float | str:
-    if not _PLAIN.fullmatch(text):
-        return text
-    return int(text) if text.lstrip("+-").isdigit() and len(text) < 19 else float(text)
-
-
-def _steps(parts: Sequence[_Part]) -> frozenset[str]:
-    """The columns that hold the values of series of unequal length, ``V2``, ``V3`` and so on; a file has as many as its longest series."""
-    names = dict.fromkeys(name for part in parts for name in part.names)
-    [(stem, n)] = Counter(_STEP.sub("", name) for name in names).most_common(1)
-    if 2 * n <= len(names) or not any(part.dialect.unequal for part in parts):
-        return frozenset()
-    return frozenset(name for name in names if _STEP.sub("", name) == stem and name != stem)
-
 
 def _is_sentence(text: str) -> bool:
     return len(text.split()) >= SENTENCE
-
-
-def _called(kind: Any) -> str:
-    """What the values of an Arrow type are, in words."""
-    import pyarrow.types as t
-
-    if t.is_integer(kind):
-        return "whole numbers"
-    if t.is_floating(kind):
-        return "numbers with a decimal point"
-    if t.is_boolean(kind):
-        return "true or false"
-    if t.is_temporal(kind):
-        return "dates or times"
-    return "no values" if t.is_null(kind) else "texts"
 
 
 def _is_one_of_several_labels(name: str) -> bool:

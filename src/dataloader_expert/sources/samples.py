@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from dataloader_expert.errors import Aside, RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.annotated import Annotated
 from dataloader_expert.sources.annotations.reading import annotations_of
-from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Annotations, block_of, described, folder_of
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.annotations.record import Annotations, folder_of
 from dataloader_expert.sources.arrow_columns import listed
-from dataloader_expert.sources.base import FOLDER, PLACED, Block, Column, Field, Role, Roles, Source, Unit
+from dataloader_expert.sources.base import FOLDER, Block, Column, Field, Role, Roles, Unit
+from dataloader_expert.sources.decoded_text import decode_text
 from dataloader_expert.sources.events import with_events
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.folder_labels import NEARLY_ALL
 from dataloader_expert.sources.further import with_maps
-from dataloader_expert.sources.label_columns import flags, said_of
-from dataloader_expert.sources.layout import (
-    BY_FOLDER,
-    PARTS,
-    beside_folders,
-    folders_of,
-    in_aside,
-    is_part,
-    label_by_name,
-    split_in_name,
-)
+from dataloader_expert.sources.layout import BY_FOLDER, beside_folders, folders_of, in_aside
 from dataloader_expert.sources.levels import numbered_alike, numbered_anew
-from dataloader_expert.sources.magic import of_single_bytes, sniff
+from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.name_codes import codes_in_names
 from dataloader_expert.sources.no_classes import against_classes, are_repeats
-from dataloader_expert.sources.packed import IN_UTF_16
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import (
-    GROUP_WORDS,
-    RANKS,
-    SPLIT_NAMES,
-    as_split,
-    classes_in_names,
-    find_roles,
-    group_in_names,
-    words,
-)
+from dataloader_expert.sources.roles import GROUP_WORDS, group_in_names, words
 from dataloader_expert.sources.scenes import same_scenes, with_scenes
-from dataloader_expert.sources.table_fields import MAX_CLASSES
-from dataloader_expert.sources.table_label import find_label
-from dataloader_expert.sources.targets import (
-    CALLED,
-    KINDS,
-    beside_attributes,
-    covering,
-    lacking,
-    listed_labels,
-    one_to_one,
-    same_class,
-    the_only_one,
-)
 from dataloader_expert.sources.views import several_views
 
 T = TypeVar("T")
@@ -70,15 +38,11 @@ MOST_BANDS = 16
 """The same, of files called after their folder."""
 _PART = re.compile(r"[A-Za-z]{3,}(?:[_-][A-Za-z]+)*")
 _BAND = re.compile(r"[A-Za-z]+\d{0,2}[A-Za-z]?(?:[_-][A-Za-z]+\d{0,2})*")
-NEARLY_ALL = 0.95
-"""The least share of samples whose folder agrees with a column from which the others contradict it."""
-GUESSED = "guessed"
-"""How begins what is said of a label that no name tells."""
 LEVELS = 2
 """Values of a mask of two classes: a JPEG that holds no more was compressed without loss to them."""
 
 
-class FileSamples(Source):
+class FileSamples(Annotated):
     """One sample per file, with its partners. A member defines a file's value: ``value`` and ``decode_file``."""
 
     value = "data"
@@ -131,7 +95,6 @@ class FileSamples(Source):
         splits = [_listed_split(split, notes.splits.get(path)) for split, path in zip(splits, paths, strict=True)]
         self.problems += pairing.problems
         self.beside = frozenset(pairing.beside)
-        """Paths of files that are not samples but belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
         self.partners = tuple(
             Field(n, "text", "str")
@@ -139,13 +102,11 @@ class FileSamples(Source):
             else Field(n, "image" if n in pairing.pictures else "mask", "uint8", (None, None))
             for n, k in kinds.items()
         )
-        """The fields that partners become."""
         scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
         told = any(f.kind == "text" for f in self.partners)
         spoken = told and (self.value == "audio" or (self.value == "image" and names != [] and are_repeats(names)))
         together = _parts_of_each(paths, labels)
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
-        """What the folder of each file says of what it was taken of."""
         against = against_classes(paths, splits, labels, self.value) if names else None
         if names and (scenes or maps or spoken or together or against or self._are_groups(names, notes)):
             # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
@@ -160,7 +121,6 @@ class FileSamples(Source):
         self.unread = {
             name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
         }
-        """Partners of which only their existence is known."""
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
         }
@@ -227,25 +187,20 @@ class FileSamples(Source):
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
         self.by_folder = bool(names)
-        """Whether labels are told by the folders, or by the names of the files."""
         if names:
             by_lists = "from the lists of splits, which name each clip with its class"
             self.label, self.label_how = "label", by_lists if notes.class_of_clip else BY_FOLDER
             self.classes = tuple(names)
-        self.annotated: tuple[Field, ...] = ()
-        """The fields that tables next to the samples give."""
+        self.annotated = ()
         self.sizes = notes.sizes
         """Width and height of images, as annotations say."""
         self.notes = replace(notes, rows={}, problems=[], sizes={})
         """Where they come from."""
         self.dialects = {table.path: table.dialect for table in notes.joined if table.dialect is not None}
-        self.given: dict[str, Column] = {}
-        """Their values."""
-        self.row_of: dict[str, int] = {}
-        """Where a sample's values stand in these."""
-        self.several: str | None = None
-        """The field of vectors that was made of lists of labels in the cells of a column."""
-        self.may_be_empty: frozenset[str] = frozenset()
+        self.given = {}
+        self.row_of = {}
+        self.several = None
+        self.may_be_empty = frozenset()
         self._annotate(notes)
         if self.label is None and not self.annotated:
             self._label_by_name()
@@ -288,377 +243,6 @@ class FileSamples(Source):
         values = self.given[str(self.label)].values
         both = {(groups.get(folder_of(unit.file)), str(values[self.row_of[unit.file]])) for unit in self.units}
         return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
-
-    def _annotate(self, found: Annotations) -> None:
-        """Takes over what tables say: fields, and where folders do not name them, label and split."""
-        self.problems += found.problems
-        self.beside |= frozenset(found.tables)
-        if not found.rows:
-            return
-        columns = found.columns([unit.file for unit in self.units])
-        columns = {name: column for name, column in columns.items() if _says_something(column)}
-        if not columns:
-            return
-        taken = {self.value, "sample_rate", *(f.name for f in self.partners), *(["label"] if self.by_folder else [])}
-        self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
-        self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
-        said = {f"{name}_2" if name in taken else name for name in found.said}
-        self.annotated = _with_texts(described(self.given), said)
-        self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
-        self.may_be_empty = frozenset(found.tables if found.negatives else found.may_be_empty)
-        self.objects, self.corners = found.objects, found.corners
-        if self.objects is not None:
-            of = self.objects.field
-            self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)
-        block = block_of(self.given, len(self.units))
-        self._divide_by_column()
-        named = any(unit.split is not None for unit in self.units)
-        self.roles = find_roles([block], self.annotated, None, named, len(self.units))
-        if self.by_folder:
-            self._label_by_column()
-            self._prefer_a_named_column(any(table.kind == FOLDERS for table in found.joined))
-            self._no_speakers(said)
-            self._no_groups()
-        if self.by_folder:
-            self._drop_numbers_of_classes()
-            for table in found.joined:
-                if table.kind == FOLDERS:
-                    self.unread[table.path] = "says something of each class, and nothing of a sample"
-                    for name in table.fields:
-                        self._drop_column(name)
-        if found.uneven:
-            self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
-            self.annotated = _with_texts(described(self.given), said)
-        if self.label is None:
-            self._label_by_names_and_numbers()
-        if self.label is None:
-            self._label_from(block_of(self.given, len(self.units)), found, named)
-        self._withhold()
-        self.of_few = _of_few(found, len(self.units))
-        if any(f.kind == "text" for f in self.annotated):
-            self.modality = "multimodal"
-        if self.value == "image" and any(map(has_boxes, self.annotated)):
-            self.modality = "detection"
-
-    def _divide_by_column(self) -> None:
-        """Takes the splits that a column names where it divides the samples of the folder of one split, such as the validation that is cut
-        from a folder for development."""
-        splits = {unit.split for unit in self.units}
-        for name, column in self.given.items() if splits - {None} else ():
-            if not {*words(name)} & SPLIT_NAMES:
-                continue
-            told = {unit.file: self._told(column, unit) for unit in self.units}
-            if not all(v is None or (isinstance(v, str) and split_in_name(v)) for v in told.values()):
-                continue
-            called = {path: None if value is None else split_in_name(value) for path, value in told.items()}
-            within = {split: {called[u.file] for u in self.units if u.split == split} for split in splits}
-            if any(len(of) > 1 and None not in of for of in within.values()):
-                self.units = tuple(replace(unit, split=called[unit.file] or unit.split) for unit in self.units)
-                self._drop_column(name)
-                return
-
-    def _withhold(self) -> None:
-        """Notes the columns that a whole split lacks, such as the targets of a contest's test split; unless it has the label."""
-        absent_in = lacking(self.given, [unit.split for unit in self.units])
-        absent_in = {
-            split: names for split, names in absent_in.items() if split != "train"
-        }  # nothing is withheld there
-        absent = frozenset[str]().union(*absent_in.values())
-        if self.by_folder and any(
-            all(unit.label is None for unit in self.units if unit.split == split) for split in absent_in
-        ):
-            absent |= {"label"}
-        self.withheld = absent
-        if self.label is None or self.label in absent:
-            told = {split: names - {self.label} for split, names in absent_in.items()}
-            self.lacking = {
-                s: self.lacking.get(s, frozenset()) | told.get(s, frozenset()) for s in {*self.lacking, *told}
-            }
-
-    def _label_from(self, block: Block, found: Annotations, named: bool) -> None:
-        """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
-        lists name the splits."""
-        split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
-        most = covering(self.given, [unit.split for unit in self.units])
-        usual = most or self.given
-        self.label, how = find_label([block_of(usual, len(self.units))], split)
-        guessed = PLACED in how or how.startswith("guessed")
-        if self._several_labels([*usual] if self.label is None or guessed else [self.label]):
-            return
-        if (self.label is None or guessed) and len(usual) < len(self.given):  # few may be labelled
-            rare, why = find_label([block], split)
-            self.label, how = (self.label, how) if rare is None or PLACED in why else (rare, why)
-        others = beside_attributes(usual)
-        if PLACED in how and self.label not in others:
-            self.label, how = find_label([block_of({n: usual[n] for n in others}, len(self.units))], split)
-        nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
-        alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
-        if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
-            self.label, how = nameless[0], "guessed: the first column behind the names"
-        if self.label is None:
-            self.label, how = self._only_category(usual)
-        if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
-            aside = {role["field"] for role in (self.roles or Roles()).listed()}
-            only = the_only_one([f for f in self.annotated if f.name in usual], usual, aside)
-            self.label, how = (
-                (only, "guessed: the one column that says something of each file") if only else (None, how)
-            )
-        guessed = PLACED in how or how.startswith("guessed")
-        if self.label is not None and guessed and any(f.kind == "mask" for f in self.partners):
-            self.label, how = None, "no field is named like a label, and images have masks; pass label="
-        if self.label is not None and found.said and how.startswith(GUESSED):
-            self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
-        if self.label is not None and PLACED in how and self._one_of_many(self.label):
-            self.label, how = None, "several fields have the same two values: pass label= for one of them"
-        if not most and (PLACED in how or how.startswith(GUESSED)):
-            self.label, how = None, "tables name few of the files, and no field is named like a label; pass label="
-        flagged = flags([self.given if most else {}], uncertain=True)
-        several = flagged.names if flagged is not None else ()
-        if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
-            self.label, self.label_columns, how = None, flagged, said_of(flagged)
-        table = next((t.path for t in found.joined if self.label in t.fields), found.tables[0])
-        self.label_how = f"{how.partition('; pass')[0]}, in {escaped(table)}" if self.label else how
-        self.roles = find_roles([block], self.annotated, self.label, named, len(self.units))
-        self.annotated = tuple(
-            Field(f.name, "category", f.dtype, f.shape)
-            if f.name in (self.label, *(self.label_columns.names if self.label_columns else ())) and not f.shape
-            else f
-            for f in self.annotated
-        )
-        texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
-        if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
-            self.classes = tuple(sorted(texts))
-
-    def _several_labels(self, able: Sequence[str]) -> bool:
-        """Takes the column of these whose cells list several labels for vectors of 0 and 1, and these for classes."""
-        for name in able:
-            column = self.given[name]
-            told = listed_labels(name, column) if self.objects is None else None
-            if told is not None:
-                names, vectors = told
-                self.given[name], self.classes, self.several = Column(vectors, column.nulls), tuple(names), name
-                self.annotated = tuple(described(self.given))
-                self.label, self.label_how = (
-                    None,
-                    f"each cell of {escaped(name)} lists the labels of a file; pass label=",
-                )
-                return True
-        return False
-
-    def _one_of_many(self, name: str) -> bool:
-        """Whether other fields have the same two values, as the attributes of faces: a sample has several labels."""
-        told = {
-            n: {*c.values.tolist()} for n, c in self.given.items() if hasattr(c.values, "tolist") and c.values.ndim == 1
-        }
-        return name in told and len(told[name]) == 2 and sum(values == told[name] for values in told.values()) > 2
-
-    def split_by(self, name: str) -> bool:
-        column = self.given.get(name) if self.annotated else None
-        if column is None or column.values is None or getattr(column.values, "ndim", 1) != 1:
-            return False
-        values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-        if not all(isinstance(v, str | int | float | None) for v in values) or len(set(values)) > MAX_CLASSES:
-            return False
-        role, names = as_split(name, values)
-        self.units = tuple(replace(unit, split=None) for unit in self.units)
-        if self.label == name:
-            self.label, self.label_how, self.classes = None, "its field names the splits; pass label=", None
-        self.roles = replace(self.roles or Roles(), split=role, splits=names)
-        return True
-
-    def _only_category(self, among: Collection[str]) -> tuple[str | None, str]:
-        """The one field of a table ``among`` these that may be a class."""
-        assert self.roles is not None
-        others = {role["field"] for role in self.roles.listed()}
-        able = beside_attributes(f.name for f in self.annotated if f.name in among)
-        found = [
-            f.name
-            for f in self.annotated
-            if f.name in able
-            and f.kind == "category"
-            and not f.shape
-            and f.name not in others
-            and self._may_be_class(f.name)
-        ]
-        if len(found) == 1:
-            return found[0], "guessed: the one category"
-        if (finest := self._finest_rank(found)) is not None:
-            return finest, f"guessed: the finest of {listed(found)}, each of which implies the next"
-        kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
-        if len(kinds) == 1:
-            return kinds[0], "guessed by its name"
-        return None, "no field is named like a label; pass label="
-
-    def _finest_rank(self, names: Sequence[str]) -> str | None:
-        """Of several columns called by ranks of one order, such as variant, family and manufacturer, the one that says all others."""
-        if len(names) < LEVELS or not all({*words(name)} & (RANKS | {"family", "class"}) for name in names):
-            return None
-        told = {name: list(map(str, self.given[name].values)) for name in names}
-        finest = max(names, key=lambda name: len({*told[name]}))
-        nested = all(len({*zip(told[finest], of, strict=True)}) == len({*told[finest]}) for of in told.values())
-        return finest if nested else None
-
-    def _may_be_class(self, name: str) -> bool:
-        """Whether the field has few values, and no fractions among them."""
-        values = self.given[name].values
-        if getattr(values, "ndim", 1) != 1 or (hasattr(values, "dtype") and values.dtype.kind not in "iub"):
-            return False
-        plain = values.tolist() if hasattr(values, "tolist") else values
-        if not all(isinstance(v, str | int | None) for v in plain):
-            return False
-        return 2 <= len({v for v in plain if v is not None}) <= max(2, len(self.units) // 10)
-
-    def _numbers_each(self, name: str) -> bool:
-        """Whether the field has a whole number for each sample, as of a word in a lexicon."""
-        column = self.given[name]
-        whole = hasattr(column.values, "dtype") and column.values.dtype.kind in "iu" and column.values.ndim == 1
-        return whole and (column.nulls is None or not bool(column.nulls.any()))
-
-    def _label_by_name(self) -> None:
-        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
-        own = [unit for unit in self.units if unit.split in ("train", None)] or list(self.units)
-        found = dict(zip([u.file for u in own], classes_in_names([u.file for u in own]), strict=True))
-        names = sorted({name for name in found.values() if name is not None})
-        if names and self.value == "image":  # of recordings they are rather who speaks
-            others = [unit for unit in self.units if unit.file not in found]
-            more = dict(zip([u.file for u in others], classes_in_names([u.file for u in others]), strict=True))
-            found |= {path: name if name in names else None for path, name in more.items()}
-            self.units = tuple(replace(unit, label=found[unit.file]) for unit in self.units)
-            example = next(path for path, name in found.items() if name is not None)
-            self.by_folder, self.label, self.classes = True, "label", tuple(names)
-            self.label_how = f"guessed from the names of files: {found[example]} in {example.rpartition('/')[2]}"
-
-    def _label_by_names_and_numbers(self) -> None:
-        """Classes that the names of files tell, where a column without a name numbers them: two sources say the same."""
-        names = classes_in_names([unit.file for unit in self.units])
-        if self.value != "image" or None in names:
-            return
-        again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
-        if again:
-            self._label_by_name()
-            self.label_how = f"from the file names, such as {names[0]}; {listed(again)} of a table holds their numbers"
-            for name in again:
-                self._drop_column(name)
-
-    def _label_by_column(self) -> None:
-        """Where one split has a folder for each class and another a table: the class that the table names."""
-        without = [unit.file for unit in self.units if unit.label is None]
-        called = {
-            number: name for name in self.classes or () for number in (name, *([int(name)] if name.isdecimal() else []))
-        }
-        for name, column in self.given.items() if without else ():
-            told = {unit.file: self._told(column, unit) for unit in self.units}
-            if not all(isinstance(value, str | int | float | None) for value in told.values()):
-                continue
-            told = {path: _first_of(called.get(value, value), self.classes or ()) for path, value in told.items()}
-            found = {path: told[path] for path in without if told[path] is not None}
-            known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
-            if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
-                named = {path: str(value) for path, value in found.items()}
-                self.units = tuple(replace(unit, label=named.get(unit.file, unit.label)) for unit in self.units)
-                self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
-                if all(told[unit.file] in (None, unit.label) for unit in self.units):  # it says nothing else
-                    self._drop_column(name)
-                return
-
-    def _told(self, column: Column, unit: Unit) -> Any:
-        """What a column says of a sample; None if nothing."""
-        at = self.row_of[unit.file]
-        value: Any = None if column.nulls is not None and column.nulls[at] else column.values[at]
-        return value.item() if value is not None and getattr(value, "ndim", None) == 0 else value
-
-    def _drop_column(self, name: str) -> None:
-        self.given = {n: c for n, c in self.given.items() if n != name}
-        self.annotated = tuple(f for f in self.annotated if f.name != name)
-        self.with_nulls -= {name}
-
-    def _drop_numbers_of_classes(self) -> None:
-        """Columns that say the class of the folder once more, by its number in their order or by its name, are no fields."""
-        labels = [unit.label for unit in self.units]
-        for name, column in list(self.given.items()):
-            if (NAMELESS.fullmatch(name) or set(words(name)) & CALLED) and same_class(labels, column):
-                self._drop_column(name)
-
-    def _drop_folder_labels(self, groups: bool = False) -> None:
-        """``groups``: they say what samples were taken of."""
-        if groups:
-            self.groups = {folder_of(unit.file): unit.label for unit in self.units}
-        self.units = tuple(replace(unit, label=None) for unit in self.units)
-        self.by_folder, self.label, self.classes = False, None, None
-        if "label_2" in self.given:  # which gave way to the folders
-            self.given = {"label" if n == "label_2" else n: column for n, column in self.given.items()}
-            self.annotated = tuple(replace(f, name="label") if f.name == "label_2" else f for f in self.annotated)
-            self.with_nulls = frozenset("label" if name == "label_2" else name for name in self.with_nulls)
-
-    def _no_speakers(self, said: Collection[str]) -> None:
-        """Folders of what is transcribed are speakers, books, chapters or pages, by their numbers: no classes. ``said``: the fields with
-        what a recording or an image says."""
-        numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
-        told = self.value == "audio" and any(f.kind == "text" for f in self.annotated)
-        if numbered and (told or said):
-            self._drop_folder_labels(groups=True)
-
-    def _no_groups(self) -> None:
-        """Folders that a table calls a person, a site, a recording, a year or a fold are no classes."""
-        role = None if self.roles is None else self.roles.group
-        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS}]
-        for name in [*([] if role is None else [role.field]), *dated]:
-            if self.by_folder and name in self.given and self._are_its_values(name):
-                self._drop_folder_labels()
-
-    def _are_its_values(self, name: str) -> bool:
-        """Whether each folder belongs to one value of the column, and each value to one folder."""
-        values = self.given[name].values
-        both = {(unit.label, str(values[self.row_of[unit.file]])) for unit in self.units}
-        return len(both) == len({folder for folder, _ in both}) == len({value for _, value in both})
-
-    def _prefer_a_named_column(self, groups: bool) -> None:
-        """A column that is called like a label says more than folders do that are not its values by other names: parts of a
-        download, folds, documents. Folders that are called parts say nothing. ``groups``: a table says something of each folder, which
-        holds one thing each."""
-        if all(map(is_part, self.classes or ())):
-            self._drop_folder_labels()
-            return
-        scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
-        name = label_by_name(scalar)[0]
-        name = f"{name}_2" if name is not None and name not in self.given else name
-        if name is None and all(map(str.isdigit, self.classes or ())):  # shards, if a list says more of each file
-            nameless = [n for n in scalar if NAMELESS.fullmatch(n)]
-            able = len(nameless) == 1 and (self._may_be_class(nameless[0]) or self._numbers_each(nameless[0]))
-            name = nameless[0] if able else None
-        if name is None or name not in self.given:
-            return
-        values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
-        both = {(unit.label, str(value)) for unit, value in zip(self.units, values, strict=True) if value is not None}
-        folders, told = {str(folder) for folder, _ in both}, {value for _, value in both}
-        numbered = all(map(str.isdigit, folders)) and not any(map(str.isdigit, told))
-        odd = self._contradicted([None if value is None else str(value) for value in values])
-        self.problems += [
-            Unreadable(
-                "label-conflict",
-                f"its folder says {escaped(folder, 40)}, {escaped(name)} {escaped(value, 40)}",
-                file=path,
-            )
-            for path, folder, value in odd
-        ]
-        if both and not odd and (numbered or not len(both) == len(folders) == len(told)):
-            self._drop_folder_labels(groups)
-
-    def _contradicted(self, values: list[str | None]) -> list[tuple[str, str, str]]:
-        """Path, folder and value of the few samples whose folder and value do not belong together as those of nearly all do."""
-        pairs = Counter((str(u.label), v) for u, v in zip(self.units, values, strict=True) if v is not None)
-        meant: dict[str, str] = {}
-        for (folder, value), _ in pairs.most_common():
-            if folder not in meant and value not in meant.values():
-                meant[folder] = value
-        right = sum(n for (folder, value), n in pairs.items() if meant.get(folder) == value)
-        if not pairs or right == pairs.total() or right < NEARLY_ALL * pairs.total() or len(meant) < 2:
-            return []
-        return [
-            (unit.file, str(unit.label), value)
-            for unit, value in zip(self.units, values, strict=True)
-            if value is not None and meant.get(str(unit.label)) != value
-        ]
 
     def _described(self, field: Field) -> Field:
         """The field of a partner that is a mask or an image, with the dtype and shape of its files; masks whose compression changed their values are told once."""
@@ -767,12 +351,6 @@ def _how_many(files: Sequence[Entry], samples: int) -> str:
     return f"{len(files)} of {samples} samples have one"
 
 
-def _with_texts(fields: Sequence[Field], said: Collection[str]) -> tuple[Field, ...]:
-    """The fields, those in ``said`` as texts, however few words they have."""
-    texts = [f.name for f in fields if f.name in said and f.dtype == "str" and not f.shape]
-    return tuple(replace(f, kind="text") if f.name in texts else f for f in fields)
-
-
 def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
     """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song; or
     by the folder and a code, the bands of a satellite's picture."""
@@ -791,70 +369,15 @@ def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[s
     return names if alike and 1 < len(names) <= most and all(map(form.fullmatch, names)) else []
 
 
-def _of_few(found: Annotations, samples: int) -> frozenset[str]:
-    """The fields that tables give of which no row names half of the samples."""
-    named: dict[str, set[str]] = {}
-    for table in found.joined:
-        for name in table.fields:
-            named.setdefault(name, set()).update(table.paths.values())
-    return frozenset(name for name, paths in named.items() if 2 * len(paths) < samples)
-
-
 def _listed_split(folder: str | None, listed: str | None) -> str | None:
     """The split of a sample: as its folder says, unless a list divides those in the folder of training, as KITTI's does."""
     return listed if listed is not None and folder in (None, "train") else folder
-
-
-def _first_of(value: Any, classes: Collection[str]) -> Any:
-    """The class that a text begins with, as ``n01440764 12 30 200 180`` of a class and a box; else the value itself."""
-    first = value.split(None, 1)[:1] if isinstance(value, str) else []
-    return first[0] if value not in classes and first and first[0] in classes else value
-
-
-def _says_something(column: Column) -> bool:
-    """Whether any sample has a value: a table may be of other files too."""
-    if hasattr(column.values, "dtype"):
-        return column.nulls is None or not bool(column.nulls.all())
-    return any(value is not None for value in column.values)
 
 
 def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:
     """Whether no class is in two of several splits."""
     both = {*zip(splits, labels, strict=True)}
     return len({*splits}) > 1 and len(both) == len({label for _, label in both})
-
-
-def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
-    """The text; one in an encoding of one byte each is read as Latin-1, other bytes that are not UTF-8 are replaced; both are reported, and so is a text in UTF-16, which is read as such.
-
-    Raises:
-        Unreadable: ``not-the-format`` if it is not a text.
-    """
-    if (wide := _wide(data)) is not None:
-        problems.append(Unreadable("encoding-error", IN_UTF_16, file=name))
-        return wide
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        at = data[e.start : e.start + 8]
-        other = data.decode("utf-8", "ignore").isascii() and of_single_bytes(data)  # else it is damaged
-        how = "; the text is read as Latin-1" if other else ""
-        problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}{how}", file=name))
-        text = data.decode("latin-1") if other else data.decode("utf-8", "replace")
-    if "\0" in text:
-        raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=name)
-    return text
-
-
-def _wide(data: bytes) -> str | None:
-    """The text of bytes in UTF-16, which begin with its mark."""
-    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return None
-    try:
-        text = data.decode("utf-16")
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
 
 
 def without_partners(units: Sequence[Unit]) -> dict[str, frozenset[str]]:

@@ -8,9 +8,10 @@ from collections import Counter
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
+from dataloader_expert.sources.decoded_text import decode_text
 from dataloader_expert.sources.files import Entry, Listing, is_project
 from dataloader_expert.sources.layout import in_aside, read_folders
-from dataloader_expert.sources.samples import FileSamples, decode_text, spread
+from dataloader_expert.sources.samples import FileSamples, spread
 
 HEAD, LOOKED_AT = 4096, 8
 """Bytes of so many files that show whether they hold numbers alone."""

@@ -5,44 +5,22 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
-from dataloader_expert.checks.base import (
-    BY_KIND,
-    CALENDAR,
-    CUT_AT,
-    HISTOGRAM,
-    LABELS_BLANK,
-    MISSING,
-    SPLIT_STATISTICS,
-    STATISTICS,
-    VALUES,
-    Check,
-    Context,
-    lacks_partner,
-)
+from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, VALUES, Check, Context
+from dataloader_expert.checks.columns.missing_values import MISSING_IN, NAN_PLACES, judge_missing
+from dataloader_expert.checks.columns.statistics_findings import ALONE, PILED, judge_statistics
 from dataloader_expert.checks.common.class_maps import CLASS_MAP, is_class_map
 from dataloader_expert.checks.common.frequent import as_stored, common_texts
 from dataloader_expert.checks.common.numbers import CAP, Numbers
 from dataloader_expert.checks.common.places import Files, Places
 from dataloader_expert.checks.common.split_said import in_split
-from dataloader_expert.checks.common.treatments import SHAPED, marks_of
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
-from dataloader_expert.sources.roles import GROUP_WORDS, ROW_WORDS, words
-from dataloader_expert.sources.tagged_words import SENTENCES
 
-NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite, missing or a placeholder")
-MISSING_IN = Quantity("missing_in_split", "", "the split that has all samples without a value, in words")
-PILED = Quantity(
-    "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
-)
-ALONE = Quantity("value_alone", "values", "a value that several samples share, alone outside the range of all others")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 FEATURE_MOMENTS = Quantity(
     "feature_moments",
@@ -50,26 +28,6 @@ FEATURE_MOMENTS = Quantity(
     "mean, std, least and largest value of each feature of a matrix, over the training split if there is one",
 )
 MEASURED = ("number", "array", "embedding", "sequence")
-NEARLY_ALL = 0.99
-"""Share of samples without a value beyond which the others are odd, and not these."""
-UNSCALED = ("category", "audio", "tokens")
-"""Kinds of fields in which a far value means nothing, as do pixels of eight bits: codes, and single samples of a signal."""
-NEVER_ZERO = {
-    "height", "bmi", "pressure", "bp", "glucose", "insulin", "thickness", "pulse", "hr", "heart", "spo", "saturation", "hemoglobin",
-    "cholesterol", "creatinine", "platelets", "density", "ph",
-}  # fmt: skip
-"""Words of measurements that can hardly be 0."""
-AMOUNTS = {
-    "price", "cost", "fee", "fare", "amount", "income", "salary", "wage", "revenue", "sales", "sold", "turnover", "balance", "budget", "tax",
-    "discount", "loss", "gain", "usage", "consumption", "production", "output", "yield", "power", "energy", "kw", "kwh", "w", "watt", "watts",
-    "load", "current", "voltage", "flow", "speed", "velocity", "rpm", "torque", "throttle", "thrust", "wind", "rain", "snow", "irradiance",
-    "radiation", "distance", "duration", "time", "count", "counts", "num", "number", "n", "total", "sum", "votes", "views", "visitors", "users",
-    "trips", "passengers", "traffic", "calls", "clicks", "likes", "orders", "quantity", "qty", "stock", "score", "points", "rate", "dose",
-    "area", "size", "since", "delay", "credit", "debt", "capital", "bonus",
-}  # fmt: skip
-"""Words of what may well be nothing, or is at rest now and then."""
-SELDOM = 0.1
-"""The largest share of zeros that are hardly a state of their own."""
 RGB = ("red", "green", "blue")
 MOST_TEXTS, LONGEST_TEXT = 10_000, 256
 """Distinct texts of a field that are counted, and the characters of one beyond which none is."""
@@ -77,8 +35,6 @@ FAMILY = 16
 """So many fields that differ in a number alone are parts of one thing, such as an image."""
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
-PEAKS = 0.03
-"""The share of the values of arrays from which on far ones are their shape, and no outliers."""
 
 
 class Statistics(Check):
@@ -422,7 +378,7 @@ class Statistics(Check):
         return {name: stem for name, stem in numbered.items() if sizes[stem] >= FAMILY}
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        found = [(fact, one) for fact in facts.all(STATISTICS) for one in _judge(fact, facts, self.context)]
+        found = [(fact, one) for fact in facts.all(STATISTICS) for one in judge_statistics(fact, facts, self.context)]
         of_family = self._families()
         same: dict[str, list[tuple[Fact, Finding]]] = {}
         for fact, one in found:
@@ -447,102 +403,7 @@ class Statistics(Check):
                 where,
                 len(of),
             )
-        for fact in facts.all(MISSING):
-            name, seen = fact.at["field"], fact.evidence.seen or 1
-            places = facts.value(NAN_PLACES, [], field=name, code="missing")
-            mostly = 2 * fact.value <= seen
-            if (
-                not fact.value
-                or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
-                or (name == self.context.label and facts.find(LABELS_BLANK) is not None)  # which knows withheld ones
-                or (bool(places) and lacks_partner(facts, places, fact.value))
-                or name in self.context.unequal
-            ):
-                continue
-            if fact.value > NEARLY_ALL * seen or not places:
-                there = seen - fact.value
-                yield finding(
-                    "extra-key",
-                    "info",
-                    f"{name} has a value in {there} of {seen} samples only"
-                    if there
-                    else f"{name} has no value in any sample",
-                    fact,
-                    f"leave {name} out, or write it in every sample",
-                    [{"field": name}],
-                    there,
-                )
-            elif self.context.of_words and {*words(str(name))} & SENTENCES:
-                yield finding(
-                    "missing-values",
-                    "info",
-                    f"{name} is missing in {fact.value} of {seen} rows: it is given only in the first row of each sentence",
-                    fact,
-                    f"carry {name} forward to the rows below (pandas: ffill) to know which words make a sentence",
-                    places,
-                    fact.value,
-                )
-            elif (kind := facts.find(BY_KIND, field=name)) is not None and name != self.context.label:
-                by = kind.value["by"]
-                has = ", ".join(kind.value["has"][:3]) + (", …" if len(kind.value["has"]) > 3 else "")
-                yield finding(
-                    "missing-values",
-                    "info",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%}), depending on {escaped(by)}: only samples "
-                    f"with {escaped(has)} have it",
-                    [fact, kind],
-                    f"leave {name} out: whether it is missing gives the label away"
-                    if by == self.context.label
-                    else f"nothing to do, as long as {escaped(by)} is an input too",
-                    places,
-                    fact.value,
-                )
-            else:
-                said = name in self.context.label_names  # of what is not mentioned nothing is lost
-                few = name in self.context.of_few and name != self.context.label
-                first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
-                yield finding(
-                    "missing-values",
-                    "info" if said or few or first else "warning",
-                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
-                    + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
-                    fact,
-                    "mask missing labels in the loss, or count them as negative"
-                    if said
-                    else f"leave {name} out, or take only the samples that have it"
-                    if few
-                    else f"{_supplied(name, self.context)}, or drop those samples",
-                    places,
-                    fact.value,
-                )
-
-
-PARTS = {"split", "fold", "partition"}
-"""Words in the names of what says to which part of the data a sample belongs."""
-
-
-def _supplied(name: str, context: Context) -> str:
-    """What to do for values that are missing, by what the field is for."""
-    kind = next((f.kind for f in context.fields if f.name == name), "")
-    roles, said = context.roles, set(words(name))
-    ids = {role.field for role in (context.grouped, *roles.keys) if role is not None}
-    if name == context.label:
-        return f"find out {name} of these samples"
-    if (roles.split is not None and name == roles.split.field) or said & PARTS:
-        return f"assign each of these samples to one {name}"
-    if kind in ("category", "boolean"):
-        return f"make a missing {name} a category of its own"
-    if name in ids or said & ROW_WORDS:
-        return (
-            f"find out {name} of these samples, or give missing ids a value of their own: a mean of ids is meaningless"
-        )
-    if kind == "number":
-        return f"impute {name} with statistics of the training split, and add a mask"
-    return f"find {name} of these samples at its source"
-
-
-SIZE_WORDS = {"width", "height", "w", "h"}
-"""Words in the names of what says how large an image is: all may be of one size."""
+        yield from judge_missing(facts, self.context)
 
 
 def _is_number(value: Any) -> bool:
@@ -564,189 +425,6 @@ def _moments(numbers: Numbers) -> dict[str, float | None]:
         "max": summary["max"],
         "n": summary["n"],
     }
-
-
-def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
-    s, name = fact.value, fact.at["field"]
-    field, missing = next((f for f in context.fields if f.name == name), None), facts.find(MISSING, field=name)
-    # what few samples have, or is no field of most: that it is there says something
-    rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
-    kind = field.kind if field is not None else ""
-    called = f"field {name}" if name.isdigit() else name  # of a tuple
-    text = kind in ("text", "category")  # its statistics are of lengths
-    # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
-    marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
-    about = ROW_WORDS | GROUP_WORDS | (SIZE_WORDS if any(f.kind == "image" for f in context.fields) else set())
-    told = text or kind == "boolean" or bool(set(words(name)) & about) or set(words(name)) <= {*CALENDAR, "week"}
-    classes = name == context.classes_of_objects  # one class of objects is common
-    for code, word in (("nan", "NaN"), ("inf", "infinite value")):
-        if s[code]:
-            places = facts.value(NAN_PLACES, [], field=name, code=code)
-            yield finding(
-                code,
-                "error",
-                f"{called} has {number(s[code], word)} among {s['n'] + s['nan'] + s['inf']:,} values",
-                fact,
-                "find where they arise; drop or impute those samples before training: a single one makes the loss NaN",
-                places or [{"field": name}],
-                s[code],
-            )
-    if (
-        s["distribution"] == "constant"
-        and not rare
-        and not marks
-        and not classes
-        and (context.samples or 2) > 1
-        and s["n"] > 1
-        and name not in (context.label, "sample_rate")
-    ):
-        yield finding(
-            "constant-field",
-            # an attribute of objects, or what says where the samples are from
-            "info"
-            if (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
-            else "warning",
-            f"{called} is missing in every sample"
-            if s["min"] is None
-            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample",
-            fact,
-            "leave it out of the model's inputs: a field that never changes tells a model nothing",
-            [{"field": name}],
-        )
-    cut = facts.find(PILED, field=name)
-    if cut is not None and kind == "text" and facts.find(CUT_AT, field=name) is None:  # which says how they end as well
-        n, longest = cut.value["count"], int(cut.value["value"])
-        yield finding(
-            "suspicious-text",
-            "warning",
-            f"{name}: {n:,} of {cut.value['n']:,} texts {verb(n, 'are')} exactly {longest:,} characters long, as long as the longest",
-            cut,
-            "they were probably cut off: fetch them in full from their source",
-            [{"field": name}],
-            n,
-        )
-    outliers = s["outliers"]
-    # how far a code is says nothing
-    coded = context.identifiers | {r.field for r in (context.roles.split,) if r is not None}
-    pixels = field is not None and field.dtype == "uint8" and (kind in ("image", "mask") or len(field.shape) > 2)
-    placed = classes or facts.find(CLASS_MAP, field=name) is not None
-    placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
-    held = marks_of(s["treatment"])
-    usual = bool(held) and all(mark in SENTINELS for mark in held)
-    apart = None if usual or name in coded else facts.find(ALONE, field=name)
-    if apart is not None:
-        yield _lonely(name, apart)
-    if name == context.label or name in coded or kind in UNSCALED or pixels or placed:
-        return
-    if cut is not None and not text and kind != "time":
-        n = cut.value["count"]
-        yield finding(
-            "outliers",
-            "info",
-            f"{name}: {n:,} of {cut.value['n']:,} values {verb(n, 'are')} exactly {cut.value['value']:g}, the largest",
-            cut,
-            "find out whether values were clipped there, for example by a saturated sensor; if so, mark them",
-            [{"field": name}],
-            n,
-        )
-    # peaks of spectra and beats of the heart are a part of every sample
-    peaks = field is not None and field.shape and outliers and outliers["count"] > PEAKS * s["n"]
-    if outliers and outliers["count"] and not peaks and (apart is None or outliers["count"] != apart.value["count"]):
-        n, timed = outliers["count"], kind == "time"
-        low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
-        yield finding(
-            "outliers",
-            "info",
-            f"{name}: {n} of {s['n']} {'lengths' if text else 'times' if timed else 'values'} {verb(n, 'lie')} outside "
-            f"{low} … {high} ({outliers['rule']})",
-            fact,
-            "check these dates: a placeholder, a wrong century or a wrong unit"
-            if timed
-            else _cure(s["treatment"], n < SHAPED * s["n"]),
-            [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
-            or [{"field": name}],
-            outliers["count"],
-        )
-    marked = facts.value(NAN_PLACES, None, **fact.at, code="placeholder") or [{"field": name}]
-    if usual and not text:
-        n, shown = s["treatment"]["changed"], " or ".join(f"{mark:g}" for mark in held)
-        yield finding(
-            "missing-values",
-            "warning",
-            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: this usually marks a missing value",
-            fact,
-            f"read {shown} as missing in every split; otherwise it distorts the mean, and a model takes it for a measurement",
-            marked,
-            n,
-        )
-    elif held and not text and apart is None and not (outliers or {}).get("count"):
-        changed = s["treatment"]["changed"]
-        yield finding(
-            "outliers",
-            "info",
-            f"{name}: {changed} of {s['n']} values are {' or '.join(f'{mark:g}' for mark in held)}, far from all others",
-            fact,
-            _cure(s["treatment"]),
-            marked,
-            changed,
-        )
-    if kind in ("array", "embedding", "sequence", "image", "number") and s["std"] and s["n"] >= 1000:
-        if abs(s["mean"]) < 0.02 and abs(s["std"] - 1) < 0.02:
-            yield finding(
-                "already-normalized",
-                "info",
-                f"{called} is already normalized (mean {s['mean']:.3f}, std {s['std']:.3f})",
-                fact,
-                "do not normalize it again",
-                [{"field": name}],
-            )
-
-
-def _lonely(name: str, apart: Fact) -> Finding:
-    """A value that lies alone: a mark of a missing value, unless it is a 0 that may be one."""
-    v, said = apart.value, set(words(name))
-    n, value = v["count"], v["value"]
-    if value:
-        nines = set(f"{abs(value):.9g}".replace(".", "")) == {"9"} and abs(value) > 9
-        sure = v["far"] or v["other_sign"] or nines
-    else:
-        sure = bool(said & NEVER_ZERO) or (v["far"] and n <= SELDOM * v["n"] and not said & AMOUNTS)
-    beside = f"{v['nearest']:g} or {'more' if v['nearest'] > value else 'less'}"
-    text = f"{name} is {value:g} in {n:,} of {v['n']:,} samples, and otherwise {beside}"
-    text += ": it can hardly be 0" if sure and not value else ": this usually marks a missing value" if sure else ""
-    fix = f"if {value:g} means 'not measured', read it as missing in every split"
-    where = v["where"] or [{"field": name}]
-    return finding("missing-values", "warning" if sure else "info", text, apart, fix, where, n)
-
-
-def _day(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):  # beyond the range of dates
-        return f"{seconds:.4g} s"
-
-
-BEFORE = {"reply", "parent", "previous", "prev", "predecessor", "replaces", "supersedes", "quoted"}
-"""Words in the names of fields that name another row, which the first of a chain has none of."""
-SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {-32768, 32767}
-"""What instruments and exports write for a missing number."""
-
-
-def _cure(treatment: dict[str, Any] | None, few: bool = False) -> str:
-    """What to do with far values, with what it does where a treatment helps; ``few``: too few for a transform of all."""
-    if treatment is None and few:
-        return "inspect them; if they are errors, leave them out, otherwise keep them: so few need no transform"
-    if treatment is None:
-        return "inspect them; neither clipping nor a logarithm halves the tails, so use a robust scale or keep them"
-    before, after = treatment["before"], treatment["after"]
-    effect = f"skewness {before['skewness']:.3g} becomes {after['skewness']:.3g}, std {before['std']:.4g} becomes {after['std']:.4g}"
-    given = treatment["arguments"]
-    if treatment["do"] == "clip":
-        return f"inspect them; if they are errors, clip to {given['low']:.4g} … {given['high']:.4g}: {effect}"
-    if treatment["do"] == "log1p":
-        return f"take log(1 + x): {effect}"
-    shown = " and ".join(f"{mark:g}" for mark in marks_of(treatment))
-    return f"inspect {shown}, which occurs {treatment['changed']} times; if it means missing, treat it as missing: {effect}"
 
 
 CHECK = Statistics

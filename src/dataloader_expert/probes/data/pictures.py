@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.files.integrity import BROKEN
+from dataloader_expert.checks.files.fixes import BROKEN
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.sources.base import Source

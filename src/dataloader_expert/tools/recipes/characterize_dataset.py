@@ -22,7 +22,8 @@ from dataloader_expert.checks.columns.sample_lengths import LENGTHS
 from dataloader_expert.checks.columns.structure import CORRELATION, DIVERSITY_RANK
 from dataloader_expert.checks.duplicates.duplicates import DISTINCT
 from dataloader_expert.checks.duplicates.pairs import NEAR
-from dataloader_expert.checks.files.integrity import SAMPLE_BYTES, SHAPES
+from dataloader_expert.checks.files.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.files.shape_findings import SHAPES
 from dataloader_expert.checks.images.boxes import BOXES
 from dataloader_expert.checks.labels.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.conclusions import number

@@ -6,7 +6,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, OBJECT_COUNTS, PROBLEMS, ROLES, SPLITS
 from dataloader_expert.checks.duplicates.pairs import DUPLICATES, NEAR
-from dataloader_expert.checks.files.integrity import BROKEN
+from dataloader_expert.checks.files.fixes import BROKEN
 from dataloader_expert.checks.files.references import REFERENCES
 from dataloader_expert.checks.images.pictures import SIZES
 from dataloader_expert.checks.labels.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE

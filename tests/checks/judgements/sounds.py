@@ -1,0 +1,107 @@
+"""Where the checks of sounds say nothing, and where they speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.checks import test_parts_otherwise, test_recordings
+from tests.checks.judgements.common import sound, sounds
+
+rng = np.random.default_rng(29)
+
+
+def stereo(signs: list[float]) -> list[Any]:
+    """Recordings of two channels, the second of which is the first times this."""
+    return [
+        (sound(n=700 + i) * [1.0, sign] + rng.normal(0, 20, (700 + i, 2))).astype(np.int16)
+        for i, sign in enumerate(signs)
+    ]
+
+
+def silent_half() -> Any:
+    value = sound()
+    value[len(value) // 2 :] = 0
+    return value
+
+
+def clipped() -> Any:
+    value = sound()
+    value[10:14] = 32767
+    return value
+
+
+def tone(gain: float) -> Any:
+    """A high tone in the second of two channels; beyond full scale it is cut off."""
+    value = (np.sin(1.1 * np.arange(900)) * 32767 * gain).round().clip(-32768, 32767).astype(np.int16)
+    return np.stack([np.zeros_like(value), value], axis=1)
+
+
+SILENT: dict[str, dict[str, Any]] = {
+    "twin_channels": test_parts_otherwise.TWINS_SILENT,
+    "dropouts": test_parts_otherwise.GAPS_SILENT,
+    "recordings": test_recordings.SOUND_SILENT,
+    "sounds": {
+        "alike": sounds(sound(), sound(3000)),
+        "a peak without a run": sounds(sound(), sound(9000)),
+        "a quiet one": sounds(sound(), sound(60)),
+        "pulses": sounds(sound(), np.where(np.arange(8000) % 80 < 20, 9000, -3000).astype(np.int16)[:, None]),
+        "a low tone, whose crests are flat": sounds(
+            sound(), (9000 * np.sin(np.arange(8000) / 200)).astype(np.int16)[:, None]
+        ),
+        "loud noise, of eight bits too": sounds(
+            *(rng.integers(-120, 120, (4, 900, 1)) * 256).astype(np.int16),
+            *rng.integers(-32768, 32767, (4, 900, 1)).astype(np.int16),
+        ),
+        "two channels in phase, or of two microphones": sounds(
+            *stereo([1.0, 0.9, 0.8]), *rng.normal(0, 3000, (5, 900, 2)).astype(np.int16)
+        ),
+        "all in opposite phase, and one": sounds(*stereo([-1.0] * 6)),
+        "one in opposite phase": sounds(*stereo([1.0] * 6 + [-1.0])),
+        "a rectangular wave": sounds(
+            sound(), np.where(np.arange(8000) // 40 % 2, 9000, -9000).astype(np.int16)[:, None]
+        ),
+    },
+}
+
+SPEAKS: dict[str, dict[str, Any]] = {
+    "twin_channels": test_parts_otherwise.TWINS,
+    "dropouts": test_parts_otherwise.GAPS,
+    "recordings": test_recordings.SOUND_SPEAK,
+    "sounds": {
+        "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
+        "one of many cut off": (
+            sounds(*(sound(n=800 + i) for i in range(30)), silent_half()),
+            "silent-audio",
+            "warning",
+        ),
+        "no frame": (sounds(sound(), sound(n=0)), "silent-audio", "warning"),
+        "nothing but the lowest bits": (
+            sounds(sound(), rng.integers(-3, 4, (900, 1)).astype(np.int16)),
+            "silent-audio",
+            "warning",
+        ),
+        "clipped, then made quieter": (
+            sounds(
+                sound(), (0.6 * np.clip(38_000 * np.sin(np.arange(8000) / 9), -32767, 32767)).astype(np.int16)[:, None]
+            ),
+            "clipped-audio",
+            "warning",
+        ),
+        "a run at full scale": (sounds(sound(), clipped()), "clipped-audio", "warning"),
+        "a high tone cut off": (sounds(tone(1.0), tone(1.4)), "clipped-audio", "warning"),
+        "a silent channel": (sounds(tone(0.5), tone(0.4)), "silent-audio", "warning"),
+        "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
+        "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
+        "the other byte order": (sounds(sound(), sound(n=800).byteswap()), "header-mismatch", "warning"),
+        "some in opposite phase": (sounds(*stereo([1.0] * 8 + [-0.9] * 3)), "channel-drift", "warning"),
+        "all of two channels in opposite phase, among others of one": (
+            sounds(*stereo([-1.0] * 3), *[sound(n=800 + i) for i in range(8)]),
+            "channel-drift",
+            "warning",
+        ),
+        "most in opposite phase": (sounds(*stereo([1.0] * 4 + [-1.0] * 8)), "channel-drift", "warning"),
+        "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),
+    },
+}
