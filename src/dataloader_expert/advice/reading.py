@@ -17,6 +17,7 @@ from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.health.cache_thrash import THRASH
 from dataloader_expert.probes.health.line_causes import CAUSES
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
@@ -75,8 +76,10 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     projection = facts.find(PROJECTION)
     if projection is not None and projection.at["pays"]:
         return  # told with its columns
-    if facts.value(CAUSES, {"scans": []})["scans"]:
+    if facts.value(SAMPLE_CALLS, {"scans": []})["scans"]:
         return  # a query reads the whole table, which is told with its line
+    if any(work["kind"] == "same" and work["file"] for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]):
+        return  # so is what every sample reads again
     if child_processes(facts):
         return  # what is read comes from the processes that samples start, not from storage
     ratio = fact.value["amplification"]

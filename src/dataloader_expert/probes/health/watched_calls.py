@@ -58,16 +58,28 @@ READERS = {
 }
 """Functions that read what their arguments name, by module."""
 OPENERS = frozenset(
-    "numpy.memmap rasterio.open lmdb.open zarr.open zarr.open_group zarr.open_array xarray.open_dataset xarray.open_zarr tarfile.open "
-    "h5py.File netCDF4.Dataset zipfile.ZipFile".split()
+    [
+        "numpy.memmap",
+        "rasterio.open",
+        "lmdb.open",
+        "zarr.open",
+        "zarr.open_group",
+        "zarr.open_array",
+        "xarray.open_dataset",
+        "xarray.open_zarr",
+        "tarfile.open",
+        "h5py.File",
+        "netCDF4.Dataset",
+        "zipfile.ZipFile",
+    ]
 )
 """Those of which a handle may be kept."""
 READ_METHODS = {
     ("h5py", "File", "__init__"): "h5py.File",
     ("netCDF4", "Dataset", "__init__"): "netCDF4.Dataset",
     ("zipfile", "ZipFile", "__init__"): "zipfile.ZipFile",
-    ("h5py", "Dataset", "__getitem__"): "reading an HDF5 dataset",
-    ("numpy.lib.npyio", "NpzFile", "__getitem__"): "reading an array of an .npz file",
+    ("h5py", "Dataset", "__getitem__"): "h5py",
+    ("numpy.lib.npyio", "NpzFile", "__getitem__"): "numpy",
 }
 """Methods that read what the object or their arguments name."""
 NEEDLESS = {
@@ -81,6 +93,8 @@ NEEDLESS_METHODS = {
     ("logging", "Logger", "_log"): ("a logger", "logs"),
     ("tqdm.std", "tqdm", "write"): ("tqdm.write", "logs"),
 }
+PARTS = frozenset({"h5py", "numpy"})
+"""Those that read a part of a file which their arguments name."""
 DECODING = "decoding an image"
 LONG = 512
 """Characters from which on a text is no path."""
@@ -122,7 +136,9 @@ class Calls:
             for name in names.split():
                 plain = getattr(sys.modules.get(module), name, None)
                 if isinstance(plain, type):
-                    self._within_class(plain, "__new__" if name == "memmap" else "__init__", f"{module}.{name}", "reads")
+                    self._within_class(
+                        plain, "__new__" if name == "memmap" else "__init__", f"{module}.{name}", "reads"
+                    )
                 elif plain is not None:
                     made.setdefault(id(plain), self._noted(plain, f"{module}.{name}", "reads"))
         for module, kinds in NEEDLESS.items():
@@ -176,8 +192,11 @@ class Calls:
 
     def _watch_images(self) -> None:
         """Notes the images that Pillow decodes, by their pixels."""
-        file: Any = sys.modules.get("PIL.ImageFile")
-        for kind in () if file is None else _kinds(file.ImageFile):
+        if "PIL.Image" not in sys.modules:
+            return
+        from PIL import ImageFile
+
+        for kind in _kinds(ImageFile.ImageFile):
             if "load" in kind.__dict__:
                 kind.load = self._decoding(kind.__dict__["load"])
 
@@ -212,7 +231,9 @@ class Calls:
         if event != "open" or not isinstance(given[0], str) or given[0].startswith(("/proc/", "/dev/")):
             return
         mode, flags = given[1], given[2]
-        writes = any(letter in mode for letter in "wax") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_WRONLY
+        writes = (
+            any(letter in mode for letter in "wax") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_WRONLY
+        )
         if not writes:
             with self._noting():
                 at = _at(sys._getframe(1))
@@ -220,7 +241,8 @@ class Calls:
                     self.opened.append((given[0], at))
 
 
-def _kinds(kind: type) -> Iterator[type]:
+def _kinds(kind: Any) -> Iterator[Any]:
+    """A class and all that are derived from it."""
     yield kind
     for below in kind.__subclasses__():
         yield from _kinds(below)
@@ -253,7 +275,11 @@ def _path(value: Any) -> str | None:
         return value if len(value) < LONG and os.path.isfile(value) else None
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
-    for owner, name in ((value, "name"), (getattr(value, "zip", None), "filename"), (getattr(value, "file", None), "filename")):
+    for owner, name in (
+        (value, "name"),
+        (getattr(value, "zip", None), "filename"),
+        (getattr(value, "file", None), "filename"),
+    ):
         with contextlib.suppress(Exception):  # of any class, perhaps closed
             found = getattr(owner, name)
             if isinstance(found, str) and os.path.isfile(found):
