@@ -35,6 +35,7 @@ from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.sample_calls import SampleCalls
+from dataloader_expert.probes.health.slow_causes import SlowCauses
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -134,6 +135,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.7,
             trip=request.what_if is not None,
         ),
+        SlowCauses(),
         LineCauses(),
         MallocRetention(),
         WorkerResources(request.batch_size),
