@@ -189,6 +189,16 @@ def test_a_wrong_line_is_found_in_its_sample(tmp_path: Path, line: str, code: st
     assert {Path(str(w["file"])).stem for w in found[code].where} == {"7"}
 
 
+@pytest.mark.parametrize("renamed", [1, 4])
+def test_a_few_labels_called_after_the_images_files_are_told(tmp_path: Path, renamed: int) -> None:
+    """Seen: labels written as ``7.jpg.txt`` beside others as ``8.txt``, which training code does not find, were read as if it did."""
+    for i in range(4):
+        picture(tmp_path / "images" / "train" / f"{i}.jpg")
+        written(tmp_path / "labels" / "train" / (f"{i}.jpg.txt" if i < renamed else f"{i}.txt"), "0 0.5 0.5 0.2 0.2\n")
+    told = codes(tmp_path).get("odd-name")
+    assert (told is not None and told.where[0]["file"] == "labels/train/0.jpg.txt") == (renamed == 1)
+
+
 def test_labels_and_images_without_each_other(tmp_path: Path) -> None:
     """An image without a file shows nothing; a file without its image is a loss."""
     darknet(tmp_path)

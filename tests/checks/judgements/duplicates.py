@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tests.checks import test_multiplied, test_noisy_copies, test_renamed_rows
+from tests.checks import test_multiplied, test_noisy_copies, test_pairs_again, test_renamed_rows
 from tests.checks.judgements.common import HALVES, LONG, NOISE, PICTURES, TEXTS, picture, sound, sounds
 from tests.checks.looking import Data
 
@@ -93,6 +93,7 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "fan_outs": test_multiplied.SALES_SILENT,
     "logged_twice": test_multiplied.TWICE_SILENT,
+    "pairs_again": test_pairs_again.SILENT,
     "renamed_rows": test_renamed_rows.SILENT,
     "duplicates": {
         "distinct rows": Data({"x": NOISE}),
@@ -145,6 +146,7 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
+    "pairs_again": test_pairs_again.SPEAKS,
     "renamed_rows": test_renamed_rows.SPEAKS,
     "fan_outs": test_multiplied.SALES_SPEAK,
     "logged_twice": test_multiplied.TWICE_SPEAK,

@@ -13,6 +13,7 @@ from tests.checks import (
     test_parts_otherwise,
     test_pasted,
     test_point_clouds,
+    test_row_order,
     test_shifted_numbers,
     test_within_groups,
 )
@@ -79,6 +80,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "group_clocks": test_group_clocks.SILENT,
     "reversed_signs": test_other_scales.BEATS_SILENT,
     "swapped_channels": test_parts_otherwise.SILENT_SWAPS,
+    "before_parent": test_row_order.BEFORE_SILENT,
     "frozen": test_parts_otherwise.FROZEN_SILENT,
     "looped": test_parts_otherwise.LOOPED_SILENT,
     "out_of_order": test_within_groups.ORDER_SILENT,
@@ -195,6 +197,7 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
+    "before_parent": test_row_order.BEFORE_SPEAKS,
     "out_of_order": test_within_groups.ORDER_SPEAKS,
     "pasted": test_pasted.SPEAKS,
     "shifted_numbers": {name: (data, "rows-shifted", "warning") for name, data in test_shifted_numbers.SPEAKS.items()},
@@ -260,6 +263,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "a channel of windows that came off in some": (
             Data({"x": with_channel(1, np.where(np.arange(100)[:, None] < 5, 7.0, WINDOWS[..., 1]))}),
+            "constant-samples",
+            "warning",
+        ),
+        "clouds of one point": (
+            Data({"x": np.where(np.arange(100)[:, None, None] < 5, WINDOWS[:, :1], WINDOWS)}),
             "constant-samples",
             "warning",
         ),

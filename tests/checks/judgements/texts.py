@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.checks import test_answers_alike, test_fixed_parts, test_prompts_repeated, test_token_tags
+from tests.checks import test_answers_alike, test_fixed_parts, test_prompts_repeated, test_token_tags, test_unclosed
 from tests.checks.judgements.common import LONG, TEXTS, chats, turns
 from tests.checks.looking import Data
 
@@ -62,6 +62,7 @@ SILENT: dict[str, dict[str, Any]] = {
         ),
         "a field that is a copy": Data({"a": LONG * 4, "b": LONG * 4}, kinds={"a": "text", "b": "text"}),
     },
+    "unclosed": test_unclosed.SILENT,
     "unfilled": {
         "texts that speak of placeholders, each in its own words": Data(
             {"text": [*READINGS, *(f"What is {{{{x{i}}}}} in a template?" for i in range(5))]}, kinds={"text": "text"}
@@ -245,6 +246,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "warning",
         ),
     },
+    "unclosed": test_unclosed.SPEAKS,
     "unfilled": {
         "a template that was not filled in": (
             Data({"text": [*READINGS, *["Answer the question: {question}"] * 3]}, kinds={"text": "text"}),

@@ -1,4 +1,5 @@
-"""Times and places that stand for none: 1900-01-01, the first second of 1970, 9999-12-31, and latitude and longitude both 0.
+"""Times and places that stand for none: 1900-01-01, the first second of 1970, 9999-12-31, and latitude and longitude both 0; and years
+that were mistyped.
 
 Such a value is a default only where its frequency shows it: it comes again and again, and lies far from all others, or is many times as
 frequent as any value near it. Columns of which each year begins with many rows, as where only years are known, have no such value.
@@ -15,8 +16,9 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.core import core_of
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.rows_kept import moments_of, numbers_of, places
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -25,6 +27,7 @@ from dataloader_expert.sources.roles import NOT_TIMES, TIME_WORDS, words
 DEFAULTS = Quantity(
     "default_values", "samples", "samples with a time or place that marks a missing value, far from the others"
 )
+STRAY = Quantity("stray_times", "samples", "samples with a time that lies far outside of the range of all others")
 KEPT, CELLS, MOST = 20_000, 2_000_000, 12
 """The most rows, and values of all fields, that are kept; the most fields of times, and pairs of coordinates."""
 LEAST, DAYS, PAIRS = 3, 10, 30
@@ -32,7 +35,7 @@ LEAST, DAYS, PAIRS = 3, 10, 30
 SPIKE, CHANCE = 5.0, 1e-6
 """How many times as frequent a default is as any day near it, where it does not lie apart; and how unlikely that is if all were as frequent
 as the most frequent of these."""
-DAY, YEAR = 86_400.0, 365.25
+DAY, YEAR, LAST_YEAR = 86_400.0, 365.25, 9_999
 NEAR = 11
 """Years on either side within which days are near: where only years are known, other years are among them."""
 DATES = (
@@ -54,12 +57,14 @@ EARLIEST, LATEST, OF_UNITS = 631e6, 2209e6, 0.9
 """1990 and 2040, in seconds; and the share of a field's numbers that lie between them, in some unit."""
 LATITUDES = {"lat", "latitude", "northing", "lats"}
 LONGITUDES = {"lon", "lng", "long", "longitude", "easting", "lons"}
+FEW, ENOUGH, FAR = 0.01, 100, 10
+"""The largest share of times that are strays, the fewest times that tell, and the years by which one lies outside of the range of all others."""
 VARIED = 0.1
 """The least share of distinct pairs of coordinates: of a few stations one may stand where both are 0."""
 
 
 class DefaultValues(DrawnRows):
-    ids = ("missing-values",)
+    ids = ("missing-values", "outliers")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -70,9 +75,13 @@ class DefaultValues(DrawnRows):
             f.name for f in plain if f.kind == "number" and (f.name == timed or set(words(f.name)) & known)
         ][:MOST]
         """Fields that may count since 1970."""
+        self.years = [f.name for f in plain if f.kind == "number" and "year" in words(f.name)][:MOST]
+        self.counted = [name for name in self.counted if name not in self.years]
         self.times = [f.name for f in plain if f.kind == "time" or (f.dtype == "str" and f.kind != "text")][:MOST]
         self.pairs = coordinates([f.name for f in plain if f.kind == "number"])[:MOST]
-        self.numbers = list(dict.fromkeys([*self.counted, *(name for pair in self.pairs for name in pair)]))
+        self.numbers = list(
+            dict.fromkeys([*self.counted, *self.years, *(name for pair in self.pairs for name in pair)])
+        )
         self.drawn = Drawn(min(KEPT, CELLS // max(1, len(self.numbers) + len(self.times) + 1)))
 
     def applies(self) -> bool:
@@ -91,11 +100,17 @@ class DefaultValues(DrawnRows):
         _, rows = self.drawn.all()
         moments = {name: rows[f"time {name}"] for name in self.times}
         moments |= {name: since_1970(rows[f"number {name}"]) for name in self.counted}
+        moments |= {name: of_years(rows[f"number {name}"]) for name in self.years}
         for name, times in moments.items():
             for day, mask in default_days(times):
                 value = {"value": day, "count": int(mask.sum()), "of": int(np.isfinite(times).sum())}
                 value |= {"number": name in self.counted, "where": places(rows, mask, name)}
                 yield Fact(DEFAULTS, value, self.evidence("sampled", len(times)), {"field": name, "value": day})
+            stray, far = stray_times(times)
+            if stray.any():
+                value = {"count": int(stray.sum()), "of": int(np.isfinite(times).sum()), "years": far}
+                value |= {"such": moment(float(times[stray][0]), True), "where": places(rows, stray, name)}
+                yield Fact(STRAY, value, self.evidence("sampled", len(times)), {"field": name})
         for lat, lon in self.pairs:
             x, y = rows[f"number {lat}"], rows[f"number {lon}"]
             mask = at_zero(x, y)
@@ -105,6 +120,11 @@ class DefaultValues(DrawnRows):
                 yield Fact(DEFAULTS, value, self.evidence("sampled", len(x)), {"fields": [lat, lon]})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(STRAY):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name} is {v['years']:,} years or more from all others in {v['count']:,} of {number(v['of'], 'sample')}, such as {v['such']}"
+            fix = "look these times up: a year was probably mistyped, or read with the wrong century or unit"
+            yield finding("outliers", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(DEFAULTS):
             v = fact.value
             of = f"{v['count']:,} of {v['of']:,} samples"
@@ -116,7 +136,7 @@ class DefaultValues(DrawnRows):
                 continue
             name, day = escaped(str(fact.at["field"])), v["value"]
             open_end = tuple(map(int, day.split("-"))) >= LATE and bool(set(words(name)) & ENDS)
-            told = f"0 ({day})" if v["number"] else day
+            told = f"0 ({day})" if v["number"] else day[:4] if name in self.years else day
             text = f"{name} is {told} in {of}, far more often than {'any time near it' if open_end else 'chance explains'}: "
             text += "this usually means " + ("no end yet" if open_end else "an unknown time")
             fix = "read it as missing; otherwise ages, durations and splits by time are computed from it"
@@ -148,6 +168,19 @@ def since_1970(numbers: Any) -> Any:
     return made if known and known >= OF_UNITS * others.sum() else np.full(len(numbers), np.nan)
 
 
+def of_years(numbers: Any) -> Any:
+    """Years as the seconds since 1970 at their beginning, float64 [n]; all NaN where numbers are no years."""
+    import numpy as np
+
+    there = np.isfinite(numbers)
+    years = numbers[there]
+    if not len(years) or (years % 1 != 0).any() or years.min() < 1 or years.max() > LAST_YEAR:
+        return np.full(len(numbers), np.nan)
+    made = np.full(len(numbers), np.nan)
+    made[there] = (years - 1970).astype("M8[Y]").astype("M8[D]").astype(np.float64) * DAY
+    return made
+
+
 def default_days(times: Any) -> list[tuple[str, Any]]:
     """The days among seconds since 1970, float64 [n], that stand for none, and which rows have them."""
     import numpy as np
@@ -169,6 +202,24 @@ def default_days(times: Any) -> list[tuple[str, Any]]:
         if n >= LEAST and (apart or spike(n, max(1, int(near.max(initial=0))))):
             found.append(("-".join((f"{date[0]:04}", f"{date[1]:02}", f"{date[2]:02}")), mask))
     return found
+
+
+def stray_times(times: Any) -> tuple[Any, int]:
+    """Which times, seconds since 1970, lie outside of the range of all others by more than that range, and are no defaults; and by how many
+    years at least. What spans centuries thins out towards its ends without such a gap."""
+    import numpy as np
+
+    none = np.zeros(len(times), bool), 0
+    days = np.floor(times / DAY)
+    defaults = [calendar.timegm((*date, 0, 0, 0)) / DAY for date in DATES]
+    usual = np.isfinite(days) & ~np.isin(days, defaults) & (times != 0)
+    if usual.sum() < ENOUGH:
+        return none
+    low, high = core_of(days[usual])
+    with np.errstate(invalid="ignore"):
+        far = np.maximum(low - days, days - high)
+        stray = usual & (far > max(high - low, FAR * YEAR))
+    return (stray, int(far[stray].min() / YEAR)) if 0 < stray.sum() <= FEW * usual.sum() else none
 
 
 def spike(n: int, near: int) -> bool:

@@ -14,6 +14,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column, runs
 from dataloader_expert.sources.label_columns import are_lists
+from dataloader_expert.sources.times import is_time, read_time
 
 KINDS = {"number", "category", "text", "boolean", "other"}
 LOOK = 64
@@ -302,7 +303,8 @@ def _worth_it(column: Column) -> bool:
 
 @lru_cache(1 << 14)
 def form_of(text: str) -> str:
-    """How a date or a number is written. A date ends with ``?`` if its first number may be the day or the month."""
+    """How a date or a number is written. A date ends with ``?`` if its first number may be the day or the month; one that no calendar has,
+    such as February 30, is another text."""
     if len(text) > LONGEST:
         return OTHER
     if _PLAIN.fullmatch(text):
@@ -312,7 +314,7 @@ def form_of(text: str) -> str:
     for name, pattern in _patterns():
         found = pattern.fullmatch(text)
         if found is not None:
-            return DATE + _format(name, found)
+            return OTHER if is_time(text) and read_time(text) == (None, None) else DATE + _format(name, found)
     if _GROUPED.fullmatch(text):
         return GROUPED
     if _COMMA.fullmatch(text):

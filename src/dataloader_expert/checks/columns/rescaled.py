@@ -15,7 +15,7 @@ from typing import Any
 
 from dataloader_expert.checks.common.recorded import few
 from dataloader_expert.checks.common.steps import step_of
-from dataloader_expert.checks.common.units import FACTORS, GROUPS, LEAST
+from dataloader_expert.checks.common.units import BY_TEN, FACTORS, GROUPS, LEAST
 
 POSITIVE = 0.98
 """The least share of numbers above zero: others have no logarithm."""
@@ -62,6 +62,7 @@ OF: dict[str, set[str]] = {
     "years": AGES, "weeks": {"gestation", "gestational", "weeks"}, "days": LASTING - {"age"}, "nitrogen": {"nitrate", "no"}, "phosphorus": {"phosphate", "po"},
     "psi": {"pressure", "kpa", "psi", "bar"}, "inHg": {"pressure", "barometer", "hpa", "mbar", "mslp", "slp"}, "knots": SPEEDS, "mph": SPEEDS,
     "acres": {"area", "ha", "acres", "hectares", "plot", "lot"}, "degrees": ANGLES, "kWh": {"energy", "kwh", "mj"},
+    "mmol/l Hb": {"hb", "hgb", "haemoglobin", "hemoglobin"},
 }  # fmt: skip
 """Words in the names of fields that are measured in a unit, by what the names of conversions begin with."""
 SPOKEN = {
@@ -77,7 +78,9 @@ SPOKEN = {
     "acres",
     "degrees",
     "kWh",
+    "g",
     "mmol/l",
+    "mmol/l Hb",
     "mg/dl",
 }
 """Units that are taken for one only where a name says what is measured."""
@@ -93,6 +96,25 @@ MEASURED = set().union(*OF.values()) | {
     "mv", "uv", "v", "voltage", "current", "w", "kw", "kwh", "wh", "power", "bytes", "kb", "mb", "bandwidth", "size", "capacity", "load",
 }  # fmt: skip
 """Of quantities with units of a thousandth and a thousandfold."""
+TENTHS = (
+    LENGTHS
+    | MASSES
+    | {
+        "dl",
+        "hb",
+        "hgb",
+        "haemoglobin",
+        "hemoglobin",
+        "protein",
+        "albumin",
+        "concentration",
+        "conc",
+        "dose",
+        "pressure",
+        "temp",
+    }
+)
+"""Of quantities with units of a tenth and a tenfold."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +138,7 @@ def factors_of(words: Iterable[str]) -> dict[str, tuple[float, bool]]:
         source, target = name.split(" to ", 1)
         if OF.get(source, set()) & said:
             found[name], found[f"{target} to {source}"] = (math.log10(factor), True), (-math.log10(factor), True)
-    for factor in (100, 1000):
+    for factor in (10, 100, 1000) if said & TENTHS else (100, 1000):
         known = factor == 1000 and bool(said & MEASURED)
         found[f"times {factor:,}"] = (math.log10(factor), known)
         found[f"divided by {factor:,}"] = (-math.log10(factor), known)
@@ -297,12 +319,21 @@ def fits_name(how: str, words: Iterable[str]) -> bool:
     """Whether a conversion is one of what the words of a field's name say it measures, or these say nothing: no weight is in feet, and no
     price either."""
     said, units = set(words), how.split(" to ", 1)
+    if how in BY_TEN:
+        return bool(said & TENTHS)
     if len(units) > 1 and is_money(said):
         return False
     known = [OF[unit] for unit in units if unit in OF]
     if {*units} & SPOKEN:
         return any(OF[unit] & said for unit in units if unit in SPOKEN)
     return not known or any(of & said for of in known) or not any(of & said for of in OF.values())
+
+
+def tells_unit(how: str, words: Iterable[str]) -> bool:
+    """Whether the words of a field's name say that it is measured in the unit of a conversion, if that is one of something: a factor that fits
+    is none where a salt content would be in square feet."""
+    known = [OF[unit] for unit in how.split(" to ", 1) if unit in OF]
+    return not known or any(of & {*words} for of in known)
 
 
 def of_another_kind(numbers: Any, own: Any, kinds: Iterable[tuple[Any, bool]]) -> bool:

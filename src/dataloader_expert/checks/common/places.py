@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Hashable, Iterable
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import escaped
@@ -84,6 +84,18 @@ class Files:
             self._sorted = sorted(self._starts)
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
+
+    def numbered(self, samples: Any) -> Any:
+        """A number for the file of each of these samples, int64 [n]; the same for all where files are not known."""
+        import numpy as np
+
+        if not self._starts or len(self._starts) >= MOST_UNITS:
+            return np.zeros(len(samples), np.int64)
+        starts = sorted(self._starts)
+        names = [self._starts[start] for start in starts]
+        numbers = {name: k for k, name in enumerate(dict.fromkeys(names))}
+        codes = np.array([numbers[name] for name in names], np.int64)
+        return codes[np.maximum(np.searchsorted(starts, samples, side="right") - 1, 0)]
 
     def first(self, file: str) -> int:
         """The first sample of a file; 0 if it is unknown."""

@@ -45,9 +45,12 @@ def _numbers_of(column: Column, rows: Any) -> Any:
     return made if column.nulls is None else np.where(column.nulls[rows], np.nan, made)
 
 
-def moments_of(column: Column | None, rows: Any) -> Any:
+def moments_of(column: Column | None, rows: Any, as_others: bool = False) -> Any:
     """Times as seconds since 1970, float64 [rows]; NaN where there is none, or a text is a date in one order of day and month and
-    another one in the other order; not to be written to."""
+    another one in the other order; not to be written to.
+
+    ``as_others``: a date that may be read in both orders is read in the one of those that allow only this one, where these agree.
+    """
     import numpy as np
 
     if column is None or isinstance(column.values, np.ndarray):
@@ -57,13 +60,17 @@ def moments_of(column: Column | None, rows: Any) -> Any:
         texts = [text.strip() for text in texts_of(column, rows, LONGEST_TIME)]
         known = list(filter(None, texts))
         found = np.full(len(rows), np.nan)
-        for i, text in enumerate(texts) if all(map(is_time, known[:READ])) else ():
-            readings = {t for t in read_time(text) if t is not None} if text else ()
-            if len(readings) == 1:
-                found[i] = next(iter(readings))
+        read = [read_time(text) if text else (None, None) for text in texts] if all(map(is_time, known[:READ])) else []
+        sure = {k for reading in read for k in (0, 1) if reading[k] is not None and reading[1 - k] is None}
+        for i, reading in enumerate(read):
+            times = {t for t in reading if t is not None}
+            if len(times) == 1:
+                found[i] = next(iter(times))
+            elif times and as_others and len(sure) == 1:
+                found[i] = reading[next(iter(sure))]
         return _shared(found)
 
-    return column.once("moments", rows, made)
+    return column.once(("moments", as_others), rows, made)
 
 
 def texts_of(column: Column | None, rows: Any, most: int | None = None) -> list[str]:

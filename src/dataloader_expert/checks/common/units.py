@@ -29,6 +29,8 @@ APART, CLEARLY = 10.0, 3.0
 """Or by so many before, if by any other conversion they would differ so many times as much."""
 DISTINCT = 10
 """The fewest distinct numbers on both sides, where no conversion is known: flags and prices step."""
+DEGREES, AS_WIDE = ("°F to °C", "°C to °F", "K to °C", "°C to K"), 1.25
+"""Conversions that are more than a factor, and how many times as wide a group may reach as others, or these as it, once converted."""
 BEYOND = 3.0
 """How many times the width of the other rows' numbers a stretch lies away from them, if it does not matter that these drift, nor
 whether a conversion is known."""
@@ -51,8 +53,10 @@ FACTORS: dict[str, float] = {
     "years to months": 12.0, "weeks to days": 7.0, "years to days": 365.25, "days to hours": 24.0, "nitrogen to nitrate": 4.4268,
     "phosphorus to phosphate": 3.0662, "psi to kPa": 6.89476, "inHg to hPa": 33.8639, "knots to m/s": 0.514444, "mph to m/s": 0.44704,
     "knots to km/h": 1.852, "acres to hectares": 0.404686, "degrees to radians": math.pi / 180, "mmol/l to mg/dl (cholesterol)": 38.67,
-    "kWh to MJ": 3.6,
+    "kWh to MJ": 3.6, "mmol/l Hb to g/dl": 1.6114,
 }  # fmt: skip
+BY_TEN = ("times 10", "divided by 10")
+"""Conversions that are taken for one only where a name says that something is measured: millimetres and centimetres, g/l and g/dl."""
 
 
 REACH = 0.15
@@ -70,14 +74,14 @@ def _conversions() -> dict[str, Callable[[Any], Any]]:
     for name, factor in FACTORS.items():
         source, target = name.split(" to ", 1)
         found[name], found[f"{target} to {source}"] = partial(mul, factor), partial(mul, 1 / factor)
-    for factor in (100, 1000):  # percent, milli, kilo
+    for factor in (10, 100, 1000):  # deci or centi, percent, milli, kilo
         found[f"times {factor:,}"], found[f"divided by {factor:,}"] = partial(mul, factor), partial(mul, 1 / factor)
     return found
 
 
-def anything(_: str) -> bool:
-    """That any conversion may be meant."""
-    return True
+def anything(how: str) -> bool:
+    """That any conversion may be meant, but those that a name must suggest."""
+    return how not in BY_TEN
 
 
 def odd_groups(
@@ -111,11 +115,31 @@ def odd_groups(
         if not alike and (len(near) > 1 or abs(middle_of - others) < BEYOND * _width(placed[rest])):
             continue
         how = conversion(numbers[whose == k], numbers[rest], fits)
+        if how is None and len(near) == 1:
+            how = _degrees(reach[k], np.array([lows, middles, highs]), fits)
         far = abs(middle_of - others) >= BEYOND * _width(placed[rest]) > 0 and alike
         if how is not None or (
             far and min(len(np.unique(v)) for v in (numbers[whose == k], numbers[rest])) >= DISTINCT
         ):
             yield k, how, float(middle_of), others
+
+
+def _degrees(own: Any, others: Any, fits: Callable[[str], bool]) -> str | None:
+    """Which other degrees a group's numbers are in, where groups have levels of their own, of which its own is one once converted, and its
+    reach is as wide as that of the others: by a factor alone, as of larger things, no level and reach agree.
+
+    Args:
+        own, others: the low, the middle and the high end of the group, [3], and of the others, [3, n].
+    """
+    import numpy as np
+
+    width = float(np.median(others[2] - others[0]))
+    for how in filter(fits, DEGREES):
+        low, middle_of, high = _conversions()[how](own)
+        among = others[1].min() <= middle_of <= others[1].max() and low >= others[0].min() and high <= others[2].max()
+        if among and width > 0 and 1 / AS_WIDE <= (high - low) / width <= AS_WIDE:
+            return how
+    return None
 
 
 def _minority(middles: dict[int, float]) -> list[int]:

@@ -36,6 +36,7 @@ from dataloader_expert.checks.labels.fits import (
 )
 from dataloader_expert.checks.labels.label_facts import MOVED, RENAMED, STOPPED, SWAPPED, UNFIT
 from dataloader_expert.checks.labels.lagging import LAGGING
+from dataloader_expert.checks.labels.ranked import by_cells, by_line, odd_groups
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json
@@ -50,6 +51,8 @@ FILE, STRETCH = "the file", "the rows"
 DISPUTED = 0.1
 """The share of others with content that recurs, and another label than most of the same, from which on labels answer different questions or
 are several people's."""
+KAPPA, AUC = "kappa", "AUC"
+"""What agreement is measured by."""
 RICH = ("image", "embedding", "array", "audio")
 
 
@@ -178,7 +181,7 @@ class UnfitLabels(DrawnRows):
             evidence = self.evidence("sampled", len(label))
             if found is not None:
                 value: dict[str, Json] = {"usual": found.usual, "here": found.here, "by": found.by}
-                value |= {"inverted": found.inverted}
+                value |= {"inverted": found.inverted, "measure": KAPPA}
                 value |= {"count": int(part.own.sum()), "where": places(kept, part.own, self.context.label or "")}
                 value |= {"first": int(kept["sample"][part.own].min()), "last": int(kept["sample"][part.own].max())}
                 yield Fact(UNFIT, value, evidence, at), own
@@ -189,6 +192,31 @@ class UnfitLabels(DrawnRows):
                     Fact(RENAMED, value | {"where": places(kept, other.rows, self.context.label or "")}, evidence, at),
                     own,
                 )
+        if len(classes) == 2:
+            yield from self._by_rank(field, content[there], kept, label, np.flatnonzero(there), told)
+
+    def _by_rank(
+        self, field: str, content: Any, rows: dict[str, Any], label: Any, at: Any, told: Any
+    ) -> Iterator[tuple[Fact, Any]]:
+        """Groups in which the labels are turned, or at random, by the order that content gives them."""
+        import numpy as np
+
+        score = (by_cells if content.dtype.kind == "i" else by_line)(content, label)
+        for name in self.origins.named:
+            of, whose = self.origins.groups(name, rows)
+            if len(of) < 3 or not self.origins.tells_where(name, of, clear=False):
+                continue
+            for odd in odd_groups(score, label, whose, len(of)):
+                here = whose == odd.group
+                own = np.zeros(len(told), bool)
+                own[at[here]] = True
+                if not of[odd.group] or 2 * (told & own).sum() > own.sum():
+                    continue
+                value = {"usual": odd.usual, "here": odd.here, "by": 0, "inverted": odd.turned, "measure": AUC}
+                value |= {"count": int(here.sum()), "where": places(rows, here, self.context.label or "")}
+                value |= {"first": int(rows["sample"][here].min()), "last": int(rows["sample"][here].max())}
+                where = {"field": field, "by": name, "of": of[odd.group]}
+                yield Fact(UNFIT, value, self.evidence("sampled", len(label)), where), own
 
     def _parts(self, rows: dict[str, Any], label: Any, guess: Any) -> Iterator[Part]:
         """Parts to judge: splits, files, groups, and the stretch in which the fewest labels are as told."""
@@ -237,12 +265,14 @@ class UnfitLabels(DrawnRows):
         others = (MOVED, SWAPPED, LAGGING, STOPPED, SWAPPED_IN)
         if any(any(facts.all(quantity)) for quantity in others):
             return  # these say more exactly what it is
-        severity: Severity = "info" if self.context.guessed else "warning"
+        usual: Severity = "info" if self.context.guessed else "warning"
         label = escaped(self.context.label)
         for fact in facts.all(UNFIT):
+            # whatever the field is: everywhere else it goes the other way
+            severity: Severity = "warning" if fact.value["inverted"] and fact.value["measure"] == AUC else usual
             v, content = fact.value, escaped(str(fact.at["field"])) or "the rest of a row"
             where, n = self._where(fact), number(v["count"], "sample")
-            agree = f"(kappa {v['here']:.2f}; {v['usual']:.2f} elsewhere)"
+            agree = f"({v['measure']} {v['here']:.2f}; {v['usual']:.2f} elsewhere)"
             code, fix = "label-odd-one-out", "find out how the labels were joined to the samples there"
             if v["inverted"]:
                 text = f"{label} seems to be inverted in {where} ({n} checked): {content} predicts the opposite {agree}"
@@ -259,7 +289,10 @@ class UnfitLabels(DrawnRows):
             text += f"{escaped(v['class'])} are labelled {escaped(v['has'])} (elsewhere {v['usual']:.0%} are labelled {escaped(v['class'])}), and samples labelled {escaped(v['class'])} "
             text += "there look different"
             fix = "check a few; if so, the two classes were swapped there: swap them back"
-            yield finding("label-odd-one-out", severity, text, fact, fix, v["where"], v["count"])
+            yield finding("label-odd-one-out", usual, text, fact, fix, v["where"], v["count"])
+
+    def stands(self, one: Finding, facts: Facts) -> bool:
+        return one.severity != "info"
 
     def _where(self, fact: Fact) -> str:
         by, of = fact.at["by"], fact.at["of"]

@@ -128,7 +128,7 @@ class FlatComponents(Check):
         flat = lows == highs
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
-        flat[flat.all(1)] = False  # the whole sample: told as such
+        flat[flat.all(1) & (lows.min(1) == highs.max(1))] = False  # one value throughout the sample: told as such
         flat[_padded(flat, lows)] = False
         for i, k in np.argwhere(flat).tolist():
             seen.note(k, 1, block.index(first + i), block.index(first + i))

@@ -28,7 +28,8 @@ def odd_steps(grid: Grid) -> OddSteps | None:
     within = np.flatnonzero(s[1:] == s[:-1])
     steps = (t[1:] - t[:-1])[within]
     odd = within[(steps > 0) & (np.abs(steps - grid.step) > SAME * grid.step)]
-    if len(within) == 0 or len(odd) > SELDOM * len(within):
+    least = 0 if grid.names else 1  # of a single series any step is told
+    if len(within) == 0 or len(odd) > max(least, SELDOM * len(within)):
         return None
     first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
     last = np.append(first[1:], len(s)) - 1

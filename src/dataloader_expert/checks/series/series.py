@@ -14,6 +14,7 @@ from dataloader_expert.checks.common.fingerprint import digests, digests_of
 from dataloader_expert.checks.common.grids import DAY, HOUR, YEAR, Grid, grid_of, moment, of_calendar, seconds_of
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.series.odd_steps import OddSteps, odd_steps
+from dataloader_expert.checks.series.row_order import UNORDERED, order_said, row_order
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -42,7 +43,7 @@ PLANNED = 0.05
 
 
 class Series(Check):
-    ids = ("duplicate-keys", "time-gap", "future-times")
+    ids = ("duplicate-keys", "time-gap", "future-times", "order-reversed")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -106,8 +107,9 @@ class Series(Check):
             yield from self._silence(times, splits, index, evidence)
             return
         yield from self._repeated(grid, splits, index, evidence)
+        yield from self._order(grid, splits, index, evidence)
         odd = odd_steps(grid)
-        yield from self._gaps(grid, odd, index, evidence)
+        yield from self._gaps(grid, odd, splits, index, evidence)
         yield from self._steps(grid, odd, index, evidence)
 
     def _silence(self, times: Any, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
@@ -158,6 +160,27 @@ class Series(Check):
             }
             yield Fact(REPEATED, value, evidence, {"field": self.time})
 
+    def _order(self, grid: Grid, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        import numpy as np
+
+        found = row_order(grid, splits, self.files.numbered(index))
+        if found is None:
+            return
+        rows = np.flatnonzero(found.rows)
+        files = {self.files.of(int(i)) for i in index[rows[[0, len(rows) // 2, -1]]].tolist()}
+        value = {
+            "kind": found.kind,
+            "count": len(rows),
+            "series": list(grid.names),
+            "odd": found.odd,
+            "of": found.of,
+            "part": next(iter(files)) if len(files) == 1 else None,
+            "since": found.since,
+            "until": found.until,
+            "where": self._places(index[rows]),
+        }
+        yield Fact(UNORDERED, value, evidence, {"field": self.time})
+
     def _steps(self, grid: Grid, odd: OddSteps | None, index: Any, evidence: Any) -> Iterable[Fact]:
         """Steps unlike all others, in series that are otherwise strictly regular, but for gaps of many steps."""
         import numpy as np
@@ -184,7 +207,7 @@ class Series(Check):
             }
             yield Fact(STEPS, value, evidence, {"field": self.time, "moved": moved})
 
-    def _gaps(self, grid: Grid, odd: OddSteps | None, index: Any, evidence: Any) -> Iterable[Fact]:
+    def _gaps(self, grid: Grid, odd: OddSteps | None, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
         import numpy as np
 
         s, t = grid.series, grid.times
@@ -217,12 +240,20 @@ class Series(Check):
                 "of": len(np.unique(s[within[wide]])),
                 "step": grid.step,
                 "steps": int(lacking[longest]),
-                "alone": odd is not None and bool(grid.names),
+                "alone": odd is not None
+                and (bool(grid.names) or self._goes_on(t, within[longest], splits[grid.order])),
                 "since": float(t[within[longest]]),
                 "until": float(t[within[longest] + 1]),
                 "where": self._places(np.sort(at)),
             }
             yield Fact(GAPS, value, evidence, {"field": self.time})
+
+    def _goes_on(self, times: Any, at: int, splits: Any) -> bool:
+        """Whether a single series goes on for long before a gap and after it, in one split: else what lies between was left out, or there
+        are two recordings."""
+        gap = float(times[at + 1] - times[at])
+        apart = min(float(times[at] - times[0]), float(times[-1] - times[at + 1]))
+        return bool(splits[at] == splits[at + 1] and apart >= GOES_ON * gap)
 
     def _places(self, samples: Any) -> list[dict[str, Json]]:
         field = self.calendar[-1] if self.calendar else self.time
@@ -256,6 +287,9 @@ class Series(Check):
                 v["where"],
                 v["count"],
             )
+        kinds = [f.kind for f in self.context.fields if f.name != self.time]
+        for fact in facts.all(UNORDERED):
+            yield order_said(fact, dated, kinds.count("number") > 1 and "text" not in kinds)
         for fact in facts.all(SILENCE):
             v, name = fact.value, escaped(str(fact.at["field"]))
             yield finding(

@@ -66,6 +66,16 @@ PAIRED = (
     ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),
 )  # fmt: skip
 """Words by which two names tell that one number or time is the larger."""
+FOLLOWING = (
+    ("birth", "death"), ("born", "died"), ("birth", "died"), ("dob", "dod"), ("order", "delivery"), ("ordered", "delivered"),
+    ("order", "delivered"), ("ordered", "shipped"), ("order", "shipped"), ("shipped", "delivered"), ("dispatched", "delivered"),
+    ("admission", "discharge"), ("admitted", "discharged"), ("admit", "discharge"), ("opened", "closed"), ("created", "closed"),
+    ("created", "resolved"), ("opened", "resolved"), ("created", "completed"), ("started", "completed"), ("started", "finished"),
+    ("start", "finish"), ("begin", "finish"), ("pickup", "dropoff"), ("hire", "termination"), ("hired", "terminated"), ("onset", "recovery"),
+    ("loan", "return"), ("borrowed", "returned"), ("issued", "expires"), ("issue", "expiry"), ("checkin", "checkout"), ("loss", "report"),
+)  # fmt: skip
+"""Words by which two names tell that one time cannot come before the other, however close they are."""
+DAY = 86_400.0
 
 
 class Relations(DrawnRows):
@@ -98,7 +108,7 @@ class Relations(DrawnRows):
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         kept = {f"number {name}": numbers_of(block.columns.get(name), rows) for name in self.all_numbers}
-        kept |= {f"number {name}": moments_of(block.columns.get(name), rows) for name in self.times}
+        kept |= {f"number {name}": moments_of(block.columns.get(name), rows, as_others=True) for name in self.times}
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
@@ -131,15 +141,19 @@ class Relations(DrawnRows):
             n = int(odd.sum())
             if not n or total - n < USUAL * total:
                 continue
-            as_far = _mirrored(x - y, odd, differ & ~odd)  # two series that cross are close together there
+            causes = a in self.times and _follows(small, large)
+            if causes:  # a day begins before what happens on it
+                odd &= ~_same_day(x, y)
+                n = int(odd.sum())
+            as_far = n > 0 and _mirrored(x - y, odd, differ & ~odd)  # two series that cross are close together there
             certain = as_far and swapped(
                 x, y, odd, there & ~odd
             )  # equal ones too: two that are often 0 do not lie apart
-            meant = named(a, b) or (a in self.times and as_far)
-            if not certain and not meant:
+            meant = causes or named(a, b) or (a in self.times and as_far)
+            if not n or (not certain and not meant):
                 continue
             told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
-            if certain or told is not None or n * FEW <= total:
+            if certain or causes or told is not None or n * FEW <= total:
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "swapped": certain}
                 value["times"] = a in self.times
                 value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
@@ -353,6 +367,21 @@ def named(one: str, other: str) -> bool:
     """Whether two names tell that one number is always the larger."""
     a, b = ({*words(name)} for name in (one, other))
     return any((x in a and y in b) or (y in a and x in b) for x, y in PAIRED)
+
+
+def _follows(first: str, later: str) -> bool:
+    """Whether the names of two times tell that the one comes first."""
+    before, after = ({*words(name)} for name in (first, later))
+    return any(x in before and y in after for x, y in FOLLOWING)
+
+
+def _same_day(x: Any, y: Any) -> Any:
+    """Which of two times are on one day, where one of both says no more than the day, bool [n]."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        whole = [bool((v[np.isfinite(v)] % DAY == 0).all()) for v in (x, y)]
+        return (x // DAY == y // DAY) & any(whole)
 
 
 def _one_to_one(names: Any, codes: Any) -> dict[int, float]:

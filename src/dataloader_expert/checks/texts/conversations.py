@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -13,11 +12,12 @@ from dataloader_expert.checks.common.numbers import piled
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.wording import FEW, has_template, said
 from dataloader_expert.checks.texts.confined import Confined
+from dataloader_expert.checks.texts.tool_calls import COLUMNS, odd_calls
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, TOOLS, role_of
+from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, TOOLS, conversations, role_of
 
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
@@ -28,11 +28,11 @@ MOST_LENGTHS = 100_000
 """Distinct lengths of answers that are counted."""
 LEAST = 20
 """The fewest conversations of which a few can be odd."""
-DEEPEST, NAMES = 4, 5
+NAMES = 5
 TEMPLATED = "templated"
 ECHO, LONG = "echo", 30
 """An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
-WRONG = {ECHO, TEMPLATED, "unanswered", "unheard", "swapped", "garbled", "dangling", "undeclared"}
+WRONG = {ECHO, TEMPLATED, "unanswered", "unheard", "swapped", "garbled", "dangling", "undeclared", "lacking", "surplus"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several, such as an
 agent that speaks before each call of a tool."""
 SELDOM = 50
@@ -75,6 +75,18 @@ TEXTS = {
         "{have} a call of a tool that is not among their tools",
         "add the tool to the list, or drop these samples: a model learns to call tools that it was not given",
     ),
+    "lacking": (
+        "{have} a tool call without an argument that the tool requires",
+        "complete the arguments, or drop these samples: a model learns to write calls that fail",
+    ),
+    "surplus": (
+        "{have} a tool call with an argument that the tool does not have",
+        "correct the arguments or the tool's schema, or drop these samples: a model learns to make arguments up",
+    ),
+    "unresolved": (
+        "{have} a tool call without its result, though the conversation goes on",
+        "restore the result, or drop these samples: a model learns to answer without it, and some chat templates refuse them",
+    ),
     "dangling": (
         "{have} a tool result without its call",
         "give both the same id, or drop them: some chat templates refuse a result that belongs to no call",
@@ -109,15 +121,17 @@ class Conversations(Check):
     def see(self, block: Block) -> None:
         self.seen += block.samples
         splits = self.confined.note(block)
+        listed = next((block.columns[name].values for name in COLUMNS if name in block.columns), None)
+        tools = [None] * block.samples if listed is None else listed
         for name, i, value in block.values(self.fields):
-            for turns in conversations(value, 0):
+            for turns in conversations(value):
                 roles = [str(role_of(turn)) for turn in turns]
                 self.counts[name, ""] += 1
                 self.confined.of[name, splits[i]] += 1
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         self._measure(name, turn, block, i)
-                for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns), *templated(turns)):
+                for odd in (*oddities(roles), *odd_calls(turns, tools[i]), *echoes(turns), *templated(turns)):
                     self.counts[name, odd] += 1
                     self.confined.add_odd((name, odd), splits[i], block.index(i))
                     self.where.add((name, odd), block, i, name)
@@ -126,10 +140,6 @@ class Conversations(Check):
                     kind = " and ".join(next(iter(named)) for named in family)
                     self.families[name, kind] += 1
                     self.where.add((name, "family", kind), block, i, name)
-                tools = block.columns.get("tools")
-                if undeclared(turns, None if tools is None else tools.values[i]):
-                    self.counts[name, "undeclared"] += 1
-                    self.where.add((name, "undeclared"), block, i, name)
                 self._name(name, {role[:40] for role in roles} - KNOWN)
 
     def _measure(self, name: str, turn: dict[str, Any], block: Block, i: int) -> None:
@@ -219,17 +229,6 @@ class Conversations(Check):
             yield finding(code, "info" if seldom else "warning", text, fact, fix, fact.value["where"], n)
 
 
-def conversations(value: Any, depth: int) -> Iterator[list[dict[str, Any]]]:
-    """Each list of turns within a value."""
-    if isinstance(value, dict):
-        for inner in value.values() if depth < DEEPEST else ():
-            yield from conversations(inner, depth + 1)
-    elif isinstance(value, list | tuple) and value and all(isinstance(turn, dict) for turn in value):
-        roles = [role for turn in value if (role := role_of(turn)) is not None]
-        if len(roles) == len(value) and KNOWN & {*roles}:  # else the key says something else
-            yield list(value)
-
-
 def oddities(roles: list[str]) -> Iterator[str]:
     """What is odd about a conversation with these roles."""
     if {*roles} - KNOWN:
@@ -276,48 +275,6 @@ def templated(turns: list[dict[str, Any]]) -> Iterator[str]:
 def _text(turn: dict[str, Any]) -> str:
     """What is said in a turn, in lower case with single spaces."""
     return " ".join(" ".join(said({k: v for k, v in turn.items() if k not in ROLE_KEYS})).split()).casefold()
-
-
-def odd_calls(turns: list[dict[str, Any]]) -> Iterator[str]:
-    """What is odd about its calls of tools, in the form of OpenAI's chat API."""
-    known: set[str] = set()
-    found: set[str] = set()
-    for turn in turns:
-        calls = turn.get("tool_calls")
-        for call in calls if isinstance(calls, list | tuple) else ():
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                known.add(str(call.get("id")))
-                found |= set() if _is_json(function.get("arguments")) else {"garbled"}
-        answered = turn.get("tool_call_id")
-        found |= {"dangling"} if isinstance(answered, str) and answered not in known else set()
-    yield from sorted(found)
-
-
-def undeclared(turns: list[dict[str, Any]], tools: Any) -> bool:
-    """Whether a tool is called that the sample's list of tools, in the form of OpenAI's chat API, has not."""
-    if isinstance(tools, str):
-        try:
-            tools = json.loads(tools)
-        except (ValueError, RecursionError):
-            return False
-    functions = (
-        [tool.get("function", tool) for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-    )
-    known = {function.get("name") for function in functions if isinstance(function, dict)}
-    calls = [call for turn in turns if isinstance(turn.get("tool_calls"), list) for call in turn["tool_calls"]]
-    named = [call.get("function", {}) for call in calls if isinstance(call, dict)]
-    return bool(known) and any(isinstance(f, dict) and "name" in f and f["name"] not in known for f in named)
-
-
-def _is_json(arguments: Any) -> bool:
-    """Whether arguments that are a text are the JSON of an object; what is no text is none yet."""
-    if not isinstance(arguments, str) or not arguments.strip():
-        return True
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 CHECK = Conversations

@@ -22,6 +22,7 @@ from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.evaluation_splits import EvaluationSplits
 from dataloader_expert.probes.health.other_run import OtherRun
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
@@ -72,7 +73,11 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             every_split=True,
             damaged=True,
         ),
-        *((CaughtErrors(), WorkerContent(), OtherRun(), Repeating()) if request.checks is None else ()),
+        *(
+            (CaughtErrors(), WorkerContent(), EvaluationSplits(), OtherRun(), Repeating())
+            if request.checks is None
+            else ()
+        ),
         OddPictures(),
     )
 
@@ -169,18 +174,32 @@ def verdict(
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
+    leak = leaked(found)
     if passed is None:
-        return f"Undecided: {undecided(facts, read)}{warned}{unseen}."
+        return f"Undecided{leak}: {undecided(facts, read)}{warned}{unseen}."
     if passed:
         found_none = "none of the checks asked for" if request.checks is not None else "no check"
         every = "all " if seen.samples_read > 1 else ""
-        return f"Passed: {every}{read} and {found_none} found an error{warned}{unseen}."
+        return f"Passed{leak}: {every}{read} and {found_none} found an error{warned}{unseen}."
     if codes["error"]:
         return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
     failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
     others = [code for code in codes["warning"] if f"{code}: " not in failed]
     warned = f"; warnings: {', '.join(others)}" if others else ""
     return f"Failed: {failed}{warned}{unseen}."
+
+
+LEAKS = ("splits-overlap", "splits-near-overlap", "group-leakage", "time-leakage", "label-leaked-by-field")
+"""Codes of what makes scores too good, the surest first. A warning of these fails nothing, and yet nobody should train on such data unawares."""
+
+
+def leaked(found: tuple[Finding, ...]) -> str:
+    """What the verdict adds where samples of other splits or the label leak into what a model sees; empty if nothing does."""
+    told = [f for code in LEAKS for f in found if f.code == code and f.severity != "info"]
+    if not told:
+        return ""
+    more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+    return f", but with a leak that makes scores too good{more}: {told[0].message.rstrip('.')}"
 
 
 def undecided(facts: Facts, read: str) -> str:

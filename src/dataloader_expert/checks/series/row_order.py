@@ -1,0 +1,110 @@
+"""Rows of regular series that are not in the order of time: some series or splits that were shuffled, a part that stands in another place,
+or all of a single series."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dataloader_expert.checks.common.grids import Grid, moment
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Quantity
+
+UNORDERED = Quantity(
+    "rows_out_of_order", "samples", "rows of regular series that are not in the order of time, and how"
+)
+LEAST, SHUFFLED = 20, 0.2
+"""The fewest steps of a series in one split and file, and the share of them that run back from which on it is in no order."""
+MOST, NEXT = 5, 1.5
+"""The most different places at which time runs back where a part stands elsewhere, and by how many steps its rows follow others in time."""
+SHUFFLED_SOME, MISPLACED, SHUFFLED_ALL = "some", "a part", "all"
+
+
+class RowOrder(NamedTuple):
+    """``kind`` of disorder; ``rows``, in the order of the data, bool [n]: all of shuffled series, else those at which time runs back."""
+
+    kind: str
+    rows: Any
+    odd: int
+    of: int
+    """Series that are out of order, and all."""
+    since: float = 0.0
+    until: float = 0.0
+    """The times before and after the first place at which a part stands elsewhere."""
+
+
+def row_order(grid: Grid, splits: Any, files: Any) -> RowOrder | None:
+    """How rows of these series are out of order; None if they are not, or come in no way that tells. Falling times are an order too.
+
+    Args:
+        splits, files: a number for those of each row, in the order of the data.
+    """
+    import numpy as np
+
+    n, part = len(grid.order), _pairs(splits, files)
+    whose, times = np.empty(n, np.uint64), np.empty(n)
+    whose[grid.order], times[grid.order] = grid.series, grid.times
+    follows = np.zeros(n, bool)  # whether another row of the series is one step before it
+    steps = np.diff(grid.times)
+    follows[grid.order[1:]] = (grid.series[1:] == grid.series[:-1]) & (steps > 0) & (steps <= NEXT * grid.step)
+    at = np.lexsort((np.arange(n), part, whose))
+    new = np.concatenate([[True], (whose[at][1:] != whose[at][:-1]) | (part[at][1:] != part[at][:-1])])
+    run = np.cumsum(new) - 1
+    moved = np.where(new, 0.0, np.sign(np.diff(times[at], prepend=times[at][0])))
+    up, down = (np.bincount(run, moved == sign, minlength=run[-1] + 1) for sign in (1, -1))
+    falling = down > up
+    back, total = np.minimum(up, down), up + down
+    if not (total >= LEAST).any():
+        return None
+    odd, clean = (total >= LEAST) & (back > SHUFFLED * total), back == 0
+    rows = np.zeros(n, bool)
+    _, of = np.unique(whose[at], return_inverse=True)
+    every = int(of.max()) + 1
+    if not odd.any():
+        turns = (moved != 0) & ((moved < 0) != falling[run])
+        starts = turns | new
+        before = np.concatenate([[0.0], times[at][:-1]])
+        places = np.unique(np.stack([before[turns], times[at][turns]]), axis=1).shape[1]
+        # of each series, all parts but the first one go on where another one ends
+        loose, broken = (np.bincount(of, mask) for mask in (starts & ~follows[at], turns))
+        if not 0 < places <= MOST or falling.any() or (loose[broken > 0] > 1).any():
+            return None
+        rows[at[turns]] = True
+        first = np.flatnonzero(turns)[at[turns].argmin()]
+        return RowOrder(MISPLACED, rows, int((broken > 0).sum()), every, float(before[first]), float(times[at][first]))
+    rows[at] = odd[run]
+    wrong = len(np.unique(of[odd[run]]))
+    if (odd | clean)[total >= LEAST].all() and clean[total >= LEAST].any() and 2 * rows.sum() <= n:
+        return RowOrder(SHUFFLED_SOME, rows, wrong, every)
+    if odd[total >= LEAST].all() and len(np.unique(splits)) == 1:
+        return RowOrder(SHUFFLED_ALL, rows, wrong, every)
+    return None
+
+
+def order_said(fact: Fact, dated: bool, by_position: bool) -> Finding:
+    """``by_position``: whether the samples are rows of numbers, of which windows are cut by position."""
+    v, name = fact.value, escaped(str(fact.at["field"]))
+    whose = f" by {' and '.join(map(escaped, v['series']))}" if v["series"] else ""
+    severity: Severity = "warning"
+    fix = f"sort the rows by {' and '.join(map(escaped, [*v['series'], str(fact.at['field'])]))}: windows, lags and splits by position mix times otherwise"
+    if v["kind"] == MISPLACED:
+        text = f"{name} runs back from {moment(v['since'], dated)} to {moment(v['until'], dated)} between two rows"
+        text += f", and {v['count'] - 1:,} more times" if v["count"] > 1 else ""
+        text += ", though the rows are in the order of time elsewhere and without a gap once sorted: a part of them stands in another place"
+    elif v["kind"] == SHUFFLED_SOME:
+        there = f" of {v['part']}" if v["part"] else ""
+        text = f"{number(v['count'], 'row')}{there} are in no order of {name}: {v['odd']:,} of {v['of']:,} series{whose}, while all others are in order"
+        if not v["series"]:
+            text = f"{number(v['count'], 'row')}{there} are in no order of {name}, while all others are in order"
+    else:
+        severity = "warning" if by_position and not v["series"] else "info"
+        text = f"the rows are in no order of {name}, although they are {'regular series' if v['series'] else 'one regular series'}{whose}"
+    return finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
+
+
+def _pairs(splits: Any, files: Any) -> Any:
+    """A number for each pair of a split and a file, int64 [n]."""
+    import numpy as np
+
+    codes = np.unique(splits, return_inverse=True)[1].astype(np.int64)
+    return codes * (int(files.max(initial=0)) + 1) + files
