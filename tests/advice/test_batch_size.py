@@ -13,7 +13,7 @@ from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.probes.model.fitting import Fit, Line
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
 from dataloader_expert.probes.model.sizes import chosen_size
-from dataloader_expert.tools.recipes.batch_findings import of_another_size
+from dataloader_expert.tools.recipes.batch_findings import of_another_size, of_one
 
 SEEN = evidence("counted", "x", seen=1)
 LINE = Fit({"backward": (Line(1e8, 1e7),)}, (8, 64, 512), True)
@@ -61,6 +61,16 @@ def test_a_model_of_one_size_of_batch_bounds_it(samples: int, codes: list[str]) 
     assert limit(made, 1 << 34, None, 0.1)["value"] == 20
     assert chosen_size(made, None, 20)[0] == 20
     assert [f.code for f in of_another_size(made)] == codes
+
+
+@pytest.mark.parametrize(
+    ("size", "breaks", "told"), [(1, True, ["error"]), (1, False, []), (2, True, []), (3, True, ["info"])]
+)
+def test_batches_of_one_that_batch_normalisation_refuses_are_an_error(size: int, breaks: bool, told: list[str]) -> None:
+    """Seen: batch_size=1 was accepted for a model that raises in its first training step."""
+    check = {**NOT_MADE, "accepted": True, "call": [""], "breaks_on_one": breaks}
+    made = facts(Fact(SAMPLES, 130, SEEN), Fact(MODEL, check, SEEN))
+    assert [f.severity for f in of_one(made, size)] == told
 
 
 @pytest.mark.parametrize("code", ["model-raises", "label-out-of-range", "shape-mismatch"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.advice.avoidable import avoidable, costly_line
+from dataloader_expert.advice.avoidable import avoidable, costly_line, queries
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.probes.health.line_causes import CAUSES
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -112,8 +113,17 @@ def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
     assert list(avoidable(Facts((Fact(AVOIDABLE, work, few), spent)))) == []
 
 
-NOTHING = {"samples": 8, "scans": [], "again": 0.0, "again_at": [], "before": []}
-SCAN = {"file": "a/data.py", "line": 30, "table": "ev", "columns": ["user", "t"], "rows": 200_000, "lines": [29, 30]}
+NOTHING = {"samples": 8, "again": 0.0, "again_at": [], "before": []}
+SCAN = {
+    "file": "a/data.py",
+    "line": 30,
+    "table": "ev",
+    "columns": ["user", "t"],
+    "rows": 200_000,
+    "lines": [29, 30],
+    "share": 0.4,
+}
+CALLED = {"samples": 16, "work": [], "scans": [], "opened": []}
 EARLY = {
     "file": "a/data.py",
     "line": 30,
@@ -159,7 +169,8 @@ CUT = {**EARLY, "of": [40_000], "used": [500], "kind": "slice", "by": {"file": "
 def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], why: str, fix: str) -> None:
     """Our promise: what a run of samples shows comes with the line, as a warning that counts by what the line takes."""
     given = facts("transform", 2.0, [])
-    given.add(Fact(CAUSES, {**NOTHING, **cause}, SEEN))
+    seen = SAMPLE_CALLS if "scans" in cause else CAUSES
+    given.add(Fact(seen, {**(CALLED if "scans" in cause else NOTHING), **cause}, SEEN))
     (found,) = costly_line(given)
     assert found.severity == "warning" and why in found.message and fix in found.fix
     assert found.cost == pytest.approx(0.83, abs=0.01)
@@ -178,6 +189,26 @@ def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], 
 def test_what_is_done_elsewhere_is_no_cause(cause: dict[str, object]) -> None:
     """Our promise: a query of another line, one conversion, or shrinking as such explains no line."""
     given = facts("transform", 2.0, [])
-    given.add(Fact(CAUSES, {**NOTHING, **cause}, SEEN))
+    seen = SAMPLE_CALLS if "scans" in cause else CAUSES
+    given.add(Fact(seen, {**(CALLED if "scans" in cause else NOTHING), **cause}, SEEN))
     (found,) = costly_line(given)
     assert found.severity == "info" and found.message.endswith("data.py:30 in `scaled`")
+
+
+def test_a_query_that_reads_a_whole_table_is_told_without_stacks_and_once() -> None:
+    """Seen: where few stacks were sampled, a query without an index was not named at all."""
+    called = Fact(SAMPLE_CALLS, {**CALLED, "scans": [SCAN]}, SEEN)
+    (found,) = queries(Facts((called,)))
+    assert found.severity == "warning" and found.cost == 0.4
+    assert found.message.startswith("the query at data.py:30, which each sample runs, reads all 200,000 rows of `ev`")
+    given = facts("transform", 2.0, [])
+    given.add(called)
+    assert [f.code for f in costly_line(given)] == ["costly-line"] and list(queries(given)) == []
+
+
+@pytest.mark.parametrize(("kind", "told"), [("copies", True), ("parses", False)])
+def test_work_that_no_sample_needs_is_told_where_it_takes_little(kind: str, told: bool) -> None:
+    """Seen: a deep copy of 8 % was not named, although leaving it out costs nothing."""
+    many = Evidence("sampled", "stages", seen=2000)
+    work = [{"kind": kind, "share": 0.08, "places": [{"file": "a.py", "line": 1, "function": "f"}], "lines": 0}]
+    assert bool(list(avoidable(Facts((Fact(AVOIDABLE, work, many),))))) is told

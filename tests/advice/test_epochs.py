@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.loader_settings import order
 from dataloader_expert.advice.reading import amplification, first_batch
 from dataloader_expert.advice.streams import idle
 from dataloader_expert.advice.surroundings import bandwidth
 from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.health.static_checks import LENGTH, ORDER_DRAWN
+from dataloader_expert.probes.health.static_checks import LENGTH, ORDER, ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.stage import STAGE
@@ -182,3 +183,12 @@ def test_what_does_not_show_that_the_store_is_busy(
     )
     assert codes_of(facts, bandwidth) == told
     assert [f.message.rpartition(" serves ")[2] for f in bandwidth(facts)] == ["about 2 at a time"] * len(told)
+
+
+@pytest.mark.parametrize(("heeds", "severity"), [(True, "info"), (False, "warning")])
+def test_an_order_that_set_epoch_changes_is_no_fault_of_the_loader(heeds: bool, severity: str) -> None:
+    """Our promise: whether the training loop calls set_epoch, a loader does not show."""
+    value = {"same": True, "ascending": False, "set_epoch": heeds, "heeds": heeds, "global": False}
+    (found,) = order(facts_of((ORDER, value, {})))
+    assert found.severity == severity
+    assert ("set_epoch" in found.message) == heeds

@@ -71,3 +71,34 @@ def test_constants_for_a_logarithm_are_said_to_be_taken_before_it(tmp_path: Path
     (tmp_path / "data.csv").write_text("\n".join(["cost,income", *rows]), encoding="utf-8")
     found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
     assert found is not None and found["method"] == "log" and "after the logarithm" in found["computed_on"]
+
+
+def pictures(root: Path, shape: tuple[int, ...], low: float, high: float) -> Any:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(low, high, (120, *shape)) * np.array([1, 0.8, 0.5]).reshape([-1 if d == 3 else 1 for d in shape])
+    x = x.astype(np.float32)
+    np.savez(
+        root / "data.npz", x_train=x[:100], y_train=np.arange(100) % 3, x_test=x[100:] + 1, y_test=np.arange(20) % 3
+    )
+    return x[:100]
+
+
+@pytest.mark.parametrize("shape", [(3, 24, 24), (24, 24, 3)])
+def test_each_channel_of_pictures_in_floats_has_its_own_constants(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    """Seen: one mean for red, green and blue."""
+    x = pictures(tmp_path, shape, 0, 1)
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None
+    axes = tuple(i + 1 for i, d in enumerate(shape) if d != 3)
+    assert found["mean"] == pytest.approx(x.astype(float).mean((0, *axes)).tolist(), abs=1e-5)
+    assert found["std"] == pytest.approx(x.astype(float).std((0, *axes)).tolist(), abs=1e-5)
+    assert found["applied"] is False
+
+
+@pytest.mark.parametrize(("low", "high", "applied"), [(-1, 1, True), (-2, 2.6, True), (0, 1, False), (-90, 10, False)])
+def test_pictures_on_both_sides_of_0_are_scaled_already(tmp_path: Path, low: float, high: float, applied: bool) -> None:
+    """Seen: pictures from -1 to 1, as diffusion models take them, were to be standardised again."""
+    pictures(tmp_path, (3, 24, 24), low, high)
+    found = normalization(Facts(tuple(map(Fact.from_json, scan(tmp_path, tmp_path).facts))))
+    assert found is not None
+    assert found["applied"] is applied

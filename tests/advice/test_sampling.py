@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.advice.sampling import beyond, nested, unmixed, unseen, weighting
+from dataloader_expert.advice.sampling import beyond, keeps, nested, unmixed, unseen, weighting
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.epochs import DRAWN
 from dataloader_expert.probes.experiments.present_epoch import BEYOND, NESTED, WEIGHED
+from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY
 from tests.advice.test_epochs import codes_of, facts_of
 
 
@@ -46,9 +47,14 @@ def sampled(
         (sampled("Mine", [1200, 100], 0.94, 2), [("samples-never-seen", "warning")]),
         (sampled("Mine", [700, 600], 0.94, 9), []),
         (sampled("Mine", [1200, 100], 0.97), []),
+        (sampled("Mine", [650, 650], 0.47, 12), [("samples-never-seen", "info")]),
+        (sampled("Mine", [100, 100], 0.15), [("samples-never-seen", "info")]),
+        (sampled("SubsetRandomSampler", [960, 80], 0.8), [("samples-never-seen", "info")]),
+        (sampled("SubsetRandomSampler", [1040, 0], 0.8), [("samples-never-seen", "warning")]),
     ],
     ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "for something else", "a rank", "a half",
-         "some twice for others", "some twice to balance", "a remainder"],
+         "some twice for others", "some twice to balance", "a remainder", "batches of equal classes", "fewer of the frequent",
+         "a split", "a split by class"],
 )  # fmt: skip
 def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str, str]]) -> None:
     """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""
@@ -111,3 +117,62 @@ def test_indices_beyond_the_end_are_told_with_the_first() -> None:
     (found,) = beyond(facts)
     assert (found.code, found.severity) == ("sample-raises", "error")
     assert "100 indices beyond the end of the dataset, such as 1,028" in found.message
+
+
+def test_batches_of_several_samples_of_each_class_repeat_on_purpose() -> None:
+    """Seen: batches for a triplet loss were to be drawn without replacement."""
+    facts = facts_of(
+        (PRESENT, {"sampler": "PK"}, {}),
+        (SAMPLES, 1300, {}),
+        (DRAWN, {**drawn([700, 500, 80], 0.6, 5), "even": 1.0}, {"strategy": "present"}),
+        (DRAWN, drawn([700, 500, 100], 1.0, 1), {"strategy": "random"}),
+    )
+    (found,) = unseen(facts)
+    assert found.severity == "info"
+    assert "each batch holds as many samples of each of its classes" in found.message
+
+
+def test_classes_that_a_subset_leaves_out_are_named() -> None:
+    """Our promise: the first part of samples that are sorted by class is no training split."""
+    names = {"class_names": ["bee", "wasp"]}
+    facts = facts_of(
+        (PRESENT, {"sampler": "SubsetRandomSampler"}, {}),
+        (SAMPLES, 1300, {}),
+        (DRAWN, drawn([1040, 0], 0.8, 1), {"strategy": "present"}),
+        (DRAWN, {**drawn([1040, 260], 1.0, 1), **names}, {"strategy": "random"}),
+    )
+    (found,) = unseen(facts)
+    assert "none of class wasp" in found.message
+    assert "shuffle the indices before splitting" in (found.fix or "")
+
+
+def suggested(kind: str, present: dict[str, Any], **other: Any) -> Facts:
+    padding = {"padding_before": None, "padding_after": None}
+    return facts_of(
+        (PRESENT, {"sampler": "Mine"}, {}),
+        (SAMPLES, 1300, {}),
+        (STRATEGY, {"strategy": kind, "why": "it suits"}, {}),
+        (DRAWN, {**padding, **present}, {"strategy": "present"}),
+        (DRAWN, {**padding, **drawn([655, 645], 0.5, 14), **other}, {"strategy": kind}),
+        (DRAWN, {**padding, **drawn([1200, 100], 1.0, 1)}, {"strategy": "random"}),
+    )
+
+
+BY_LENGTH = {**drawn([1200, 100], 1.0, 1), "padding_before": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("facts", "objective", "stays"),
+    [
+        (suggested("weighted", drawn([640, 660], 0.5, 12)), "balanced", True),
+        (suggested("weighted", drawn([1010, 290], 0.7, 5)), "auto", True),
+        (suggested("weighted", drawn([1010, 290], 0.7, 5)), "balanced", False),
+        (suggested("weighted", drawn([1200, 100], 1.0, 1)), "auto", False),
+        (suggested("length-bucketed", {**BY_LENGTH, "padding_after": 0.1}, padding_before=0.8, padding_after=0.12), "auto", True),
+        (suggested("length-bucketed", {**BY_LENGTH, "padding_after": 0.7}, padding_before=0.8, padding_after=0.12), "auto", False),
+    ],
+    ids=["balanced", "by square root", "not as asked", "plain", "by length", "mixed lengths"],
+)  # fmt: skip
+def test_a_present_sampler_that_does_what_is_suggested_stays(facts: Facts, objective: str, stays: bool) -> None:
+    """Seen: a sound weighted sampler was to be replaced by one that draws the same."""
+    assert (keeps(facts, objective) is not None) == stays

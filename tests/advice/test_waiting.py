@@ -19,7 +19,7 @@ from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES, READING
-from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED, RECOMMENDED
+from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED, RECOMMENDED, UNPROVED
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
@@ -233,12 +233,23 @@ def test_what_computes_is_blocked_by_no_store() -> None:
     [
         ([], ["cores-used-up"]),
         ([(PREDICTED, 1.4, {"workers": 15, "settings": "num_workers=15"})], []),
+        ([(PREDICTED, 1.4, {"workers": 2, "settings": "num_workers=2"})], []),
+        ([(UNPROVED, {"settings": "num_workers=4", "ratio": 1.2, "by_time": True}, {})], []),
+        ([(RECOMMENDED, {"settings": {**PLAN, "num_workers": 4}, "workers": 4}, {})], []),
         ([(LOCKED, {"share": 0.6, "at": None}, {})], []),
     ],
-    ids=["the cores", "more are predicted to help", "a lock"],
+    ids=[
+        "the cores",
+        "more are predicted to help",
+        "as many as cores are",
+        "more looked faster",
+        "more are advised",
+        "a lock",
+    ],
 )
 def test_cores_are_not_used_up_where_something_else_is_told(more: list[Any], told: list[str]) -> None:
-    """Seen: more workers only take memory, beside a prediction that fifteen are 1.4 times as fast, or a lock that all wait for."""
+    """Seen: more workers only take memory, beside advice for more of them, a prediction that fifteen are 1.4 times as fast, or a lock that
+    all wait for."""
     stage = {"ms": 32.0, "cpu_ms": 5.0, "wait_ms": 0.0, "queue_ms": 27.0}
     facts = facts_of(
         (STAGE, stage, {"stage": "transform"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, {**PLAN, "num_workers": 16}, {}),
@@ -267,3 +278,14 @@ def test_waiting_for_a_process_of_ones_own_is_no_storage() -> None:
         facts.add(Fact(AVOIDABLE, known, SEEN))
         facts.add(Fact(READING, read, SEEN))
         assert codes_of(facts, latency, bandwidth, amplification) == told
+
+
+@pytest.mark.parametrize(("rate", "more"), [(240.0, True), (102.0, False)])
+def test_more_workers_than_cores_are_advised_unless_they_were_tried_in_vain(rate: float, more: bool) -> None:
+    """Seen: "use more workers than cores", although twice as many as cores had delivered no more."""
+    facts = facts_of(
+        WAITS, (PULSES, PULSE, {}), (MACHINE, {"cpus": 2}, {}), (CURRENT, PLAN, {}),
+        (TRIALS, [trial(0, 50.0), trial(2, 100.0), trial(4, rate)], {}),
+    )  # fmt: skip
+    [found] = latency(facts)
+    assert found.fix.startswith("use more workers than cores") is more

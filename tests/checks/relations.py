@@ -39,13 +39,15 @@ def swapped(rows: Any, one: list[str], other: list[str]) -> Data:
     return Data({"src": a, "tgt": b}, kinds={"src": "text", "tgt": "text"})
 
 
-def named(rows: Any, among: int = 8, n: int = 4 * N, things: int = 8) -> Data:
+def named(rows: Any, among: int = 8, n: int = 4 * N, things: int = 8, label: str | None = None) -> Data:
     """A number and a name of one of some things; in these rows the name of another, of as many things as are among the odd ones."""
     numbers = np.array([i % things for i in range(n)])
     odd = {i for i in rows if i % things < among}
     names = [f"thing {(k + 3) % things if i in odd else k}" for i, k in enumerate(numbers.tolist())]
     return Data(
-        {"number": numbers, "name": names, "x": np.tile(UP, 4)[:n]}, kinds={"number": "category", "name": "category"}
+        {"number": numbers, "name": names, "x": np.tile(UP, 4)[:n]},
+        label,
+        kinds={"number": "category", "name": "category"},
     )
 
 
@@ -379,6 +381,11 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
         "far beyond": (chosen([i % 4 for i in range(60)] + [9]), "out-of-range-ids", "error"),
     },
     "dependencies": {
+        "names of other classes in one row of twenty": (
+            named(range(7, 198, 21), n=198, label="number"),
+            "columns-contradict",
+            "warning",
+        ),
         "names of other numbers in three rows": (named([7, 300, 801]), "columns-contradict", "warning"),
         "in three rows of few": (named([7, 30, 81], n=240, things=12), "columns-contradict", "warning"),
         "one name for three other numbers": (named([7, 30, 65], n=240, things=12), "columns-contradict", "warning"),

@@ -84,10 +84,22 @@ OPPOSITE_SPEAKS = {"a few of them": (turned(9), "label-conflict", "warning")}
 MARKS_SOUND = {
     "answers of their own": pairs(GOOD, BAD),
     "a mark in both": pairs([f"{a} </s>" for a in GOOD], [f"{a} </s>" for a in BAD]),
-    "a mark in half of them": pairs(GOOD, [f"{a} </s>" if i % 2 else a for i, a in enumerate(BAD)]),
+    "a mark in half of both": pairs(
+        *([f"{a} </s>" if i % 2 else a for i, a in enumerate(of)] for of in (GOOD, BAD)),
+    ),
+    "an opening that a third of the better have, and now and then a worse one": pairs(
+        [f"Sure! {a}" if i % 3 == 0 else a for i, a in enumerate(GOOD)],
+        [f"Sure! {a}" if i % 40 == 0 else a for i, a in enumerate(BAD)],
+    ),
+    "questions among the worse": pairs(GOOD, [f"{a} Is that so?" if i % 3 == 0 else a for i, a in enumerate(BAD)]),
 }
 MARKS_SPEAKS = {
     "what ends the worse": (pairs(GOOD, [f"{a}</s>" for a in BAD]), "label-leaked-by-field", "warning"),
+    "what ends half of the worse": (
+        pairs(GOOD, [f"{a} (option 2)" if i % 2 else a for i, a in enumerate(BAD)]),
+        "label-leaked-by-field",
+        "warning",
+    ),
     "what begins the better": (pairs([f"Sure! {a}" for a in GOOD], BAD), "label-leaked-by-field", "warning"),
 }
 

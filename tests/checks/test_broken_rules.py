@@ -113,6 +113,11 @@ SOUND: dict[str, Data] = {
     "things with numbers of their own at each site": table(
         item=[f"i{i}" for i in ITEM], kind=list(KINDS[(ITEM * 7 + SITE * 5) % 4])
     ),
+    "another thing of test that shares a number with one of training": table(
+        SPLIT,
+        plot=[f"p{k}" for k in np.where(AT < 1200, AT % 40, 100 + AT % 20)],
+        metres=np.where(AT < 1200, 500 + 13 * (AT % 40), np.where(AT % 20 == 0, 500, 1100 + 13 * (AT % 20))),
+    ),
     "a feature beside the target": table(change=AIR + rng.normal(0, 1, N), target=AIR),
 }
 

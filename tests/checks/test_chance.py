@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dataloader_expert.checks.duplicates.duplicates import Duplicates
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of
+from tests.making.scanning import scan
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 
@@ -90,3 +92,11 @@ def test_columns_that_exclude_each_other_excuse_nothing() -> None:
     columns: dict[str, Any] = {f"c{i}": column for i, column in enumerate(rows.T)}
     found = judged(Data(columns, splits=["train"] * 1600 + ["test"] * 400))
     assert found["splits-overlap"].severity == "error"
+
+
+def test_rows_in_which_nothing_but_keys_varies(tmp_path: Path) -> None:
+    """Seen: which document answers which question, told as one sample that is in several splits."""
+    for split, n in (("train", 60), ("dev", 30)):
+        rows = [f"{n * 100 + i}\t0\t{n * 7 + i * 2}\t1" for i in range(n)]
+        (tmp_path / f"qrels.{split}.tsv").write_text("\n".join(rows) + "\n")
+    assert not {"duplicate-samples", "splits-overlap"} & {f.code for f in scan(tmp_path, tmp_path).findings}

@@ -44,6 +44,7 @@ SPEAKS = {
     "births in 1900": dated(np.where(ODD, of("1900-01-01"), BORN)),
     "births in 1900 among others of that time": dated(np.where(ODD, of("1900-01-01"), BORN - 12_000)),
     "days first": dated(np.where(ODD, of("1900-01-01"), BORN), form="European"),
+    "years": Data({"year_made": np.where(ODD, 1900, 1991 + (BORN % 30))}),
     "the first second of 1970": dated(np.where(ODD, 0, RECENT), "created", "time"),
     "seconds": dated(np.where(ODD, 0, RECENT), "ts", "seconds"),
     "milliseconds": dated(np.where(ODD, 0, RECENT), "updated_at", "milliseconds"),
@@ -61,6 +62,10 @@ SILENT = {
     "several a day from 1970 on": dated(np.arange(N) // 20, "date"),
     "few days": dated(np.where(np.arange(N) % 5 == 1, 0, 18_000 + np.arange(N) % 5), "date"),
     "what has not ended": dated(np.where(ODD, of("9999-12-31"), RECENT), "valid_to"),
+    "years of which each tenth is frequent": Data(
+        {"year_built": np.where(np.arange(N) % 3 > 0, 1850 + BORN % 10 * 10, 1850 + BORN % 97)}
+    ),
+    "years until now, most of them late": Data({"year": 2023 - (rng.gamma(2, 9, N)).astype(int)}),
     "mostly none": dated(np.where(np.arange(N) % 3 > 0, 0, RECENT), "last_seen_date"),
     "numbers that count nothing since 1970": Data({"time": np.where(ODD, 0, rng.integers(5, 900, N))}),
     "places around (0, 0)": at(np.where(ODD, 0, LAT - 48), np.where(ODD, 0, LON - 16)),
@@ -83,6 +88,13 @@ def test_defaults_are_told(data: Data) -> None:
 @pytest.mark.parametrize("data", [pytest.param(row, id=name) for name, row in SILENT.items()])
 def test_what_is_no_default_is_not(data: Data) -> None:
     assert [f.message for f in judged("default_values", data).values() if f.severity != "info"] == []
+
+
+def test_a_frequent_year_among_others_is_a_default() -> None:
+    """Seen: 100 of 1,400 violins were made in 1900, ten times as many as in any other year."""
+    years = np.where(np.arange(N) % 9 == 0, 1900, 1865 + BORN % 97 - 48)
+    found = judged("default_values", Data({"year_made": years}))["missing-values"]
+    assert found.message.startswith("year_made is 1900 in ")
 
 
 def test_an_open_end_is_an_info() -> None:

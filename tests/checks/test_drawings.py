@@ -148,3 +148,26 @@ def test_flowers_of_one_shape_and_other_colours_are_no_copies() -> None:
     assert found([*others, *flowers], ["a"] * 14) == {}
     copy = encoded(flowers[0].crop((3, 2, 93, 94)))
     assert found([*others, *flowers, copy], ["a"] * 15) == {"near-duplicates": 1}
+
+
+def chain(seed: int) -> Image.Image:
+    """A chain of cells of one kind in one place, as a microscope shows them: on a plain ground, each a little different."""
+    rng = np.random.default_rng(seed)
+    image = Image.fromarray(np.linspace(190, 220, 128).astype(np.uint8)[None].repeat(128, 0))
+    draw = ImageDraw.Draw(image)
+    for k in range(4):
+        x, y = 34 + 15 * k + rng.normal(0, 1), 64 + rng.normal(0, 1)
+        draw.rectangle([x, y - 9, x + 10 + rng.normal(0, 1), y + 9 + rng.normal(0, 1)], fill=130, outline=60)
+        dot = x + 5 + rng.normal(0, 1)
+        draw.ellipse([dot - 3, y - 3, dot + 3, y + 3], fill=60)
+    noisy = np.asarray(image, float) + rng.normal(0, 4, (128, 128))
+    return Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).convert("RGB")
+
+
+def test_shapes_of_one_kind_on_a_plain_ground_are_no_copies() -> None:
+    """Seen: chains of cells that lay alike correlated after alignment. Copies of one agree along its edges."""
+    others, chains = [blots(i) for i in range(12)], [chain(i) for i in (7, 23, 31)]
+    assert found([*others, *chains], ["a"] * 15) == {}
+    changed = [encoded(chains[0]), chains[0].rotate(2), chains[0].crop((4, 3, 124, 126))]
+    for copy in changed:
+        assert found([*others, *chains, copy], ["a"] * 16) == {"near-duplicates": 1}

@@ -57,6 +57,9 @@ SILENT = {
     "kinds that are counted and weighed": at_sites(rounded, named="species"),
     "prices that end in nine": at_sites(lambda x: x.round() + 1, values=drawn().integers(1, 30, N) + 0.99),
     "whole numbers now and then": at_sites(lambda x: np.where(drawn().random(len(x)) < 0.8, x.round(), x)),
+    "the age of each person, of two a multiple of ten": Data(
+        {"person": [f"p{k}" for k in np.arange(N) % 30], "age": 21 + np.arange(N) % 30}, kinds={"person": "category"}
+    ),
     "a tenth of what does not matter": at_sites(lambda x: x.round(1), values=drawn().normal(50, 20, N)),
     "nothing but zeros": at_sites(lambda x: 0 * x),
     "pressures as they are": pressures(()),

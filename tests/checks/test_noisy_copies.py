@@ -56,6 +56,9 @@ SOUND = {
     "equal ones, which are told as duplicates": measured(lambda x, rng: x),
     "rounded numbers": Data({"x": np.random.default_rng(3).normal(size=(400, 4)).round(1)}, splits=SPLITS),
 }
+SOUND["samples in another unit, all near 0"] = Data(
+    {"x": np.where(np.arange(400)[:, None] % 5 == 0, 1e-8, 1) * measured(noisy).columns["x"]}, splits=SPLITS
+)
 SPEAKS = {
     "with noise": (measured(noisy), "splits-near-overlap", "warning"),
     "as half floats": (measured(halved), "splits-near-overlap", "warning"),

@@ -32,3 +32,12 @@ def test_another_scale_is_told_as_such() -> None:
 
 def test_one_origin_says_nothing() -> None:
     assert judged("sample_scales", times(6)) == {}
+
+
+def test_a_part_in_another_unit_is_told_among_amplitudes_of_all_sizes() -> None:
+    """Seen: two stations were in metres per second and the others in counts, whose amplitudes differ a thousandfold, and nothing was said."""
+    rng = np.random.default_rng(3)
+    waves = rng.normal(0, 1, (200, 64)) * np.exp(rng.uniform(0, 6, (200, 1)))
+    assert judged("sample_scales", Data({"x": waves})) == {}
+    small = np.where(np.arange(200)[:, None] % 7 == 0, 1e-8, 1) * waves
+    assert judged("sample_scales", Data({"x": small}))["scale-drift"].count == 29

@@ -135,3 +135,76 @@ def test_clouds_that_are_filled_up_with_zeros_are_told() -> None:
     assert found.count == 20 and "about 80 of 200" in found.message
     x[:, 150:] = 0
     assert judged_alone("point_clouds", of(x)) == {}
+
+
+def lost(k: int) -> Any:
+    return windows(without(k), slice(20, 52), ["train"] * 120)
+
+
+FROZEN_SILENT = {
+    "windows that change": windows(),
+    "windows filled up with zeros": windows(lambda x: x * (np.arange(30) < 12)[:, None], slice(0, 12)),
+    "windows filled up with one value": windows(
+        lambda x: np.where((np.arange(30) < 12)[:, None], x, -80), slice(0, 12)
+    ),
+    "a channel that rests at one value": windows(
+        lambda x: np.where((np.arange(30) > 12)[:, None] & (np.arange(3) == 1), 9.5, x), slice(0, 12)
+    ),
+    "windows that are mostly padded with their last value": windows(
+        lambda x: np.where((np.arange(30) > 12)[:, None], x[:, 12:13], x), slice(0, 60)
+    ),
+    "whole windows of one value": windows(lambda x: x[:, :1].repeat(30, 1), slice(0, 12)),
+}
+FROZEN = {
+    "a sensor that hung": (
+        windows(lambda x: np.where((np.arange(30) > 12)[:, None], x[:, 12:13], x), slice(0, 12)),
+        "stuck-values",
+        "warning",
+    ),
+    "one channel of it": (
+        windows(lambda x: np.where((np.arange(30) < 14)[:, None] & (np.arange(3) == 1), x[:, 13:14], x), slice(0, 12)),
+        "stuck-values",
+        "warning",
+    ),
+}
+
+
+LONG = RNG.normal(0, 1, (120, 48, 2)).astype(np.float32)
+
+
+def echoed(x: Any) -> Any:
+    made = x.copy()
+    made[:, 30:44, 1] = made[:, 8:22, 1]
+    return made
+
+
+LOOPED_SILENT = {
+    "windows of their own": windows(x=LONG),
+    "windows that are periodic": windows(x=np.tile(LONG[:, :12], (1, 4, 1))),
+    "few levels": windows(x=np.rint(LONG)),
+    "rests": windows(lambda x: np.where((np.arange(48) > 20)[:, None], 3.5, x), slice(0, 12), x=LONG),
+}
+LOOPED = {"a stretch that was sent twice": (windows(echoed, slice(0, 12), x=LONG), "stuck-values", "warning")}
+
+
+def test_a_channel_that_was_lost_for_a_while_is_told() -> None:
+    """Seen: a band was 0 in seventy patches in a row, of three hundred, and nothing was said; here and there it may be nothing."""
+    found = judged("flat_components", lost(1))["constant-samples"]
+    assert (found.count, found.severity) == (32, "warning")
+    assert "x[:, 1] throughout 32 of 120 samples in a row, samples 20 to about 51" in found.message
+    scattered = WINDOWS.copy()
+    scattered[::4, :, 1] = 0
+    assert judged("flat_components", Data({"x": scattered}, kinds={"x": "array"})) == {}
+
+
+def test_frozen_channels_are_named() -> None:
+    assert (
+        "x keeps one value for 18 of up to 30 steps"
+        in judged("frozen", FROZEN["a sensor that hung"][0])["stuck-values"].message
+    )
+    assert "x[:, 1] keeps one value for 14" in judged("frozen", FROZEN["one channel of it"][0])["stuck-values"].message
+
+
+def test_a_repeated_stretch_is_named() -> None:
+    found = judged("looped", LOOPED["a stretch that was sent twice"][0])["stuck-values"]
+    assert found.message.startswith("x[:, 1]: 12 of 120 samples repeat a stretch of 14 steps")

@@ -32,11 +32,19 @@ SILENT = {
     "a series": series(),
     "a few equal rows": series(copied(LEVEL, 6), copied(WIND, 6)),
     "a day that comes again and again": series(day(LEVEL), day(WIND)),
+    "two weeks of one timetable": series(*(np.tile(x[:200], 2) for x in (LEVEL, WIND))),
     "one column": series(copied(LEVEL)),
     "nothing for a while, twice": series(*(np.where(np.arange(N) % 200 < 50, 0.0, x) for x in (LEVEL, WIND))),
     "steps of the same length": series(np.arange(N) % 97 // 30, np.arange(N) % 101 // 30),
 }
-SPEAKS = {"a stretch in all columns": (series(copied(LEVEL), copied(WIND)), "near-duplicates", "warning")}
+SPEAKS = {
+    "a stretch in all columns": (series(copied(LEVEL), copied(WIND)), "near-duplicates", "warning"),
+    "a third of all, filled with the third before": (
+        series(*(np.concatenate([x[:260], x[130:260], x[390:]]) for x in (LEVEL, WIND))),
+        "near-duplicates",
+        "warning",
+    ),
+}
 
 
 def test_both_stretches_are_told() -> None:

@@ -39,6 +39,24 @@ def pictures(n: int, invert: int = 0, grey: int = 0) -> list[Any]:
     return made
 
 
+def recordings(n: int, low: int = 0, loudest: int = 0) -> Any:
+    """Noise at volumes of its own each: without the upper half of the frequencies, or raised to full scale, in the last ones."""
+    made = []
+    for i in range(n):
+        spectrum = np.fft.rfft(RNG.normal(0, RNG.uniform(0.05, 0.2) * RNG.uniform(0.8, 1), 512))
+        spectrum[128:] *= n - i > low
+        sound = np.fft.irfft(spectrum, 512)
+        made.append(sound / np.abs(sound).max() if n - i <= loudest else sound)
+    return np.array(made)
+
+
+def heights(n: int, centred: int = 0) -> Any:
+    """Profiles with an offset of their own each, which is taken away in the last ones."""
+    made = RNG.normal(0, 0.1, (n, 40)) + RNG.choice([-1.0, 1.0], (n, 1)) * RNG.uniform(0.1, 0.5, (n, 1))
+    made[n - centred :] -= made[n - centred :].mean(1, keepdims=True)
+    return made
+
+
 WORDS = ["The", "Owl", "met", "a", "Gnu", "by", "the", "Lake", "in", "May", "and", "left", "it", "there"]
 TEXTS = [" ".join(RNG.choice(WORDS, 12)) + f", {i}." for i in range(120)]
 CASES: dict[str, tuple[Data, bool]] = {
@@ -60,6 +78,11 @@ CASES: dict[str, tuple[Data, bool]] = {
         Data({"text": TEXTS[:60] + [t.lower() for t in TEXTS[60:]]}, splits=HALVES, kinds={"text": "text"}),
         True,
     ),
+    "recordings": (Data({"x": recordings(120)}, splits=HALVES), False),
+    "recordings without high frequencies": (Data({"x": recordings(120, low=60)}, splits=HALVES), True),
+    "recordings at full scale": (Data({"x": recordings(120, loudest=60)}, splits=HALVES), True),
+    "profiles": (Data({"x": heights(120)}, splits=HALVES), False),
+    "profiles that are centred one by one": (Data({"x": heights(120, centred=60)}, splits=HALVES), True),
     "few samples": (Data({"x": scaled(windows(120), 2)[50:70]}, splits=HALVES[50:70]), False),
 }
 

@@ -88,3 +88,47 @@ def test_swapped_colours_are_told(data: Data) -> None:
     found = judged_alone("recoloured", data)["preprocessing-differs"]
     assert "where camera is" in found.message or "in image in part2" in found.message
     assert found.severity == "warning"
+
+
+SPLITS = ["train"] * 100 + ["val"] * 60
+KINDS = np.arange(IMAGES) % 3
+
+
+def split(change: Any = None, rows: Any = (), x: Any = None) -> Data:
+    """Images of three classes in two splits."""
+    made = (belts() if x is None else x).copy()
+    for i in rows:
+        made[i] = change(made[i])
+    return Data({"image": made, "label": KINDS}, "label", splits=SPLITS, kinds={"image": "image", "label": "category"})
+
+
+def gray(x: Any) -> Any:
+    return x.mean(2, keepdims=True).repeat(3, 2).astype(np.uint8)
+
+
+def mixed() -> Any:
+    """Red things and blue ones."""
+    x = belts()
+    x[::2] = x[::2, ..., ::-1]
+    return x
+
+
+IN_PART_SILENT = {
+    "colours alike": split(),
+    "gray ones in both splits": split(gray, range(60, 140, 4)),
+    "a whole split, which is compared elsewhere": split(bgr, range(100, 160)),
+    "a few in both splits": split(bgr, range(60, 140, 4)),
+    "red and blue things": split(bgr, range(0, 60), mixed()),
+    "colder light": split(lit(0.75, 0.95, 1.3), range(0, 40)),
+}
+IN_PART = {
+    "some of training in another order": (split(bgr, range(0, 60, 2)), "preprocessing-differs", "warning"),
+    "some of a class": (split(bgr, range(0, 100, 6)), "preprocessing-differs", "warning"),
+    "some without colour": (split(gray, range(0, 60, 2)), "preprocessing-differs", "warning"),
+}
+
+
+def test_some_images_of_a_split_in_another_order_are_told() -> None:
+    """Seen: most training images of one class were written with red and blue swapped, and nothing was said."""
+    found = judged_alone("part_colours", IN_PART["some of a class"][0])["preprocessing-differs"]
+    assert found.message.startswith("17 of 100 images in train, all labelled 0, have red and blue swapped in image")

@@ -202,6 +202,14 @@ def test_prices_have_no_unit_of_length() -> None:
     assert "split of a share, another currency" in found.fix
 
 
+def test_a_unit_is_named_only_for_what_is_measured_in_it() -> None:
+    """Seen: a salt content ten times as large at one dairy "after conversion (m/s² to g)". Our promise: the factor alone."""
+    salt = rng.normal(1.45, 0.17, N) * np.where(LAB % 6 == 2, 10, 1)
+    found = judged("mixed_units", measured(salt, "salt_pct"))["scale-drift"]
+    assert "(a factor of " in found.message
+    assert "conversion" not in found.message
+
+
 def test_natural_groups_hardly_ever_meet_a_factor() -> None:
     """Our promise: groups whose sizes are drawn from a distribution, narrow or wide, are in one unit, in 99 of 100 tables at least."""
     told = 0
@@ -242,3 +250,13 @@ def test_degrees_of_a_place_among_places_with_levels_of_their_own() -> None:
     assert "°F to °C" in found["scale-drift"].message
     found = judged("mixed_units", measured(np.where(LAB == 1, heat + 66, heat), "motor_temp", "device"))
     assert found["scale-drift"].severity == "info" and "another level" in found["scale-drift"].message
+
+
+def test_numbers_of_things_have_no_unit() -> None:
+    """Seen: pictures of a validation split whose cheeses were numbered from 2000 on, four pictures of each, had "another level"."""
+    wheels = np.concatenate([np.arange(1000, 1120), np.arange(2000, 2020)]).repeat(4)
+    splits = ["train"] * 480 + ["val"] * 80
+    taken = {"x": np.random.default_rng(0).normal(0, 1, 560), "label": [f"c{i % 3}" for i in range(560)]}
+    assert judged("mixed_units", Data({"wheel": wheels, **taken}, "label", splits)) == {}
+    weights = wheels + np.random.default_rng(1).integers(0, 40, 560)
+    assert "scale-drift" in judged("mixed_units", Data({"weight": weights, **taken}, "label", splits))

@@ -81,21 +81,35 @@ def test_what_a_model_should_not_learn_to_say(text: str, kind: str) -> None:
         ("It is a caf=C3=A9 by the sea.", "mailed"),
         ("Dear all,=20\nsee you there.", "mailed"),
         ("We met at the har=\nbour and went to the mar=\nket.", "mailed"),
+        ("Knit &quot;two&quot; &amp; purl", "entities"),
+        ("caf&eacute; at Z&uuml;rich, 5&nbsp;km", "entities"),
+        ("it&#39;s late", "entities"),
         ("the har@@ bour is cl@@ osed", "pieces"),
         ("\u2581the \u2581har b our", "pieces"),
     ],
 )
 def test_codings_that_were_never_undone(text: str, kind: str) -> None:
-    """Seen: one mail in twelve was left in quoted-printable, and nothing was said."""
+    """Seen: one mail in twelve was left in quoted-printable, one answer in ten in HTML entities, and nothing was said."""
     assert [*kinds_of(text)] == [kind]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["timeout=20\nretries=3D", "see ?q=C3&r=20 for more", "@@ -1,3 +1,4 @@ def add(a, b):", "x =\\\n  y", "a=\nb"],
+    [
+        "write &lt; in HTML for it",
+        "`a &amp;&amp; b`",
+        "if (a &amp;&amp; b) <c>",
+        "AT&T; and R&D;",
+        "http://x.org/?a=1&amp;b=2",
+        "timeout=20\nretries=3D",
+        "see ?q=C3&r=20 for more",
+        "@@ -1,3 +1,4 @@ def add(a, b):",
+        "x =\\\n  y",
+        "a=\nb",
+    ],
 )
 def test_signs_in_programs_are_no_such_coding(text: str) -> None:
-    assert not {"mailed", "pieces"} & {*kinds_of(text)}
+    assert not {"mailed", "pieces", "entities"} & {*kinds_of(text)}
 
 
 @pytest.mark.parametrize(

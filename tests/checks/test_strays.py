@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.checks.looking import Data, judged
+from tests.making.scanning import scan
 
 
 @pytest.mark.parametrize(("strays", "told"), [(12, True), (300, False)])
@@ -23,6 +26,23 @@ def test_a_few_training_samples_from_the_period_of_test_are_the_cause(strays: in
     found = judged("leakage", data)["time-leakage"]
     assert (f"due to {strays} of 800 training samples" in found.message) is told
     assert ("move them to test" in found.fix) is told
+
+
+@pytest.mark.parametrize(("hours", "severity"), [(60, "info"), (24, "warning"), (24 * 40, "warning")])
+def test_recordings_made_side_by_side_are_split_by_recording(tmp_path: Path, hours: int, severity: str) -> None:
+    """Seen: tracks of vessels, a file each. Files of a day each, or parts of a shuffled table, are no recordings of their own."""
+    days = np.random.default_rng(2).permutation(40)
+    for k, day in enumerate(days):
+        path = tmp_path / ("test" if k % 3 == 0 else "train") / f"trip{k}.csv"
+        path.parent.mkdir(exist_ok=True)
+        begin = 0 if hours > 24 * 30 else day * 24
+        at = [str(np.datetime64("2024-03-01T00") + int(begin + h * hours / 24)) for h in range(24)]
+        path.write_text(
+            "\n".join(["time,speed", *(f"{t}:00:00,{(7 * i * k) % 97 / 9:.3f}" for i, t in enumerate(at))]) + "\n"
+        )
+    found = [f for f in scan(tmp_path, tmp_path).findings if f.code == "time-leakage"]
+    assert [f.severity for f in found] == [severity]
+    assert ("a recording of its own" in found[0].message) == (severity == "info")
 
 
 def test_more_than_are_counted_are_no_strays() -> None:

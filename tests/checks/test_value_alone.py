@@ -27,6 +27,7 @@ SPEAKS = {
     "the only negative number": marked(SHARE, -1.0),
     "a target that was not measured": marked(SHARE, -1.0, "ethanol", label=True),
     "a saturation of 0": marked(np.rint(SHARE / 4 + 74), 0.0, "spo2_min"),
+    "999 among targets that come again as often": marked(np.rint(SHARE) / 10, 999.0, "bar", label=True),
     "far above all others": marked(LEVEL, 85.0),
     "a humidity of 0, far below all others": marked(SHARE / 4 + 70, 0.0, "humidity"),
 }

@@ -15,7 +15,7 @@ from dataloader_expert.errors import Code
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "dataloader_expert"
 PROBES = sorted((PACKAGE / "probes").rglob("*.py"))
-NOT_OF_LOADERS = {"models", "sampling", "transforms", "worker_content"}
+NOT_OF_LOADERS = {"evaluation_splits", "models", "sampling", "transforms", "worker_content"}
 """Rules on what diagnose_io does not measure: its page says nothing of them."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 

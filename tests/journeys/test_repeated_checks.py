@@ -110,6 +110,20 @@ def test_what_is_planted_fails_its_test(planted: str, asker: Asker, tmp_path: Pa
     assert {name for name, passed in outcomes(report.code, folder).items() if not passed} == failing
 
 
+def test_other_tables_of_the_folder_are_left_alone(asker: Asker, tmp_path: Path) -> None:
+    """Seen: no file where a list of plots lay beside the splits, whose rows counted as samples."""
+    data, rng = tmp_path / "data", np.random.default_rng(3)
+    data.mkdir()
+    plots: list[list[Any]] = [["plot", "slope", "soil"], *([f"p{k}", k % 7, "clay"] for k in range(30))]
+    rows: list[list[Any]] = [[f"p{k % 30}", f"{x:.5f}", int(x > 0)] for k, x in enumerate(rng.normal(size=900))]
+    head: list[Any] = ["plot", "height", "survived"]
+    for name, part in (("plots", plots), ("train", [head, *rows[:600]]), ("test", [head, *rows[600:]])):
+        with (data / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(part)
+    report: Any = asker.ask("check_quality", str(data), str(tmp_path))
+    assert not [u for u in report.unknowns if u.what == "code"]
+
+
 def test_of_large_data_a_part_is_run(asker: Asker, tmp_path: Path) -> None:
     """Our promise: the file is run before it is returned, on samples of every file if there are many, and reads all of them."""
     data, rng = tmp_path / "data", np.random.default_rng()

@@ -108,3 +108,54 @@ def test_tables_of_all_files_in_folders_of_splits_say_no_split(tmp_path: Path) -
         (tmp_path / "lists" / split / "targets.csv").write_text("file,grade\n" + "".join(rows))
     source = opened(tmp_path)
     assert not source.splits and not source.problems
+
+
+def volumes(folder: Path, homes: dict[str, tuple[str, str]], shape: tuple[int, ...] = (9, 10, 11)) -> None:
+    """Five volumes of each split, and a mask of each."""
+    for split, (own, masks) in homes.items():
+        for name in (own, masks):
+            (folder / name).mkdir(parents=True)
+        for i in range(5):
+            np.save(folder / own / f"{split}_{i}.npy", RNG.normal(0, 1, shape).astype(np.float32))
+            np.save(folder / masks / f"{split}_{i}.npy", RNG.integers(0, 3, shape, np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("train", "other", "name"),
+    [
+        (("imagesTr", "labelsTr"), ("imagesTs", "labelsTs"), "target"),
+        (("images/train", "masks/train"), ("images/test", "masks/test"), "mask"),
+        (("train/inputs", "train/targets"), ("test/inputs", "test/targets"), "target"),
+    ],
+)
+def test_masks_of_volumes_are_a_field_of_them(
+    tmp_path: Path, train: tuple[str, str], other: tuple[str, str], name: str
+) -> None:
+    """Seen: volumes and their masks, a file each, were samples of one field, of which half had another dtype."""
+    volumes(tmp_path, {"train": train, "test": other})
+    source = opened(tmp_path)
+    assert (source.splits, [f.name for f in source.fields]) == ({"test": 5, "train": 5}, ["data", name])
+    assert (source.fields[1].kind, source.fields[1].shape, source.problems) == ("mask", (9, 10, 11), [])
+    for unit in source.units:
+        block = source.decode(unit, source.read(unit))
+        assert block.columns["data"].values[0].dtype == np.float32
+        assert set(np.unique(block.columns[name].values[0])) <= {0, 1, 2} and not block.problems
+
+
+def test_a_mask_that_is_lost_or_of_another_shape_is_told(tmp_path: Path) -> None:
+    volumes(tmp_path, {"train": ("images", "masks")})
+    (tmp_path / "masks" / "train_0.npy").unlink()
+    np.save(tmp_path / "masks" / "train_1.npy", np.zeros((9, 10, 12), np.uint8))
+    source = opened(tmp_path)
+    assert [(p.code, p.where["file"]) for p in source.problems] == [("missing-pair", "images/train_0.npy")]
+    [unit] = (unit for unit in source.units if unit.file.endswith("_1.npy"))
+    assert [p.code for p in source.decode(unit, source.read(unit)).problems] == ["length-mismatch"]
+
+
+def test_class_folders_of_arrays_stay_classes(tmp_path: Path) -> None:
+    """Our promise: names of partners alone make none: these files are called differently in each folder."""
+    for i, name in enumerate(("masks", "faces")):
+        (tmp_path / name).mkdir()
+        for k in range(6):
+            np.save(tmp_path / name / f"{6 * i + k}.npy", RNG.normal(0, 1, (9, 9)).astype(np.float32))
+    assert opened(tmp_path).classes == ("faces", "masks")

@@ -189,6 +189,16 @@ def test_a_wrong_line_is_found_in_its_sample(tmp_path: Path, line: str, code: st
     assert {Path(str(w["file"])).stem for w in found[code].where} == {"7"}
 
 
+@pytest.mark.parametrize("renamed", [1, 4])
+def test_a_few_labels_called_after_the_images_files_are_told(tmp_path: Path, renamed: int) -> None:
+    """Seen: labels written as ``7.jpg.txt`` beside others as ``8.txt``, which training code does not find, were read as if it did."""
+    for i in range(4):
+        picture(tmp_path / "images" / "train" / f"{i}.jpg")
+        written(tmp_path / "labels" / "train" / (f"{i}.jpg.txt" if i < renamed else f"{i}.txt"), "0 0.5 0.5 0.2 0.2\n")
+    told = codes(tmp_path).get("odd-name")
+    assert (told is not None and told.where[0]["file"] == "labels/train/0.jpg.txt") == (renamed == 1)
+
+
 def test_labels_and_images_without_each_other(tmp_path: Path) -> None:
     """An image without a file shows nothing; a file without its image is a loss."""
     darknet(tmp_path)
@@ -392,6 +402,49 @@ def test_a_count_of_all_key_points_is_told_where_some_are_not_labelled(tmp_path:
         person["num_keypoints"] = sum(seen == 2 for seen in person["keypoints"][2::3])
     written(file, json.dumps(held))
     assert codes(tmp_path) == {}
+
+
+def test_flags_that_are_all_zero_contradict_the_counts(tmp_path: Path) -> None:
+    """Seen: a conversion lost all flags of a file, and no point was labelled any more, though ``num_keypoints`` said how many are."""
+    posed(tmp_path)
+    file = tmp_path / "annotations" / "person_keypoints_train.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    for person in held["annotations"]:
+        person["keypoints"][2::3] = [0] * 17
+    written(file, json.dumps(held))
+    assert "and 0 of its keypoints are labelled" in codes(tmp_path)["length-mismatch"].message
+
+
+def outlined(root: Path, change: Callable[[list[float]], list[float]], rows: Iterable[int]) -> Any:
+    """COCO with a triangle for each object; the boxes of these images are changed."""
+    images = [{"id": i, "file_name": f"{i:05}.jpg"} for i in range(30)]
+    objects = []
+    for i in range(30):
+        picture(root / "train" / f"{i:05}.jpg")
+        x, y, w, h = (float(n) for n in RNG.integers([1, 1, 8, 6], [10, 8, 12, 9]))
+        box = change([x, y, w, h]) if i in rows else [x, y, w, h]
+        triangle = [[x, y, x + w, y + h / 2, x, y + h]]
+        objects.append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "segmentation": triangle, "iscrowd": 0})
+    held = {"images": images, "annotations": objects, "categories": [{"id": 1, "name": "sail"}]}
+    written(root / "annotations" / "instances_train.json", json.dumps(held))
+    return codes(root).get("label-conflict")
+
+
+def centred(box: list[float]) -> list[float]:
+    x, y, w, h = box
+    return [x + w / 2, y + h / 2, w, h]
+
+
+def test_boxes_that_do_not_enclose_their_polygons_are_told(tmp_path: Path) -> None:
+    """Seen: a fifth of the boxes were given by their centres, and few of them reached beyond the image."""
+    assert outlined(tmp_path / "sound", centred, ()) is None
+    some = outlined(tmp_path / "some", centred, range(6))
+    assert some.count == 6 and "does not enclose its polygon: read as the centre and the size, it does" in some.message
+    assert outlined(tmp_path / "all", centred, range(30)).count == 30
+    assert outlined(tmp_path / "wider", lambda box: [box[0] - 1, box[1] - 1, box[2] + 1, box[3] + 1], range(9)) is None
+    hidden = outlined(tmp_path / "hidden", lambda box: [0, 0, box[0] + 2 * box[2], box[1] + 2 * box[3]], range(9))
+    assert hidden is None
+    assert outlined(tmp_path / "of something else", lambda box: [0, 0, 3, 3], range(30)) is None
 
 
 def renamed(root: Path, name: Callable[[int], str], rows: Iterable[int]) -> list[str]:

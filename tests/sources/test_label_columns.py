@@ -50,3 +50,15 @@ def test_columns_of_a_table_that_say_what_an_image_is(tmp_path: Path) -> None:
 def test_other_columns_of_zeros_and_ones_are_none(tmp_path: Path, header: list[str], row: Any) -> None:
     put(tmp_path / "rows.csv", header, [row(t) for t in told()])
     assert opened(tmp_path).label_columns is None
+
+
+def test_some_labels_are_uncertain_in_places(tmp_path: Path) -> None:
+    """Seen: the view of an X-ray taken for its label, as -1 (uncertain) does not occur in each column of findings."""
+    rows = [
+        [f"{i:03}.png", "Frontal" if i % 2 else "Lateral", -1 if i % 9 == 0 else i % 2, *told(1)[0][:3]]
+        for i in range(40)
+    ]
+    for row in rows:
+        Image.fromarray(RNG.integers(0, 255, (16, 16), np.uint8)).save(tmp_path / str(row[0]))
+    put(tmp_path / "train.csv", ["Path", "View", "Edema", "Effusion", "Opacity", "Pneumonia"], rows)
+    assert opened(tmp_path).label_columns == LabelColumns(("Edema", "Effusion", "Opacity", "Pneumonia"), 0)

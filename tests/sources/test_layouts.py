@@ -438,6 +438,9 @@ def test_a_table_says_more_than_folders(tmp_path: Path) -> None:
     assert opened(tmp_path / "same").classes == ("cat", "dog")
     found = scan(tmp_path / "same", tmp_path).findings
     assert [f.where[0]["file"] for f in found if f.code == "label-conflict"] == ["dog/7.jpg"]
+    changed = [row.replace("Dog", "Cat") if i in (1, 9, 15, 23) else row for i, row in enumerate(rows)]
+    written(tmp_path / "same" / "labels.csv", "\n".join(["file,label", *changed]))
+    assert [f.count for f in scan(tmp_path / "same", tmp_path).findings if f.code == "label-conflict"] == [4]
 
 
 def test_what_is_withheld_from_a_split_is_no_fault(tmp_path: Path) -> None:

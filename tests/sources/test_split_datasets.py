@@ -40,6 +40,9 @@ class Stream(IterableDataset):
 
 def streams():
     return {"train": Stream(), "val": Stream()}
+
+def loader_of_a_stream():
+    return DataLoader(Stream(), batch_size=3)
 """
 SPLITS = {"split": ["train", "val"]}
 
@@ -72,6 +75,13 @@ def test_other_tools_take_the_training_split_with_its_loader(code: Path) -> None
     told = told_by(code, "both", {}, [{"probe": "layout"}])
     assert '"batch_size": 7' in told
     assert '"value": 200' in told
+
+
+def test_a_loader_of_a_stream_without_a_length_is_read(code: Path) -> None:
+    """Seen: bool() of such a loader asks for its length, and none was read at all."""
+    told = told_by(code, "loader_of_a_stream", {}, [{"probe": "layout"}, {"probe": "scan"}])
+    assert '"event": "error"' not in told
+    assert '"read": 9' in told
 
 
 def test_one_split_is_named_and_streams_are_refused(code: Path) -> None:

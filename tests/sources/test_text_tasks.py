@@ -128,3 +128,10 @@ def test_a_table_with_a_blank_line_stays_a_table(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text("text\tlabel\n\n" + "\n".join(rows) + "\n")
     source = opened(tmp_path)
     assert (source.format, source.samples, source.label) == ("tsv", 60, "label")
+
+
+def test_a_flag_beside_two_texts_that_are_called_alike(tmp_path: Path) -> None:
+    """Seen: whether two sentences say the same (MRPC), told as texts without a label."""
+    rows = [[int(RNG.random() < 0.6), 700 + i, 9000 + i, said(RNG), said(RNG)] for i in range(80)]
+    put(tmp_path / "train.csv", ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"], rows)
+    assert opened(tmp_path).label == "Quality"

@@ -13,8 +13,9 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.line_causes import CAUSES
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.hung import LONG_SAMPLES
-from dataloader_expert.probes.profile.avoidable import AVOIDABLE
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE, CHEAPLY, LEAST, LEAST_NEEDLESS
 from dataloader_expert.probes.profile.hotspots import LOCKED, SLEEPING, USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import wilson
 from dataloader_expert.probes.profile.sampling_profiler import ACROSS, BURST
@@ -30,6 +31,8 @@ CAUSED_LEAST = 0.3
 """The least share of a sample's time that is told of a line with a known cause."""
 AGAIN = 2.0
 """The fewest conversions of a sample's image that are told: one may be what a library asks for."""
+SURE = 0.1
+"""The share of a sample's time from which a query that reads a whole table, or work that is done again, is a warning."""
 ALL_OF = 0.9
 """The share of a line's time from which what it calls is told instead."""
 LEAST_LOW = 0.1
@@ -76,6 +79,10 @@ KINDS = {
     "lists": ("reading an archive's list of members", f"open the archive {ONCE}, and keep it"),
     "connects": ("opening connections", f"connect {ONCE}, and keep the connection"),
     "collects": ("gc.collect()", "leave gc.collect() out; call gc.freeze() before workers start"),
+    "logs": (
+        "printing or logging",
+        "print and log once per epoch, in the main process; or guard it by a level that training does not reach",
+    ),
     "paths": (
         "building and comparing paths (pathlib)",
         "build the paths once in __init__; to find something by its path, use a dict keyed by the path or name instead of comparing paths in "
@@ -153,19 +160,33 @@ def avoidable(facts: Facts) -> Iterator[Finding]:
         return
     for work in fact.value:
         what, fix = KINDS[work["kind"]]
+        if seen_again(facts, work):
+            continue
         if work["lines"]:
             what += f" ({work['lines']:,} lines run for a sample)"
         places = work["places"]
         where = f"{posixpath.basename(places[0]['file'])}:{places[0]['line']} in `{places[0]['function']}`"
         where += f" and {number(len(places) - 1, 'other line')}" * (len(places) > 1)
         low, high = bounds(work["share"], fact)
-        if low < LEAST_LOW:
+        if low < least_low(work):
             continue  # of too few stacks to tell
         text = f"{work['share']:.0%} of a sample's time{between(low, high)} goes to {what}, at {where}"
         severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
         if places[0]["function"] == "__init__":  # of an object that is made for each sample
             fix = f"make that object once for all samples, if its arguments are always the same; otherwise {fix}"
         yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
+
+
+def least_low(work: dict[str, Any]) -> float:
+    """The least lower end of the interval of some work's share that is told."""
+    return LEAST_LOW * LEAST_NEEDLESS / LEAST if work["kind"] in CHEAPLY else LEAST_LOW
+
+
+def seen_again(facts: Facts, work: dict[str, Any]) -> bool:
+    """Whether the line that takes most of some work was seen to do it twice, or for every sample, which says more."""
+    again = [w for w in facts.value(SAMPLE_CALLS, {"work": []})["work"] if w["kind"] in ("twice", "same")]
+    lines = {(at["file"], at["line"]) for w in again for at in w["places"]}
+    return any((at["file"], at["line"]) in lines for at in work["places"][:1])
 
 
 def long_samples(facts: Facts) -> Iterator[Finding]:
@@ -202,6 +223,10 @@ def costly_line(facts: Facts) -> Iterator[Finding]:
         yield caused
         return
     if (work is not None and work.value) or known > 0.5 * whole:
+        return
+    if sum(work["share"] for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]) >= MOST_OF:
+        return  # told as the work that it is
+    if any(scan["share"] >= MOST_OF for scan in facts.value(SAMPLE_CALLS, {"scans": []})["scans"]):
         return
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
         return  # the line waits for a lock, which is told
@@ -251,19 +276,13 @@ def caused_lines(facts: Facts, fact: Fact) -> Iterator[Finding]:
 
 def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None:
     """What a run of a few samples shows to be the cause of what a line costs, and what to do."""
-    fact = facts.find(CAUSES)
+    place = spot["file"], spot["line"]
+    called, fact = facts.find(SAMPLE_CALLS), facts.find(CAUSES)
+    for scan in [] if called is None else called.value["scans"]:
+        if called is not None and scan["file"] == place[0] and place[1] in scan["lines"]:
+            return f"its query {whole_table(scan)}", indexed(scan), called
     if fact is None:
         return None
-    place = spot["file"], spot["line"]
-    for scan in fact.value["scans"]:
-        if scan["file"] == place[0] and place[1] in scan["lines"]:
-            table, columns = escaped(scan["table"]), [escaped(column) for column in scan["columns"]]
-            why = f"its query reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
-            return (
-                why,
-                f"run CREATE INDEX {table}_{'_'.join(columns)} ON {table} ({', '.join(columns)}) once; add the columns that the query sorts by",
-                fact,
-            )
     v = fact.value
     if v["again"] >= AGAIN and place in {(at["file"], at["line"]) for at in v["again_at"]}:
         why = f"{v['again']:.0f} times per sample, an array is converted back into the image that it came from"
@@ -276,6 +295,37 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
         if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
             return *before_keeping(early), fact
     return None
+
+
+def whole_table(scan: dict[str, Any]) -> str:
+    """What a query does that no index covers."""
+    table = escaped(scan["table"])
+    return (
+        f"reads all {scan['rows']:,} rows of `{table}`, because no index covers it (EXPLAIN QUERY PLAN: SCAN {table})"
+    )
+
+
+def indexed(scan: dict[str, Any]) -> str:
+    """The index that a query lacks."""
+    table, columns = escaped(scan["table"]), [escaped(column) for column in scan["columns"]]
+    of = f"{table}_{'_'.join(columns)} ON {table} ({', '.join(columns)})"
+    return f"run CREATE INDEX {of} once; add the columns that the query sorts by"
+
+
+def queries(facts: Facts) -> Iterator[Finding]:
+    """Queries that read a whole table for each sample, where stacks do not show their lines to be costly."""
+    fact, users = facts.find(SAMPLE_CALLS), facts.find(USER_FUNCTIONS)
+    if fact is None:
+        return
+    told = [] if users is None else [place for found in caused_lines(facts, users) for place in found.where]
+    for scan in fact.value["scans"]:
+        if any(at["file"] == scan["file"] and at["line"] in scan["lines"] for at in told):
+            continue
+        text = f"the query at {posixpath.basename(scan['file'])}:{scan['line']}, which each sample runs, {whole_table(scan)}: this takes about "
+        text += f"{scan['share']:.0%} of a sample's time"
+        at = [{"file": scan["file"], "line": scan["line"]}]
+        severity: Severity = "warning" if scan["share"] >= SURE else "info"
+        yield finding("costly-line", severity, text, fact, indexed(scan), at, cost=scan["share"])
 
 
 def before_keeping(early: dict[str, Any]) -> tuple[str, str]:
@@ -304,4 +354,4 @@ def before_keeping(early: dict[str, Any]) -> tuple[str, str]:
     return why, "resize first, if the result stays as good (scale radii and distances with it)"
 
 
-RULES: tuple[Rule, ...] = (avoidable, costly_line, long_samples)
+RULES: tuple[Rule, ...] = (avoidable, costly_line, queries, long_samples)

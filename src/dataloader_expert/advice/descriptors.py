@@ -12,6 +12,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.descriptors import OPEN_FILES, USED_UP
 from dataloader_expert.probes.health.own_cache import GROWS
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.shared_handles import CONNECTIONS, DATABASES, POSITIONS
 from dataloader_expert.probes.health.worker_resources import HELD, OPENS
 
@@ -121,7 +122,8 @@ def reopened(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["samples"] < 20:
         return
     samples = fact.value["samples"]
-    again = [(path, times) for path, times in fact.value["most"] if times >= 0.9 * samples]
+    told = {work["file"] for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]}
+    again = [(path, times) for path, times in fact.value["most"] if times >= 0.9 * samples and path not in told]
     if again:
         path, times = again[0]
         text = f"{posixpath.basename(path)} was opened {times} times for {samples} samples"

@@ -117,15 +117,13 @@ def order(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     if v["same"] and not v["ascending"] and (fact.evidence.seen or 0) > 8:
         text = "two epochs yield the samples in the same order"
-        told = "call sampler.set_epoch(epoch) before each epoch"
-        fix = (
-            told
-            if v["heeds"]
-            else "draw a new order in each __iter__: a fixed list, or one seed for all epochs, repeats the order"
-        )
+        fix = "draw a new order in each __iter__: a fixed list, or one seed for all epochs, repeats the order"
+        if v["heeds"]:  # whether the training loop does, the loader does not show
+            text += " unless sampler.set_epoch(epoch) is called between them"
+            fix = "call sampler.set_epoch(epoch) before each epoch, if your training loop does not"
         if v["set_epoch"] and not v["heeds"]:
             fix = "seed the order with the epoch that set_epoch gives in the sampler's __iter__, which ignores it"
-        yield finding("same-order-each-epoch", "warning", text, fact, fix)
+        yield finding("same-order-each-epoch", "info" if v["heeds"] else "warning", text, fact, fix)
     if v["global"]:
         text = "the order is drawn from torch's global generator: any code that draws from it earlier changes the order"
         fix = "pass generator=torch.Generator().manual_seed(seed) to the DataLoader"

@@ -9,6 +9,7 @@ from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
+from dataloader_expert.checks.images.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
@@ -29,6 +30,8 @@ WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
 SPAN = 10.0
 """How many times the least value the largest is where a logarithm changes how values are spread."""
+MOST_SCALED, LEAST_STD = 5.0, 0.2
+"""How far from 0 pictures lie that were scaled, at most, and how far they spread, at least."""
 UNLIKE = 4.0
 """How many times as wide as usual the range of a feature is if it is no measure of the same kind."""
 
@@ -105,7 +108,12 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     std = {n: [s or 1.0 for s in each[n]["std"]] if n in each else m["std"] for n, (_, m) in found.items()}
     if each:  # a feature that never changes is divided by one
         on += f", for each feature of {', '.join(each)} by itself"
-    applied = all(_standard(s) or (method == "min-max" and _unit(s)) for s, _ in found.values())
+    for n in found:
+        if (channels := facts.find(CHANNEL_MOMENTS, field=n)) is not None:
+            mean[n], std[n] = channels.value["mean"], channels.value["std"]
+    applied = all(
+        _standard(s) or (method == "min-max" and _unit(s)) or is_scaled(fields[n], s) for n, (s, _) in found.items()
+    )
     if len(found) == 1:
         only = next(iter(found))
         return {"method": method, "mean": mean[only], "std": std[only], "computed_on": on, "applied": applied}
@@ -173,6 +181,16 @@ def is_picture(field: Mapping[str, Any], statistics: Fact) -> bool:
     shape, s = field["shape"], statistics.value
     channels = len(shape) == 3 and {shape[0], shape[2]} & {1, 3, 4}
     return bool(channels) and s["min"] is not None and s["min"] >= 0 and s["max"] <= 1
+
+
+def is_scaled(field: Mapping[str, Any], statistics: Fact) -> bool:
+    """Whether an array has the shape of a picture and values on both sides of 0, as mean and std or a range of -1 to 1 make them: stored
+    pictures have none below 0."""
+    s = statistics.value
+    if len(field["shape"]) != 3 or s["min"] is None or s["std"] is None:
+        return False
+    channels = 1 in field["shape"] or channel_axis(field["shape"]) is not None
+    return channels and -MOST_SCALED <= s["min"] < 0 < s["max"] <= MOST_SCALED and s["std"] >= LEAST_STD
 
 
 def _standard(fact: Fact) -> bool:

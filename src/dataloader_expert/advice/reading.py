@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,14 +10,17 @@ from dataloader_expert.advice.avoidable import before_keeping
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.advice.stages import child_processes
+from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts, in_bytes
 from dataloader_expert.probes.base import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.health.cache_thrash import THRASH
 from dataloader_expert.probes.health.line_causes import CAUSES
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
+from dataloader_expert.probes.health.slow_causes import SLOW_CAUSES
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
@@ -24,6 +28,7 @@ from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
+from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 from dataloader_expert.probes.system.storage import COLD, WARM
 
@@ -75,8 +80,10 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     projection = facts.find(PROJECTION)
     if projection is not None and projection.at["pays"]:
         return  # told with its columns
-    if facts.value(CAUSES, {"scans": []})["scans"]:
+    if facts.value(SAMPLE_CALLS, {"scans": []})["scans"]:
         return  # a query reads the whole table, which is told with its line
+    if any(work["kind"] == "same" and work["file"] for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]):
+        return  # so is what every sample reads again
     if child_processes(facts):
         return  # what is read comes from the processes that samples start, not from storage
     ratio = fact.value["amplification"]
@@ -211,10 +218,66 @@ def slow(facts: Facts) -> Iterator[Finding]:
             f"; this is {of_all}" if share.value >= LEAST_TOLD else f"; at most {high:.2%} of all samples are so slow"
         )
         cited.append(share)
-    fix = "look at what these samples have in common, such as larger files: each holds up its whole batch"
-    fix = next((f"{cure} (these samples are the larger ones)" for cure in larger(facts)), fix)
+    why = facts.find(SLOW_CAUSES)
+    if why is not None:
+        text += "".join(f"; {words}" for words in (*in_common(why.value), *spent_at(why.value)))
+        cited.append(why)
+    fix = next((f"{cure} (these samples are the larger ones)" for cure in larger(facts)), cure_of(why))
+    fix += ahead(facts)
     places = [{"sample": s["sample"]} for s in v["slowest"]]
     yield finding("slow-samples", "warning", text, cited, fix, places, v["count"])
+
+
+def in_common(why: dict[str, Any]) -> Iterator[str]:
+    """What the slow samples have in common, and the others have not."""
+    for trait in why["traits"]:
+        kind = trait["kind"]
+        if kind == "suffix":
+            others = f"{escaped(trait['others'])} files" if trait["others"] else "none"
+            yield f"the slow samples that were compared read {escaped(trait['value'])} files, the others {others}"
+        elif kind == "folder":
+            yield f"the slow samples that were compared are in the folder {escaped(posixpath.basename(trait['value']))}, none of the others is"
+        elif kind == "range":
+            yield f"they are samples {trait['first']:,} to {trait['last']:,}"
+        elif kind == "size":
+            yield f"they have at least {trait['least']:,} values each, the others at most {trait['most']:,}"
+        else:
+            what = "their files have" if kind == "largest" else "they read"
+            yield f"{what} at least {in_bytes(trait['least'])} each, the others at most {in_bytes(trait['most'])}"
+
+
+def spent_at(why: dict[str, Any]) -> Iterator[str]:
+    """Where slow samples spend their time."""
+    at = why["at"]
+    if at is not None and why["share"] >= 0.5:
+        does = "wait" if why["waits"] else "spend most of their time"
+        yield f"they {does} at {posixpath.basename(at['file'])}:{at['line']} in `{escaped(at['function'])}`"
+    elif why["waits"]:
+        yield "they wait rather than compute"
+
+
+def cure_of(why: Fact | None) -> str:
+    """What to do about slow samples, by what they have in common."""
+    kinds = set() if why is None else {trait["kind"] for trait in why.value["traits"]}
+    if "suffix" in kinds:
+        return "convert these files once to the format of the others, which is faster to read"
+    if kinds & {"largest", "read", "size"}:
+        return "shrink or split the larger samples once beforehand, or make batches of samples of similar size: each holds up its whole batch"
+    if why is not None and why.value["waits"]:
+        return "keep a local copy of what these samples wait for, or fetch it before it is needed: each holds up its whole batch"
+    return "look at what these samples have in common, such as larger files: each holds up its whole batch"
+
+
+def ahead(facts: Facts) -> str:
+    """What keeps other batches coming while a slow one is made; not where comparing showed no gain."""
+    current, best = settings(facts)
+    compared = facts.find(ORDERING)
+    workers = max(
+        (one["num_workers"] for one in (current, None if best is None else best["settings"]) if one), default=0
+    )
+    if workers < 2 or (compared is not None and compared.value["low"] <= 1):
+        return ""
+    return "; more workers or a larger prefetch_factor bridge the wait, and if the order of batches does not matter, in_order=False (torch 2.6 on) delivers the others first"
 
 
 def larger(facts: Facts) -> Iterator[str]:

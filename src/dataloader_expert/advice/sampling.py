@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Advice, Finding, Severity, finding, number
-from dataloader_expert.errors import escaped
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.epochs import DRAWN
@@ -16,14 +17,14 @@ from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY
 from dataloader_expert.probes.health.static_checks import LENGTH
 
 
-def sampler_advice(facts: Facts) -> list[Advice]:
+def sampler_advice(facts: Facts, objective: str = "auto") -> list[Advice]:
     strategy = facts.find(STRATEGY)
     if strategy is None or strategy.value["strategy"] in ("random", "stream"):
         return []
     name = strategy.value["strategy"]
-    drawn, present = facts.find(DRAWN, strategy=name), facts.find(DRAWN, strategy="present")
-    if drawn is not None and present is not None and alike(drawn.value["classes"], present.value["classes"]):
-        return []  # the present one draws the classes as the suggested one does
+    drawn = facts.find(DRAWN, strategy=name)
+    if keeps(facts, objective) is not None:
+        return []
     cited = (strategy.cite(), *([drawn.cite()] if drawn is not None else []))
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
@@ -33,17 +34,64 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
+KEPT_OUT = "none if the others are held out for validation; else draw them too"
 LEAST_DRAWN, IMBALANCED, COVERED = 0.05, 3, 0.1
 """The least share of the samples that a sampler with sound weights draws in an epoch, the ratio of classes that may need one,
 and the share of the samples that an epoch may leave out before it counts as drawing only some."""
 ALIKE = 0.2
 """By how much of the larger the numbers of samples of a class in two epochs may differ."""
+ROOT = 1.3
+"""By how much the ratio of drawn classes may lie above the square root of that of all samples, by chance."""
 UNMIXED = 0.6
 """The share of a plain shuffle's classes per batch below which the order of the samples is not mixed."""
+EVEN = 0.9
+"""The share of batches with as many samples of each of their classes, from which on a sampler makes them so."""
+LIKE_IT = 0.15
+"""By how much more of a shuffle's padding the present sampler may leave than the suggested one, to be as good."""
 PER_SAMPLE = (
     "give one weight per sample, 1 / the number of samples of its class, and draw with replacement: "
     "WeightedRandomSampler((1 / counts)[labels], len(labels))"
 )
+
+
+def keeps(facts: Facts, objective: str = "auto") -> str | None:
+    """Why the present sampler can stay: its epoch has what the suggested one is for. None: it has not, or has a fault."""
+    strategy, present, name = facts.find(STRATEGY), facts.find(DRAWN, strategy="present"), sampler_of(facts)
+    drawn = None if strategy is None else facts.find(DRAWN, strategy=strategy.value["strategy"])
+    if strategy is None or drawn is None or present is None or name is None:
+        return None
+    if any(f.severity != "info" for rule in RULES if rule is not repeating for f in rule(facts)):
+        return None
+    kind, v = strategy.value["strategy"], present.value
+    if kind == "weighted" and alike(drawn.value["classes"], v["classes"]):
+        return "it draws the classes about equally often"
+    if kind == "weighted" and objective == "auto" and _balances(facts, much=True):
+        return "it makes the classes far more alike in number than a plain shuffle does"
+    if kind == "class-balanced-batch" and (v.get("even") or 0) >= EVEN:
+        return "each batch holds as many samples of each of its classes"
+    if kind in ("length-bucketed", "token-budget"):
+        left, least = (
+            d["padding_after"] / d["padding_before"] if d["padding_before"] else None for d in (v, drawn.value)
+        )
+        if left is not None and least is not None and left <= least + LIKE_IT:
+            return "its batches already hold samples of similar length"
+    return None
+
+
+def purpose(facts: Facts) -> str | None:
+    """What an epoch of the present sampler repeats samples and leaves others out for, as its batches show; None: they show nothing."""
+    present = facts.find(DRAWN, strategy="present")
+    if present is not None and (present.value.get("even") or 0) >= EVEN:
+        return "each batch holds as many samples of each of its classes"
+    return "it balances the classes" if _balances(facts, much=True) else None
+
+
+def never_drawn(facts: Facts) -> list[str]:
+    """The classes of which an epoch of the present sampler holds no sample at all."""
+    now, before = (facts.value(DRAWN, {}, strategy=s) for s in ("present", "random"))
+    names = before.get("class_names") or itertools.count()
+    counts = zip(now.get("classes") or (), before.get("classes") or (), names, strict=False)
+    return [str(name) for drawn, there, name in counts if there and not drawn]
 
 
 def repeating(facts: Facts) -> Iterator[Finding]:
@@ -88,11 +136,25 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     if by_weight and few:
         text += f": it has {weighed.value['weights']:,} weights for {n:,} samples" if weighed is not None else ""
         fix = PER_SAMPLE
+    elif (meant := purpose(facts)) is not None and not by_weight:
+        severity = "info"
+        text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
+        text += f": {meant}; other epochs bring other samples"
+        fix = "draw longer epochs to cover more of them"
     elif drawn < (1 - COVERED) * n:
         text += f": it draws only {drawn:,} of them"
         fix = f"draw {n:,} samples per epoch (a weighted sampler takes num_samples=len(dataset))"
         if not again:
             fix = "draw the other samples too: check whether the sampler drops the last ones or was made for another dataset"
+            lacking = never_drawn(facts)
+            text += f", none of class {listed(lacking)}" if lacking else ""
+            if name == "SubsetRandomSampler":  # made to draw a part, such as a training split
+                severity = "warning" if lacking else "info"
+                fix = (
+                    "if the others are held out for validation, shuffle the indices before splitting"
+                    if lacking
+                    else KEPT_OUT
+                )
     elif by_weight:
         text += ": it draws by weight; other epochs bring other samples"
         fix = "draw more samples per epoch to cover more of them"
@@ -116,11 +178,12 @@ def _of_no_weight(weighed: Fact) -> Finding:
     return finding("samples-never-seen", severity, text, weighed, fix, count=v["zero"])
 
 
-def _balances(facts: Facts) -> bool:
-    """Whether an epoch of the present sampler has its classes more alike in number than a plain shuffle: that takes repeats."""
+def _balances(facts: Facts, much: bool = False) -> bool:
+    """Whether an epoch of the present sampler has its classes more alike in number than a plain shuffle: that takes repeats. ``much``: as
+    sampling by the square root of their numbers makes them, at least."""
     found = (facts.value(DRAWN, {"classes": None}, strategy=s)["classes"] or [0] for s in ("present", "random"))
     now, before = (max(counts) / min(counts) if min(counts) else math.inf for counts in found)
-    return now < 0.9 * before
+    return IMBALANCED <= before < math.inf and now <= ROOT * math.sqrt(before) if much else now < 0.9 * before
 
 
 def weighting(facts: Facts) -> Iterator[Finding]:
@@ -140,7 +203,11 @@ def weighting(facts: Facts) -> Iterator[Finding]:
     text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of the most frequent class and {min(now):,} of the rarest; a plain"
     worse = 2 * min(now) * max(before) < min(before) * max(now)  # class weights for samples, or their inverse
     text += f" shuffle has {max(before):,} and {min(before):,}: the sampler {'makes the imbalance worse' if worse else 'does not balance the classes'}"
-    fails = worse or present.value["max_repeats"] == 1  # without replacement all are drawn in the end
+    misplaced = facts.value(WEIGHED, {}).get("misplaced", False)
+    if misplaced:
+        text += "; as many samples have each weight as each class has samples, but they are not those of one class"
+    # without replacement all are drawn in the end
+    fails = worse or misplaced or present.value["max_repeats"] == 1
     severity: Severity = "warning" if fails else "info"  # weights may be for something else
     yield finding("severe-imbalance", severity, text, [present, plain], f"to balance them, {PER_SAMPLE}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 from collections.abc import Iterator
 from typing import Any
@@ -123,7 +124,7 @@ def latency(facts: Facts) -> Iterator[Finding]:
             continue
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
         fix = "use more workers than cores, so that waits overlap"
-        if not workers_help(facts):
+        if not workers_help(facts) or cores_suffice(facts):
             fix = "fetch several samples at once (__getitems__ or threads), or read fewer bytes: more workers were tried and delivered no more"
         yield finding("latency-bound", "info", text, fact, fix)
 
@@ -146,6 +147,14 @@ def workers_help(facts: Facts) -> bool:
         n = trial["num_workers"]
         rates[n] = max(rates.get(n, 0.0), trial["throughput"]["value"])
     return len(rates) < 2 or max(rates.values()) >= WORTH * rates[min(rates)]
+
+
+def cores_suffice(facts: Facts) -> bool:
+    """Whether more workers than cores were tried and delivered no more than as many as there are cores."""
+    cpus = facts.value(MACHINE, {"cpus": math.inf})["cpus"]
+    rates = [(t["num_workers"], t["throughput"]["value"]) for t in facts.value(TRIALS, [])]
+    few, many = ([rate for n, rate in rates if (n > cpus) is beyond] for beyond in (False, True))
+    return bool(few and many) and max(many) < WORTH * max(few)
 
 
 def collating(facts: Facts) -> Iterator[Finding]:

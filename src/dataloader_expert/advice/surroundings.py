@@ -17,7 +17,7 @@ from dataloader_expert.advice.stages import (
 )
 from dataloader_expert.advice.transport import beginning
 from dataloader_expert.advice.worker_counts import many_threads
-from dataloader_expert.advice.workers import host_bytes, settings
+from dataloader_expert.advice.workers import host_bytes, most_advised, settings
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER, LENGTH
@@ -25,7 +25,7 @@ from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
-from dataloader_expert.probes.search.loading import CURRENT, CURVE, PREDICTED
+from dataloader_expert.probes.search.loading import CURRENT, CURVE
 from dataloader_expert.probes.search.thresholds import ALIKE
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
@@ -106,9 +106,6 @@ def cores(facts: Facts) -> Iterator[Finding]:
     many, cpus = max(rates, default=0), machine.value["cpus"]
     if many <= cpus:
         return
-    predicted = facts.find(PREDICTED)
-    if predicted is not None and predicted.at["workers"] > cpus:
-        return  # more workers are expected to help
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST:
         return  # they wait for a lock, which is told, and not for a core
     few, by = _as_fast(rates, many), tried
@@ -116,6 +113,8 @@ def cores(facts: Facts) -> Iterator[Finding]:
     if not few and curve is not None:
         kept = {row["num_workers"]: row["throughput"] for row in curve.value if row["num_workers"]}
         few, by = _as_fast(kept, many), curve
+    if most_advised(facts) > few:
+        return  # more of them are recommended, looked faster, or are expected to be
     if few:
         are = ("is" if few == 1 else "are") if by is tried else "should be"
         text = f"{number(few, 'worker')} {are} as fast as {many}"
@@ -164,9 +163,9 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         return
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST or child_processes(facts):
         return  # what they wait for is told, and is no storage
-    current, best = settings(facts)
-    if current is not None and best is not None and best["workers"] > max(1, current["num_workers"]):
-        return  # more workers were proved to help
+    current = settings(facts)[0]
+    if current is not None and most_advised(facts) > max(1, current["num_workers"]):
+        return  # more workers were proved to help, or are expected to
     rows = {t["num_workers"]: t for t in tried.value if t["in_order"]}
     many = max((n for n in rows if n >= 2), default=0)
     if not many:

@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.stages import PULSES, READING, RECEIVING
@@ -57,6 +58,8 @@ def chatty(facts: Facts) -> Iterator[Finding]:
     sending = BATCH_CALLS + TENSOR_CALLS * facts.value(RECEIVING, {"tensors": 0})["tensors"]
     calls = fact.value["write_calls_per_sample"] - sending * fact.value["batches_per_sample"]
     other = {work["kind"] for work in facts.value(AVOIDABLE, [])} & WRITING
+    if any(work["kind"] == "logs" for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]):
+        return  # told with its line
     if calls >= 0.5 and not other and facts.value(CURRENT, {}).get("num_workers", 1):
         text = f"workers make {calls:.1f} write calls per sample: printing, logging or a progress bar"
         yield finding("chatty-workers", "info", text, fact, "print and log only in the main process")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from dataloader_expert.conclusions import Advice
@@ -11,8 +12,10 @@ from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.host_memory import HOST_GROWTH
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
-from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.loading import CURRENT, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
+
+WORKERS_OF = re.compile(r"num_workers=(\d+)")
 
 
 def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -27,6 +30,14 @@ def throughput_at(facts: Facts, given: dict[str, Any]) -> Fact | None:
     prefetch = (given.get("prefetch_factor") or 2) if workers else 0
     at = {"persistent": bool(given["persistent_workers"])} if workers and "persistent_workers" in given else {}
     return facts.find(THROUGHPUT, workers=workers, prefetch=prefetch, in_order=given.get("in_order", True), **at)
+
+
+def most_advised(facts: Facts) -> int:
+    """The most workers that the advice on settings names: those recommended, those that looked faster, and those that were not tried."""
+    best, unproved, predicted = settings(facts)[1], facts.find(UNPROVED), facts.find(PREDICTED)
+    looked = [] if unproved is None else [int(n) for n in WORKERS_OF.findall(unproved.value["settings"])]
+    expected = [] if predicted is None else [int(predicted.at["workers"])]
+    return max([0 if best is None else int(best["workers"]), *looked, *expected])
 
 
 def changed(current: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:

@@ -519,6 +519,11 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label of held-out rows: 0 is no better than a guess, 1 always right",
 )
+ODD_SCALES = Quantity(
+    "odd_scales",
+    "samples",
+    "samples whose values have another scale than most, and by what factor, with places",
+)
 CUT_AT = Quantity(
     "texts_cut_at",
     "samples",

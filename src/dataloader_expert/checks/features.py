@@ -82,6 +82,16 @@ class Channels:
         few = width is not None and 2 <= width <= CHANNELS and first != last
         return Channels(field.name, shape, axis, width) if few and width is not None else None
 
+    @staticmethod
+    def of_window(field: Field) -> Channels | None:
+        """Those of windows, of a vector or an array with one channel too; a vector of whole numbers may be ids."""
+        shape = field.shape
+        if len(shape) == 1 and field.dtype.startswith("float"):
+            return Channels(field.name, shape, 0, 1)
+        if len(shape) == 2 and 1 in shape and shape != (1, 1) and field.dtype.startswith(MEASURED):
+            return Channels(field.name, shape, 1 + shape.index(1), 1)
+        return Channels.of(field) if len(shape) == 2 else None
+
     def in_block(self, block: Block) -> Iterator[tuple[int, Any]]:
         """The field's values, [samples, channels, steps], as one array or sample by sample, each with the position of its first sample;
         without those that are laid out otherwise."""

@@ -18,6 +18,8 @@ DATA = ""
 MOST = 0
 """The most samples to look at, spread over the files; 0: all."""
 SUFFIXES: tuple[str, ...] = ()
+ASIDE: frozenset[str] = frozenset()
+"""Files of the folder that hold no samples, such as other tables."""
 SAMPLES = 0
 LABEL: str | None = None
 SPLIT: str | None = None
@@ -55,7 +57,8 @@ def files() -> list[Path]:
     if data.is_file():
         return [data]
     found = data.rglob("*") if data.is_dir() else Path(data.anchor or ".").glob(str(data.relative_to(data.anchor)))
-    return sorted(p for p in found if p.is_file() and p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
+    own = (p for p in found if p.is_file() and p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
+    return sorted(p for p in own if not data.is_dir() or p.relative_to(data).as_posix() not in ASIDE)
 
 
 def split_of(path: Path, sample: dict[str, Any]) -> str | None:
@@ -121,10 +124,11 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
                 found.not_finite.append(f"{where}: {name}")
         if name in CONTENT:
             digest.update(parts_of(value))
-            several = isinstance(value, np.ndarray) and value.size > 1
+            whole = np.asarray(value) if isinstance(value, list) else value
+            several = isinstance(whole, np.ndarray) and whole.size > 1
             phrase = isinstance(value, str) and len(value.strip()) <= PHRASE > 0
             even = even and (phrase or several)
-            even = even and (phrase or bool((value == (value.reshape(-1) if first == 0 else value)[first]).all()))
+            even = even and (phrase or bool((whole == (whole.reshape(-1) if first == 0 else whole)[first]).all()))
     split = split_of(path, sample)
     if split is not None:
         if not even:

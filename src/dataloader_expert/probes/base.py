@@ -60,6 +60,8 @@ class Bench:
     groups: Any = None
     difficulty: Any = None
     train: Any = None
+    rows: Any = None
+    """The indices of the samples that these are of, if a scan has read samples one by one."""
     collated: tuple[str, frozenset[str]] | None = None
     """The collate function that the user's samples take, and the fields that vary in length; None until it was tried."""
     blocks: Any = None

@@ -150,7 +150,7 @@ def in_several_files(source: Source) -> bool:
 
 
 def side_by_side(source: Source) -> bool:
-    return source.format in ("npy", "idx") and any(unit.at for unit in source.units)
+    return source.format in ("npy", "idx") and not getattr(source, "partners", ()) and any(u.at for u in source.units)
 
 
 def unread(source: Source) -> str | None:

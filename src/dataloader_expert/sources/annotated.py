@@ -10,7 +10,7 @@ from dataloader_expert.sources.annotations.record import FOLDERS, NAMELESS, Anno
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles
-from dataloader_expert.sources.folder_labels import FolderLabels
+from dataloader_expert.sources.folder_labels import TAKEN, FolderLabels
 from dataloader_expert.sources.label_columns import flags, said_of
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.roles import RANKS, SPLIT_NAMES, as_split, classes_in_names, find_roles, words
@@ -27,6 +27,7 @@ from dataloader_expert.sources.targets import (
 )
 
 GUESSED = "guessed"
+ONE_CATEGORY = f"{GUESSED}: the one category"
 """How begins what is said of a label that no name tells."""
 
 
@@ -145,9 +146,10 @@ class Annotated(FolderLabels):
         others = beside_attributes(usual)
         if PLACED in how and self.label not in others:
             self.label, how = find_label([block_of({n: usual[n] for n in others}, len(self.units))], split)
-        nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
+        apart = [name for name in self.given if name != split]
+        nameless = [name for name in apart if NAMELESS.fullmatch(name)]
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
-        if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
+        if len(nameless) == len(apart) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
         if self.label is None:
             self.label, how = self._only_category(usual)
@@ -160,6 +162,12 @@ class Annotated(FolderLabels):
         guessed = PLACED in how or how.startswith("guessed")
         if self.label is not None and guessed and any(f.kind == "mask" for f in self.partners):
             self.label, how = None, "no field is named like a label, and images have masks; pass label="
+        if (
+            self.label is not None
+            and how == ONE_CATEGORY
+            and any(has_boxes(f) and f.shape != (1, 4) for f in self.annotated)
+        ):
+            self.label, how = None, "no field is named like a label, and images have boxes; pass label="
         if self.label is not None and found.said and how.startswith(GUESSED):
             self.label, how = None, "no field is named like a label, and a text says what is there; pass label="
         if self.label is not None and PLACED in how and self._one_of_many(self.label):
@@ -232,10 +240,11 @@ class Annotated(FolderLabels):
             and f.kind == "category"
             and not f.shape
             and f.name not in others
+            and not {*words(f.name)[-1:]} & TAKEN
             and self._may_be_class(f.name)
         ]
         if len(found) == 1:
-            return found[0], "guessed: the one category"
+            return found[0], ONE_CATEGORY
         if (finest := self._finest_rank(found)) is not None:
             return finest, f"guessed: the finest of {listed(found)}, each of which implies the next"
         kinds = [name for name in found if words(name)[-1:] and words(name)[-1] in KINDS]
@@ -259,7 +268,7 @@ class Annotated(FolderLabels):
             return
         again = [n for n, column in self.given.items() if NAMELESS.fullmatch(n) and one_to_one(names, column)]
         if again:
-            self._label_by_name()
+            self._label_by_name(every=True)
             self.label_how = f"from the file names, such as {names[0]}; {listed(again)} of a table holds their numbers"
             for name in again:
                 self._drop_column(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -336,8 +336,8 @@ class Csv(CsvRecords):
         return sniff_dialect(head, self.delimiters, len(head) == entry.size, header)
 
     def _agree(self, entries: Sequence[Entry], known: dict[str, Dialect]) -> None:
-        """One decision whether there is a header for files that are written alike: a first row of texts, with a sentence among them, is
-        a row where all others have no header, which are more; and the header of the first of numbered parts is that of all. Columns that
+        """One decision whether there is a header for files that are written alike: a first row of texts, with a sentence among them or a
+        value that the same column of another file has, is a row where all others have no header, which are more; and the header of the first of numbered parts is that of all. Columns that
         only some rows of one file have are optional in all."""
         for full in [dialect for dialect in known.values() if dialect.optional]:
             usual = full.names[: -full.optional]
@@ -347,12 +347,28 @@ class Csv(CsvRecords):
             if entry.path in known:
                 alike.setdefault((known[entry.path].delimiter, len(known[entry.path].names)), []).append(entry)
         for of in alike.values():
-            doubtful = [e for e in of if not known[e.path].sure and any(map(_is_sentence, known[e.path].names))]
             bare = [e for e in of if not known[e.path].header]
+            doubtful = [e for e in of if known[e.path].header and not known[e.path].sure]
+            values = self._values_at_head(bare, known) if doubtful else []
+            doubtful = [
+                e
+                for e in doubtful
+                if any(map(_is_sentence, known[e.path].names))
+                or any(name in column for name, column in zip(known[e.path].names, values, strict=False))
+            ]
             if len(bare) > len(doubtful) and len(bare) + len(doubtful) == len(of):
                 known |= {entry.path: self._dialect(entry, header=False) for entry in doubtful}
             elif bare and of[0] not in bare and len(bare) == len(of) - 1 and len({stem_of(e.path) for e in of}) == 1:
                 known |= {entry.path: called_as(known[entry.path], known[of[0].path].names) for entry in bare}
+
+    def _values_at_head(self, bare: Sequence[Entry], known: Mapping[str, Dialect]) -> list[set[str]]:
+        """What stands in each column of files without a header, as far as their first rows tell."""
+        heads = (
+            self.listing.head(e.path, SAMPLE).decode("utf-8", "replace").splitlines()[:-1] for e in bare[:LOOKED_AT]
+        )
+        rows = [line.split(known[e.path].delimiter) for e, lines in zip(bare, heads, strict=False) for line in lines]
+        width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+        return [{*column} for column in zip(*(row for row in rows if len(row) == width), strict=True)]
 
     def _check_headers(self, parts: list[Part]) -> None:
         """Columns that a file lacks and the table has, and the reverse. A split in which no file has the label, or what training

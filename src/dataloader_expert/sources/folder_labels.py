@@ -14,8 +14,11 @@ from dataloader_expert.sources.layout import PARTS, is_part, label_by_name
 from dataloader_expert.sources.roles import classes_in_names, words
 from dataloader_expert.sources.targets import CALLED, same_class
 
-NEARLY_ALL = 0.95
-"""The least share of samples whose folder agrees with a column from which the others contradict it."""
+NEARLY_ALL, MOSTLY = 0.95, 0.85
+"""The least share of samples whose folder agrees with a column from which the others contradict it; and where both use the same names."""
+
+TAKEN = {"video", "session", "recording", "subject", "patient", "participant"}
+"""Last words of columns that say what samples were taken of, however few there are."""
 
 
 class FolderLabels(Source):
@@ -34,9 +37,10 @@ class FolderLabels(Source):
     row_of: dict[str, int]
     """Where a sample's values stand in these."""
 
-    def _label_by_name(self) -> None:
-        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
-        own = [unit for unit in self.units if unit.split in ("train", None)] or list(self.units)
+    def _label_by_name(self, every: bool = False) -> None:
+        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers. ``every``: they are
+        known to tell them in all splits."""
+        own = [unit for unit in self.units if every or unit.split in ("train", None)] or list(self.units)
         found = dict(zip([u.file for u in own], classes_in_names([u.file for u in own]), strict=True))
         names = sorted({name for name in found.values() if name is not None})
         if names and self.value == "image":  # of recordings they are rather who speaks
@@ -109,7 +113,7 @@ class FolderLabels(Source):
     def _no_groups(self) -> None:
         """Folders that a table calls a person, a site, a recording, a year or a fold are no classes."""
         role = None if self.roles is None else self.roles.group
-        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS}]
+        dated = [name for name in self.given if {*words(name)[-1:]} & {*PARTS, *TAKEN}]
         for name in [*([] if role is None else [role.field]), *dated]:
             if self.by_folder and name in self.given and self._are_its_values(name):
                 self._drop_folder_labels()
@@ -160,7 +164,9 @@ class FolderLabels(Source):
             if folder not in meant and value not in meant.values():
                 meant[folder] = value
         right = sum(n for (folder, value), n in pairs.items() if meant.get(folder) == value)
-        if not pairs or right == pairs.total() or right < NEARLY_ALL * pairs.total() or len(meant) < 2:
+        same = all(folder.casefold() == value.casefold() for folder, value in meant.items())
+        least = MOSTLY if same else NEARLY_ALL  # by the same names, both say the same thing
+        if not pairs or right == pairs.total() or right < least * pairs.total() or len(meant) < 2:
             return []
         return [
             (unit.file, str(unit.label), value)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import json as stdlib_json
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
-from dataloader_expert.sources.files import SIDE_FILES, Listing
+from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing
 from dataloader_expert.sources.layout import split_in_name, splits_of_files
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
 from dataloader_expert.sources.other_tables import LOOKED_AT, NEARLY_ALL, Keys, Records, all_aside, of_one_table
 from dataloader_expert.sources.plain import flat
 from dataloader_expert.sources.records import columns_of_records
+from dataloader_expert.sources.row_lists import DIVISION, divided, row_lists
 from dataloader_expert.sources.tables import Table
 
 
@@ -25,6 +27,11 @@ class Json(Table):
     listing: Listing
     inside: tuple[tuple[str | None, int], ...] = ()
     """The splits that keys of the only document name, in order, with their samples; empty: no key does."""
+
+    beside: Collection[str] = ()
+    """The lists beside the document that divide its records."""
+    divided: list[str | None] | None = None
+    """The split of each record, as lists beside the document tell; None: there are none."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -40,6 +47,9 @@ class Json(Table):
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
+            if len(entries) == 1 and (told := divided(listing, records)) is not None:
+                source.beside = {*(row_lists(listing.entries) or ())}
+                source.divided, records = told, [{**records[0], DIVISION: told[0]}, *records[1:]]
             parts.append(Records(entry.path, split, Keys.of(records[:LOOKED_AT], entry.path), len(records)))
             if len(entries) == 1:
                 source.inside = splits_in(records)
@@ -68,9 +78,22 @@ class Json(Table):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         records = records_of(raw, unit.file, problems)
+        if self.divided is not None:
+            records = [{**record, DIVISION: of} for record, of in zip(records, self.divided, strict=False)]
         records = records[unit.at[0] : unit.at[0] + unit.samples] if self.inside else records
         names = self.stored(f.name for f in self.fields)
         return self.made(Block(unit, columns_of_records(records, names), (), problems))
+
+
+def divided_by_lists(listing: Listing, entries: Sequence[Entry]) -> bool:
+    """Whether the texts among these files are lists that name the rows of the one JSON document beside them."""
+    if row_lists(entries) is None:
+        return False
+    [document] = [e for e in entries if e.kind == "json"]
+    try:
+        return divided(listing, records_of(listing.read(document.path), document.path, [])) is not None
+    except Unreadable:
+        return False  # the reader tells it
 
 
 def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[str, Any]]:

@@ -35,9 +35,11 @@ def flags(columns: Iterable[Mapping[str, Column]], uncertain: bool = False) -> L
                 others.add(name)
             else:
                 found.setdefault(name, set()).update(values)
-    for pair in (*PAIRS, *([UNCERTAIN] if uncertain else [])):
+    doubtful = uncertain and any(values == UNCERTAIN for name, values in found.items() if name not in others)
+    for pair in [UNCERTAIN] if doubtful else PAIRS:
         able = [name for name, values in found.items() if name not in others and values and values <= pair]
-        if sum(found[name] == pair for name in able) >= FEWEST:
+        both = (pair, PAIRS[0]) if doubtful else (pair,)  # some labels may be known of all samples
+        if sum(found[name] in both for name in able) >= FEWEST:
             return LabelColumns(tuple(able), 0 if 0 in pair else -1)
     return None
 

@@ -40,6 +40,8 @@ TRAINED = {"data", "base"}
 """Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""
 SHORTENED = {"trn": "train", "tst": "test"}
 """The same, shortened, in names without a word for a split: beside one they mean something else."""
+DECATHLON = {"imagestr": "train", "labelstr": "train", "imagests": "test", "labelsts": "test"}
+"""Folders of the Medical Segmentation Decathlon and of nnU-Net."""
 AROUND = {
     "set", "data", "split", "list", "lists", "ids", "names", "images", "image", "imgs", "img", "photos", "pictures", "files",
     "samples", "crops", "audio", "wavs", "clips", "large", "small", "full", "bounding", "box", "boxes",
@@ -136,6 +138,8 @@ def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
 
 def split_of_folder(name: str) -> str | None:
     """The split that a folder holds: ``train``, ``train2017``, ``val_images``, ``test-set``; else None."""
+    if name.lower() in DECATHLON:
+        return DECATHLON[name.lower()]
     said = tokens(name)
     found = {SPLITS[t] for t in said if t in SPLITS}
     others = [t for t in said if t not in SPLITS and t not in AROUND and not t.isdigit()]

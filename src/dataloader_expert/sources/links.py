@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.errors import Aside, RequestError, Unreadable
@@ -31,6 +31,10 @@ AMOUNTS = {"n", "num", "number", "count", "counts", "total", "max", "min", "avg"
 """Words of fields whose whole numbers are amounts, which may look like keys by chance."""
 _CODE = re.compile(r"(?=.*[^A-Za-z\s])(?=.*[^\d\s])\S{2,100}")
 Key = str | int
+Plain = str | float | None
+"""A value as it is compared with that of another table."""
+MOST_BESIDE, MOST_HELD = 8, 100_000
+"""Columns of a table that are compared, and rows up to which they are."""
 
 
 @dataclass
@@ -42,10 +46,14 @@ class Keys:
     values: frozenset[Key]
     repeated: int = 0
     """Rows whose key an earlier row has."""
+    rows: tuple[Key, ...] = ()
+    beside: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
+    """The key of each row, and the values there of other columns that the samples have under the same name."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Empty: every process has its own, and millions of keys are not sent between processes."""
-        return {"file": self.file, "column": self.column, "values": frozenset(), "repeated": self.repeated}
+        told = {"file": self.file, "column": self.column, "repeated": self.repeated}
+        return {**told, "values": frozenset(), "rows": (), "beside": {}}
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ def find_links(source: Source, blocks: Sequence[Block], readers: Iterable[type[S
     best: dict[str, tuple[tuple[bool, float], Link]] = {}
     for entry in [e for e in listing.entries if e.path in aside][:MOST_TABLES]:
         alone = replace(listing, entries=[entry], problems=[], single=True)
-        for keys in _keys_of(aside[entry.path], alone, entry.path):
+        for keys in _keys_of(aside[entry.path], alone, entry.path, {f.name for f in source.fields}):
             for name, values in found.items():
                 there = max(sum(value in keys.values for value in of) / len(of) for of in values)
                 fits = names_fit(name, keys.column, entry.path)
@@ -182,9 +190,21 @@ def _first(field: Field, blocks: Sequence[Block]) -> list[set[Key]]:
     return [every, *(of for of in found if FEWEST <= len(of) < len(every))] if len(every) >= FEWEST else []
 
 
-def _keys_of(reader: type[Source], listing: Any, path: str) -> list[Keys]:
-    """The columns of a table in which nearly all values differ, as texts or whole numbers."""
+def plain_values(column: Column, samples: int) -> list[Plain]:
+    """Numbers, texts without blanks around them, and None for what is neither."""
+    values = column.values[:samples]
+    if hasattr(values, "dtype"):
+        if values.ndim != 1 or values.dtype.kind not in "iufb":
+            return [None] * samples
+        absent = column.nulls.tolist() if column.nulls is not None else [False] * samples
+        return [None if null or v != v else float(v) for v, null in zip(values.tolist(), absent, strict=False)]
+    return [(v.strip() or None) if isinstance(v, str) else None for v in values]
+
+
+def _keys_of(reader: type[Source], listing: Any, path: str, names: Collection[str] = ()) -> list[Keys]:
+    """The columns of a table in which nearly all values differ, as texts or whole numbers; ``names``: those of the samples' fields."""
     found: dict[str, list[Key]] = {}
+    beside: dict[str, list[Plain]] = {}
     rows = 0
     with contextlib.suppress(Unreadable, RequestError):
         other = reader.open(listing, SourceRef(str(listing.base), listing.roots))
@@ -197,11 +217,18 @@ def _keys_of(reader: type[Source], listing: Any, path: str) -> list[Keys]:
                 flat = not hasattr(column.values, "ndim") or column.values.ndim == 1
                 if flat and not column.time:
                     found.setdefault(name, []).extend(key for keys in keys_in(column) for key in keys)
+                if flat and name in names and other.samples <= MOST_HELD:
+                    beside.setdefault(name, []).extend(plain_values(column, block.samples))
         if rows != other.samples:
             return []
     distinct = {name: frozenset(values) for name, values in found.items() if len(values) == rows >= FEWEST}
+    whole = [name for name, values in beside.items() if len(values) == rows][: MOST_BESIDE + 1]
+
+    def others(key: str) -> dict[str, tuple[Plain, ...]]:
+        return {name: tuple(beside[name]) for name in whole if name != key}
+
     return [
-        Keys(path, name, keys, rows - len(keys))
+        Keys(path, name, keys, rows - len(keys), tuple(found[name]) if others(name) else (), others(name))
         for name, keys in distinct.items()
         if len(keys) >= (UNIQUE_IDS if {*words(name)} <= ID_WORDS else UNIQUE) * rows
     ]

@@ -306,7 +306,7 @@ def of_single_bytes(head: bytes) -> bool:
     return b"\n" in head and plain >= MOSTLY_ASCII * len(head) and not any(byte < 9 or 13 < byte < 32 for byte in head)
 
 
-NUMBERS_AND_NAME = re.compile(r'[ \t]*(?:(?:[-+]?\d+\.?\d*|\?)[ \t]+){3,}"[^"\n]*"[ \t\r]*')
+NUMBERS_AND_NAME = re.compile(r'[ \t]*(?:(?:[-+]?\d+(?:\.\d*)?|\?)[ \t]+){3,}"[^"\n]*"[ \t\r]*')
 """A row of numbers in columns of fixed width before a name in quotes, as of the UCI repository."""
 
 

@@ -63,7 +63,8 @@ so that the values of a row lie that far apart, else 0."""
 
 class NpyFiles(ArrayFiles):
     format = "npy"
-    kinds = frozenset({"npy"})
+    kinds = partners_read = frozenset({"npy"})
+    paired = True
 
     @staticmethod
     def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:

@@ -19,7 +19,7 @@ from dataloader_expert.sources.layout import split_of_folder
 from dataloader_expert.sources.magic import SUFFIXES
 
 SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
-    "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds",
+    "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds", "document", "documents", "article", "articles",
 }  # fmt: skip
 """Words that name the folder of the samples themselves."""
 PARTNERS = {
@@ -35,6 +35,7 @@ PARTNERS = {
     **dict.fromkeys(
         ("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text", "txt"), "text"
     ),
+    **dict.fromkeys(("summary", "summaries", "highlights"), "summary"),
 }
 """Words that name what belongs to a sample, and the name of the field that it becomes."""
 PARTIAL = {"segmentationclass", "segmentationobject"}
@@ -44,6 +45,8 @@ READ = ("image", "text")
 MOST_VIEWS = 4
 """The most recordings or pictures of one thing that are called after it, such as those of several microphones."""
 _WORD = re.compile(r"[_\-. ]+")
+_SPLIT_BEHIND = re.compile(r"(?<=[a-z])(Tr|Ts|Val|Train|Test)$")
+"""A word for a split right behind another word, as in ``imagesTr`` and ``labelsTr``."""
 COMPANIONS = {
     **PARTNERS,
     **dict.fromkeys(("normal", "normals"), "normal"),
@@ -52,7 +55,9 @@ COMPANIONS = {
 }
 """The same with words for maps that stand between the name of a sample and a number; alone, ``normal`` may be a class."""
 _NUMBERED = re.compile(rf"[_\-. ]({'|'.join(COMPANIONS)})[_\-. ]*\d+$", re.IGNORECASE)
-_MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
+_MAY_PAIR = re.compile(
+    rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|(?:tr|ts|val|train|test)/|$)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -326,7 +331,7 @@ def _join(
         if folder not in with_any and held[folder] > 1:  # a folder each would make every lost one a purpose
             without[folder] = None
         else:
-            example = next(iter(files.values())).path
+            example = next(files[other] for other in samples if other in files).path
             text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
     return {name: list(without)} if without else {}
@@ -371,7 +376,7 @@ def _key_of_folder(path: str, around: frozenset[str] = frozenset()) -> tuple[str
     word: str | None = None
     kept = []
     for above, folder in _folders_above(path):
-        parts = [p for p in _WORD.split(folder) if p]
+        parts = [p for p in _WORD.split(_SPLIT_BEHIND.sub(r"_\1", folder)) if p]
         if "".join(parts).lower() in PARTNERS:
             parts = ["".join(parts)]  # ground_truth
         named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]

@@ -38,6 +38,7 @@ from dataloader_expert.sources.company import (
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
+from dataloader_expert.sources.json import divided_by_lists
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
 from dataloader_expert.sources.other_tables import stem_of
@@ -288,6 +289,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
             own = [e for e in data if e.kind == main]
             called = called_after([e for e in data if e.kind in TOLD and e not in own], own)
             data = [e for e in data if e.path not in called]
+    if divided_by_lists(listing, data):
+        return _Chosen(known["json"], known["json"].kinds, frozenset(e.path for e in data if e.kind == "text"))
     counts = Counter(e.kind for e in data)
     first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
     readable = {kind: cls for cls in first for kind in cls.kinds}

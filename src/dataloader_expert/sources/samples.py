@@ -48,6 +48,8 @@ class FileSamples(Annotated):
     value = "data"
     paired = True
     """Whether other files may belong to a sample, such as its mask."""
+    partners_read: frozenset[str] = frozenset(READ)
+    """Kinds of partners whose content is read; of others only that they are there."""
 
     def __init__(self, listing: Listing, ref: SourceRef, entries: list[Entry]) -> None:
         super().__init__()
@@ -56,7 +58,7 @@ class FileSamples(Annotated):
             raise RequestError("format-unknown", f"no {self.format} files were found; pass format= or another folder")
         notes = Annotations() if listing.single else annotations_of(listing, entries)
         tables = {*notes.tables}
-        others = [entry for entry in listing.entries if entry.path not in tables]
+        others = [entry for entry in self.may_belong(listing.entries) if entry.path not in tables]
         alone = listing.single or not self.paired
         pairing = Pairing(entries) if alone else pair(others, self.kinds)
         if self.value == "image" and not alone:
@@ -95,7 +97,7 @@ class FileSamples(Annotated):
         splits = [_listed_split(split, notes.splits.get(path)) for split, path in zip(splits, paths, strict=True)]
         self.problems += pairing.problems
         self.beside = frozenset(pairing.beside)
-        kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
+        kinds = {name: kind for name, kind in pairing.fields.items() if kind in self.partners_read}
         self.partners = tuple(
             Field(n, "text", "str")
             if k == "text"
@@ -105,10 +107,14 @@ class FileSamples(Annotated):
         scenes = any(f.kind in ("mask", "image") for f in self.partners) and _apart(splits, labels)
         told = any(f.kind == "text" for f in self.partners)
         spoken = told and (self.value == "audio" or (self.value == "image" and names != [] and are_repeats(names)))
-        together = _parts_of_each(paths, labels)
+        together = _parts_of_each(paths)
+        held_in = len({folder_of(path) for path in paths})
+        apart = together and (
+            len({*labels}) == held_in or all(n[-1].isdecimal() for n in names)
+        )  # office_1 is one of several
         self.groups = dict(zip((folder_of(path) for path in paths), of_folders.groups, strict=True))
         against = against_classes(paths, splits, labels, self.value) if names else None
-        if names and (scenes or maps or spoken or together or against or self._are_groups(names, notes)):
+        if names and (scenes or maps or spoken or apart or against or self._are_groups(names, notes)):
             # scenes of which a table pairs images with maps, cities that one split alone has; who speaks what is transcribed; clips, and patients with their masks
             if against is None or against.groups:
                 self.groups = dict(zip((folder_of(path) for path in paths), labels, strict=True))
@@ -119,7 +125,9 @@ class FileSamples(Annotated):
             names = sorted({*notes.class_of_clip.values()}, key=lambda name: (name.isdecimal() and len(name), name))
         only = "files accompany the samples; only their presence was checked, not their contents"
         self.unread = {
-            name: f"{kind} {only}".removeprefix(f"{name} ") for name, kind in pairing.fields.items() if kind not in READ
+            name: f"{kind} {only}".removeprefix(f"{name} ")
+            for name, kind in pairing.fields.items()
+            if kind not in self.partners_read
         }
         self.unread |= {
             name: f"{_how_many(files, len(entries))}; they are not read" for name, files in pairing.partial.items()
@@ -164,7 +172,7 @@ class FileSamples(Annotated):
             self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if notes.key_points:
             self.unread["keypoints"] = "keypoints after the boxes in label files are not read"
-        if any(f.kind == "text" for f in self.partners):
+        if self.value != "text" and any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
             path: tuple(
@@ -214,6 +222,10 @@ class FileSamples(Annotated):
             group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
             if group is not None:
                 self.roles = replace(self.roles or Roles(), group=group, name_parts=parts)
+
+    def may_belong(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Those of the files that are samples or may belong to one."""
+        return entries
 
     def own(self, entries: list[Entry]) -> list[Entry]:
         """Those of the files that are samples."""
@@ -351,7 +363,7 @@ def _how_many(files: Sequence[Entry], samples: int) -> str:
     return f"{len(files)} of {samples} samples have one"
 
 
-def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[str]:
+def _parts_of_each(paths: Sequence[str]) -> list[str]:
     """The names of the files that each of several folders holds, if all hold the same few, called by words: the tracks of a song; or
     by the folder and a code, the bands of a satellite's picture."""
     held: dict[str, list[str]] = {}
@@ -364,7 +376,7 @@ def _parts_of_each(paths: Sequence[str], labels: Sequence[str | None]) -> list[s
             for folder, stems in held.items()
         }
     names = sorted(next(iter(held.values()), []))
-    alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS and len({*labels}) == len(held)
+    alike = all(sorted(of) == names for of in held.values()) and len(held) > MOST_PARTS
     form, most = (_BAND, MOST_BANDS) if after else (_PART, MOST_PARTS)
     return names if alike and 1 < len(names) <= most and all(map(form.fullmatch, names)) else []
 

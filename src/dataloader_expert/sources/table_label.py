@@ -23,7 +23,7 @@ from dataloader_expert.sources.predicted import RATED, Predicted, is_rating, rat
 from dataloader_expert.sources.roles import GROUP_WORDS, series_in, words
 from dataloader_expert.sources.table_fields import GUESSED_FROM, MAX_CLASSES, field_of, is_quantity, values_in
 from dataloader_expert.sources.targets import KINDS, plain_values
-from dataloader_expert.sources.text_pairs import SCORES, SPANS, choices_of, named_so, pair_of
+from dataloader_expert.sources.text_pairs import PLACES, SCORES, SPANS, are_places, choices_of, named_so, pair_of
 from dataloader_expert.sources.times import is_time
 
 BARE = re.compile(r"(f|v|c|x|col|column|attr|attribute|feature|var|unnamed: )?_?\d+", re.IGNORECASE)
@@ -95,6 +95,10 @@ def find_label(
         return chosen[1], f"which of {chosen[0]} is right, by its name; pass label= if it is another"
     if spans := named_so(others, SPANS):
         return None, f"no field is named like a label, and {spans} say what is where in a text; pass label="
+    long = [n for n in texts if found[n].kind == "text"]
+    for name in others if len(long) == 1 else ():
+        if are_places(values_in(blocks, name), values_in(blocks, long[0])):
+            return None, f"{name} {PLACES}; pass label="
     pair = pair_of(texts, others)
     if pair is not None:
         return None, f"no field is named like a label, and {' and '.join(pair[1])} are for {pair[0]}; pass label="
@@ -121,7 +125,8 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
-    flag = _only_flag(scalar, blocks) if bare and any(field.kind == "text" for field in found.values()) else None
+    long = [name for name, field in found.items() if field.kind == "text"]
+    flag = _only_flag(scalar, blocks) if (bare and long) or _are_alike(long) else None
     places = places if flag is None else [(flag, "only two-valued")]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar or name in (series or ()):
@@ -162,8 +167,14 @@ def likely_label(blocks: Sequence[Block], fields: Sequence[Field], roles: Roles)
     return None
 
 
+def _are_alike(texts: Sequence[str]) -> bool:
+    """Whether two texts are called alike but for their numbers: a flag beside them says something of the pair."""
+    return len(texts) == 2 and len({re.sub(r"\d+", "#", name) for name in texts}) == 1
+
+
 def _only_flag(names: Iterable[str], blocks: list[Block]) -> str | None:
-    """The one column of nothing but 0 and 1, which in a table of texts without a header says more than a first column of codes."""
+    """The one column of nothing but 0 and 1, which says more of texts without a header than a first column of codes, and more of a pair
+    of texts than the place of another."""
     flags = [name for name in names if {*values_in(blocks, name)} in ({0, 1}, {0.0, 1.0})]
     return flags[0] if len(flags) == 1 else None
 

@@ -17,6 +17,8 @@ HEAD, LOOKED_AT = 4096, 8
 """Bytes of so many files that show whether they hold numbers alone."""
 FEWEST, WIDE, ALIKE = 3, 20, 0.95
 """The fewest lines, their least length, and the share of one length, of records of fixed width."""
+DEEPER = 2
+"""In so many folders are all others where one text that is in none is about them."""
 FEW = 10
 """Of so many texts, one may be of a project; more of them are what is read, such as programs."""
 _NUMBERS = re.compile(rb"(?=.*\d\s*[\s,]\s*[-+\d.])[-+\d.eE,;\s]+", re.DOTALL)
@@ -34,6 +36,8 @@ class TextFiles(FileSamples):
         if source.samples == 1:
             source.sharding += '; format="lines" reads a sample per line'
         source.fields = (Field("text", "text", "str"), *source.other_fields())
+        aside = {p.where.get("file") for p in source.problems if isinstance(p, Aside)}
+        source.problems = [p for p in source.problems if isinstance(p, Aside) or p.where.get("file") not in aside]
         some = [listing.head(unit.file, HEAD) for unit in spread(source.units, LOOKED_AT)]
         if some and all(map(_NUMBERS.fullmatch, some)):
             source.unread["numbers"] = "each file holds rows of numbers, such as points, which are read as text"
@@ -48,7 +52,7 @@ class TextFiles(FileSamples):
         text = "is code, settings or documentation next to the documents: not read as a sample"
         self.problems += [Aside("note", text, file=e.path) for e in entries if e not in documents]
         kept = _without_notes(documents)
-        text = "lies next to the class folders: not read as a sample"
+        text = "lies next to the folders of the samples: not read as a sample"
         held = {entry.path for entry in kept}
         self.problems += [Aside("note", text, file=e.path) for e in documents if e.path not in held]
         return kept
@@ -76,8 +80,8 @@ def _without_projects(entries: list[Entry]) -> list[Entry]:
 
 
 def _without_notes(entries: list[Entry]) -> list[Entry]:
-    """Without the few texts that stand beside the folders of classes, such as lists of where the others come from. A split without
-    such folders keeps its own: it is not labelled."""
+    """Without the few texts that stand beside the folders of classes, such as lists of where the others come from, or the one above
+    all folders of the others. A split without such folders keeps its own: it is not labelled."""
     splits, labels, names = read_folders([entry.path for entry in entries])
     labelled = {split for split, label in zip(splits, labels, strict=True) if label is not None}
     own = [
@@ -85,7 +89,11 @@ def _without_notes(entries: list[Entry]) -> list[Entry]:
         for entry, split, label in zip(entries, splits, labels, strict=True)
         if label is not None or in_aside(entry.path) or (split is not None and split not in labelled)
     ]
-    return own if names and 10 * len(own) >= 9 * len(entries) else entries
+    if names and 10 * len(own) >= 9 * len(entries):
+        return own
+    deep = [entry for entry in entries if entry.path.count("/") >= DEEPER]
+    alone = len(deep) == len(entries) - 1 >= FEW and not any("/" in e.path for e in entries if e not in deep)
+    return deep if alone else entries
 
 
 SOURCE = TextFiles

@@ -16,7 +16,9 @@ from dataloader_expert.errors import Aside, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import Unequal
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.class_names import LISTS as OF_NAMES
 from dataloader_expert.sources.files import Entry, Listing, is_beside
+from dataloader_expert.sources.heading_lines import past_heading
 from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
 from dataloader_expert.sources.lines import (
     BLANKS,
@@ -134,6 +136,10 @@ class Lines(Table):
         source.names = languages or _columns_called(columns, source._numbered(entries))
         source.labels = 0 if languages else labels_in(listing, entries)
         source.names = ("label" if source.labels == 1 else "labels", "text") if source.labels else source.names
+        plain = not (languages or source.tagged or source.labels)
+        if plain and all(_are_numbers(listing.head(of[0].path, HEAD)) for of in groups):
+            source.names, source.numbers = ("numbers",), frozenset({"numbers"})
+        begins = past_heading(listing, [of[0] for of in groups]) if plain else {}
         folders, _, _ = read_folders([of[0].path for of in groups])
         units: list[Unit] = []
         start = 0
@@ -146,8 +152,8 @@ class Lines(Table):
                     ranges = list(_sentence_ranges(listing, of[0].path, source.tabbed))
                 else:
                     path = of[0].path
-                    whole = record_ranges(listing, path, False, byte_order_mark(listing, path))
-                    ranges = [(((path, lo, hi),), n) for lo, hi, n in whole]
+                    begin = begins.get(path, byte_order_mark(listing, path))
+                    ranges = [(((path, lo, hi),), n) for lo, hi, n in record_ranges(listing, path, False, begin)]
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
@@ -163,16 +169,17 @@ class Lines(Table):
         source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
         source.fields = tuple(Field(n, "other" if source.tagged else "text", "str") for n in source.names)
         source.describe()
-        if not source.tagged and not source.labels and not source.by_role:
-            source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
-            source.label, source.label_how = None, "lines of text have no label"
+        if plain and not source.by_role:
+            if not source.numbers:
+                source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
+            source.label, source.label_how = None, f"lines of {'numbers' if source.numbers else 'text'} have no label"
         some: list[str] = []
-        for unit in source.units[:LOOKED_AT]:
+        for unit in () if plain and source.numbers else source.units[:LOOKED_AT]:
             with contextlib.suppress(Unreadable):  # the scan reports it
                 found = source.peek(unit).columns[source.names[-1 if source.labels else 0]].values
                 some += [" ".join(tokens) for tokens in found] if source.tagged else found
         source.phrase = phrase_length([(text,) for text in some])
-        source.modality = "text"
+        source.modality = "sequence" if plain and source.numbers else "text"
         what = (
             "one sentence"
             if source.tagged
@@ -183,6 +190,8 @@ class Lines(Table):
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (
             "block of lines" if source.tagged else "line"
         )
+        if any(start > byte_order_mark(listing, path) for path, start in begins.items()):
+            source.sharding += "; the first line of each, which all share, is a heading and no sample"
         return source
 
     def _numbered(self, entries: Sequence[Entry]) -> bool:
@@ -307,7 +316,8 @@ def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...
         return [e for e in there if e.path in paths], [e for e in there if e.path not in paths], languages
     named = [e for e in there if _split_of(e) is not None]
     notes = [e for e in there if _split_of(e) is None]
-    return (named, notes, ()) if len(named) > max(1, len(notes)) else (there, [], ())
+    others = [e for e in notes if not {*words(e.path.rpartition("/")[2])} & OF_NAMES]
+    return (named, notes, ()) if len(named) > max(1, len(others)) else (there, [], ())
 
 
 def _language_of(entry: Entry) -> re.Match[str] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 PREFERRED, REFUSED = {"chosen", "accepted", "preferred", "winner"}, {"rejected", "dispreferred", "loser"}
 POSITIVE, NEGATIVE = {"positive", "positives", "pos"}, {"negative", "negatives", "neg"}
@@ -21,6 +22,8 @@ SCORES = {"score", "scores", "similarity", "relatedness", "sim"}
 """Words of a number that says how alike two texts are."""
 SPANS = {"spans", "entities"}
 """Words of lists of places in a text, each with its class."""
+PLACES = "says where in a text something is, and what"
+"""How it is told of a list of places whose name does not tell it."""
 WANTED = {"completion", "response", "output", "answer"}
 """Words of an answer that a label may call good or bad."""
 LANGUAGES = {
@@ -30,6 +33,20 @@ LANGUAGES = {
     "sk", "sl", "so", "sq", "sr", "sv", "sw", "ta", "te", "th", "tl", "tr", "uk", "ur", "uz", "vi", "xh", "yo", "zh", "zu",
 }  # fmt: skip
 """Codes of ISO 639-1 that are usual in parallel texts."""
+
+
+def are_places(lists: Iterable[Any], texts: Iterable[Any]) -> bool:
+    """Whether these lists hold places in the texts of the same rows, each as where it begins and ends and what it is."""
+    rows = [(of, text) for of, text in zip(lists, texts, strict=False) if isinstance(of, list) and of]
+    return bool(rows) and all(
+        isinstance(text, str) and isinstance(one, list) and len(one) == 3 and _is_place(*one, len(text))
+        for of, text in rows
+        for one in of
+    )
+
+
+def _is_place(begin: Any, end: Any, kind: Any, length: int) -> bool:
+    return isinstance(kind, str) and isinstance(begin, int) and isinstance(end, int) and 0 <= begin < end <= length
 
 
 def pair_of(texts: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> tuple[str, tuple[str, str]] | None:

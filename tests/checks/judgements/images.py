@@ -11,6 +11,8 @@ from PIL import Image, ImageFilter
 from dataloader_expert.sources.base import Objects
 from tests.checks import (
     test_keypoint_order,
+    test_keypoint_sides,
+    test_marks_in_arrays,
     test_misfiled,
     test_moved_boxes,
     test_recoloured,
@@ -149,6 +151,9 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "unmarked_run": test_misfiled.RUNS_SILENT,
     "keypoint_order": test_keypoint_order.ORDER_SILENT,
+    "keypoint_sides": test_keypoint_sides.SILENT,
+    "depth_forms": test_marks_in_arrays.FORMS_SILENT,
+    "part_colours": test_recoloured.IN_PART_SILENT,
     "doubled_boxes": test_keypoint_order.BOXES_SILENT,
     "marked_parts": test_keypoint_order.MARKS_SILENT,
     "moved_boxes": {"in their places": test_moved_boxes.laid(*BOXED)},
@@ -166,6 +171,8 @@ SILENT: dict[str, dict[str, Any]] = {
         "noise": smooth(lambda x: np.random.default_rng(2).normal(0, 1, x.shape)),
     },
     "unannotated": {
+        "some empty masks in both splits": masks(*[(0, 1), (0, 2), (0,)] * 30, splits=["train"] * 60 + ["val"] * 30),
+        "masks of one class each": masks(*[(1,), (2,)] * 45, splits=["train"] * 60 + ["val"] * 30),
         "some images of nothing in both splits": detected(range(0, 60, 6), range(60, 100, 6)),
         "all with objects": detected(),
         "a few": detected(range(3)),
@@ -229,6 +236,9 @@ SILENT: dict[str, dict[str, Any]] = {
 SPEAKS: dict[str, dict[str, Any]] = {
     "unmarked_run": test_misfiled.RUNS,
     "keypoint_order": test_keypoint_order.ORDER,
+    "keypoint_sides": test_keypoint_sides.SPOILT,
+    "depth_forms": test_marks_in_arrays.FORMS,
+    "part_colours": test_recoloured.IN_PART,
     "doubled_boxes": test_keypoint_order.BOXES,
     "marked_parts": test_keypoint_order.MARKS,
     "moved_boxes": {
@@ -265,7 +275,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "all to channels first": (smooth(lambda x: x.reshape(len(x), 3, *x.shape[1:3])), "layout-mismatch", "error"),
     },
-    "unannotated": {"a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning")},
+    "unannotated": {
+        "a quarter of training": (detected(range(0, 60, 3)), "empty-sequence", "warning"),
+        "a third of the masks for validation": (
+            masks(*[(0, 1)] * 80, *[(0,)] * 10, splits=["train"] * 60 + ["val"] * 30),
+            "empty-sequence",
+            "warning",
+        ),
+    },
     "blended_ids": {
         "a quarter resized with interpolation": (mask_stripes(range(0, 60, 4)), "label-out-of-range", "warning"),
     },

@@ -81,6 +81,8 @@ SILENT: dict[str, dict[str, Any]] = {
     "reversed_signs": test_other_scales.BEATS_SILENT,
     "swapped_channels": test_parts_otherwise.SILENT_SWAPS,
     "before_parent": test_row_order.BEFORE_SILENT,
+    "frozen": test_parts_otherwise.FROZEN_SILENT,
+    "looped": test_parts_otherwise.LOOPED_SILENT,
     "out_of_order": test_within_groups.ORDER_SILENT,
     "pasted": test_pasted.SILENT,
     "odd_series": test_odd_series.SILENT,
@@ -202,6 +204,8 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "odd_series": {name: (data, code, "warning") for name, (data, code) in test_odd_series.SPEAKS.items()},
     "reversed_signs": test_other_scales.BEATS_SPEAK,
     "swapped_channels": test_parts_otherwise.SWAPS,
+    "frozen": test_parts_otherwise.FROZEN,
+    "looped": test_parts_otherwise.LOOPED,
     "group_clocks": {name: (data, "scale-drift", "warning") for name, data in test_group_clocks.SPEAKS.items()},
     "point_clouds": {
         "few points, each again and again": (test_point_clouds.FEW, "constant-samples", "warning"),
@@ -259,6 +263,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "a channel of windows that came off in some": (
             Data({"x": with_channel(1, np.where(np.arange(100)[:, None] < 5, 7.0, WINDOWS[..., 1]))}),
+            "constant-samples",
+            "warning",
+        ),
+        "clouds of one point": (
+            Data({"x": np.where(np.arange(100)[:, None, None] < 5, WINDOWS[:, :1], WINDOWS)}),
             "constant-samples",
             "warning",
         ),

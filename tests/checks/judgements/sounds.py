@@ -20,10 +20,15 @@ def stereo(signs: list[float]) -> list[Any]:
     ]
 
 
-def silent_half() -> Any:
+def ending(n: int) -> Any:
+    """Zeros from frame ``n`` on."""
     value = sound()
-    value[len(value) // 2 :] = 0
+    value[n:] = 0
     return value
+
+
+def silent_half() -> Any:
+    return ending(450)
 
 
 def clipped() -> Any:
@@ -44,6 +49,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "recordings": test_recordings.SOUND_SILENT,
     "sounds": {
         "alike": sounds(sound(), sound(3000)),
+        "padded to one length": sounds(*[sound()] * 20, *(ending(n) for n in range(300, 900, 40))),
         "a peak without a run": sounds(sound(), sound(9000)),
         "a quiet one": sounds(sound(), sound(60)),
         "pulses": sounds(sound(), np.where(np.arange(8000) % 80 < 20, 9000, -3000).astype(np.int16)[:, None]),
@@ -73,6 +79,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
         "one of many cut off": (
             sounds(*(sound(n=800 + i) for i in range(30)), silent_half()),
+            "silent-audio",
+            "warning",
+        ),
+        "a few that end early, of the usual length": (
+            sounds(*[sound()] * 30, *[silent_half()] * 4),
             "silent-audio",
             "warning",
         ),

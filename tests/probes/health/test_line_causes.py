@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
-from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
 import io
-import sqlite3
 import numpy as np
 import torch
 from PIL import Image, ImageFilter
@@ -31,21 +28,8 @@ def augmented(image, turned):
     return image.crop((9, 9, 25, 25))
 
 class Samples(Dataset):
-    db = None
-
     def __len__(self):
         return 16
-
-    def history(self, query):
-        if self.db is None:
-            self.db = sqlite3.connect({database!r})
-        return self.db.execute(query, (3,)).fetchall()
-
-    def connected_anew(self, query):
-        db = sqlite3.connect({database!r})
-        rows = db.execute(query, (3,)).fetchall()
-        db.close()
-        return rows
 
     def converted(self, times):
         image = Image.fromarray(FRAMES[0])
@@ -123,16 +107,8 @@ COSTLY = line_of("the costly line")
 
 
 def causes(folder: Path, work: str, costly: int = COSTLY) -> dict[str, Any]:
-    database = sqlite3.connect(folder / "events.db")
-    database.executescript("CREATE TABLE ev (t INTEGER PRIMARY KEY, user, v); CREATE TABLE names (id, name);")
-    database.executemany("INSERT INTO ev VALUES (?, ?, ?)", ((k, k % 50, 0.5) for k in range(5000)))
-    database.execute("INSERT INTO names VALUES (1, 'one')")
-    if "indexed" in work:
-        database.execute("CREATE INDEX of_user ON ev (user)")
-    database.commit()
-    database.close()
     file = folder / "samples.py"
-    file.write_text(CODE.format(database=str(folder / "events.db"), work=work))
+    file.write_text(CODE.format(work=work))
     ref = SourceRef(f"{file}:Samples", (str(folder),), code=True)
     spot = {"file": str(file), "line": costly, "line_share": 0.6}
     bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
@@ -140,29 +116,6 @@ def causes(folder: Path, work: str, costly: int = COSTLY) -> dict[str, Any]:
     [found] = [fact for fact in LineCauses(most_s=20).measure(bench) if isinstance(fact, Fact)]
     value: dict[str, Any] = found.value
     return value
-
-
-@pytest.mark.parametrize(
-    ("query", "told"),
-    [
-        ("select v from ev where user = ? order by t limit 9", True),
-        ("select v from ev where user = ? -- indexed", False),
-        ("select v from ev where t = ?", False),  # its key
-        ("select name from names where id = ?", False),  # a small table
-        ("select count(*), ? from ev", False),  # all rows are asked for
-    ],
-)
-def test_queries_that_read_all_rows_for_some_are_explained(tmp_path: Path, query: str, told: bool) -> None:
-    """Our promise: SQLite itself says that no index serves a query; the table, its column and its rows are named."""
-    scans = causes(tmp_path, f"self.history({query!r})")["scans"]
-    assert [(s["table"], s["columns"], s["rows"]) for s in scans] == ([("ev", ["user"], 4999)] if told else [])
-
-
-def test_a_query_of_a_connection_that_is_closed_again_is_explained(tmp_path: Path) -> None:
-    """Seen: where each sample opened and closed its connection, the query that read the whole table had no cause."""
-    query = "select t from ev where user = ? and v = 0.5"
-    [scan] = causes(tmp_path, f"self.connected_anew({query!r})")["scans"]
-    assert (scan["table"], scan["columns"]) == ("ev", ["user", "v"])
 
 
 @pytest.mark.parametrize(
@@ -203,20 +156,3 @@ def test_work_before_a_part_is_cut_out_is_told_and_no_other(tmp_path: Path, work
     assert [(b["of"], b["used"], b["kind"]) for b in lines if b["line"] == line_of(text, work[: work.index("(")])] == (
         [told] if told else []
     )
-
-
-@pytest.mark.parametrize(
-    ("code", "line", "lines"),
-    [
-        ("def f(db):\n    return db.execute(\n        Q,\n    ).fetchall()\n", 2, [2, 3, 4]),
-        ("def f(db):\n    c = db.execute(Q)\n    x = 1\n    return c.fetchall()\n", 2, [2, 4]),
-        ("def f(db):\n    for row in db.execute(Q):\n        use(row)\n", 2, [2]),
-        ("not python (", 1, [1]),
-    ],
-)
-def test_lines_of_a_query_are_those_of_its_statement_and_where_its_rows_are_fetched(
-    code: str, line: int, lines: list[int], tmp_path: Path
-) -> None:
-    """Seen: a query over several lines had no known cause, as its costly line was another of its lines."""
-    (tmp_path / "mine.py").write_text(code)
-    assert lines_with(str(tmp_path / "mine.py"), line) == lines

@@ -255,3 +255,25 @@ def test_a_mask_beside_an_image_is_its_target() -> None:
     mask[:, 0] = 255
     verdict = check(Dense(), {"image": torch.rand(N, 3, 16, 16), "mask": mask})
     assert "255 seems to mark unlabelled entries" in words(verdict)
+
+
+class Segments(Dense):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loss = nn.CrossEntropyLoss(ignore_index=255)
+
+    def forward(self, image: torch.Tensor, mask: torch.Tensor | None = None) -> Any:
+        out = super().forward(image)
+        return out if mask is None else self.loss(out, mask)
+
+
+@pytest.mark.parametrize("kind", [tuple, dict])
+def test_a_mark_that_the_models_own_loss_leaves_out_is_no_misfit(kind: type) -> None:
+    """Seen: ignore_index was to be passed to a loss that has it."""
+    mask = torch.randint(0, 5, (N, 16, 16))
+    mask[:, 0] = 255
+    image = torch.rand(N, 3, 16, 16)
+    verdict = check(Segments(), {"image": image, "mask": mask} if kind is dict else (image, mask))
+    assert verdict.accepted
+    assert not verdict.misfits
+    assert "batch[1]" in str(verdict.way and verdict.way.arguments) or kind is dict

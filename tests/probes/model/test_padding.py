@@ -192,3 +192,24 @@ def test_what_the_other_samples_change_is_not_laid_on_padding() -> None:
     """Our promise: where a sample alone, padded as it is, gives something else than in its batch, nothing is said of padding."""
     verdict = judged(AgainstTheBatch(), batch(), None)
     assert verdict.accepted and verdict.misfits == ()
+
+
+class NeedsMask(nn.Module):
+    def __init__(self, padding_idx: int | None) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(50, 8, padding_idx=padding_idx), nn.Linear(8, 3)
+
+    def forward(self, ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        m = attention_mask[..., None].float()
+        return self.head((self.table(ids) * m).sum(1) / m.sum(1))
+
+
+@pytest.mark.parametrize("padding_idx", [0, None], ids=["known to the table", "seen at the ends"])
+def test_a_mask_that_is_made_up_leaves_the_padding_out(padding_idx: int | None) -> None:
+    """Seen: a mask of ones for ids that are padded with 0."""
+    ids = torch.randint(1, 50, (8, 11)) * (torch.arange(11) < torch.tensor([4, 11, 7, 5, 9, 6, 8, 3])[:, None])
+    verdict = judged(NeedsMask(padding_idx), {"input_ids": ids, "labels": torch.arange(8) % 3}, "labels")
+    assert verdict.way is not None
+    mask = functions(verdict.way.code())[0]({"input_ids": ids})[1]["attention_mask"]
+    assert torch.equal(mask, (ids != 0).long())
+    assert "it follows from the padding, whose id is 0" in verdict.misfits[-1].says

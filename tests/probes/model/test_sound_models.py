@@ -11,6 +11,7 @@ from torch import nn
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.lab.surroundings import surroundings
 from dataloader_expert.probes.model import remaining
+from dataloader_expert.probes.model.check import told
 from dataloader_expert.probes.model.misfits import judged
 from dataloader_expert.tools.base import Measured
 from dataloader_expert.tools.recipes.recommend_batch_spec import conclude
@@ -146,3 +147,24 @@ def test_a_model_that_was_not_checked_is_said_first() -> None:
     assert "The model was not checked: TypeError: len() of a 0-d tensor; call the model" in said.summary
     [unknown] = [u for u in said.unknowns if u.what == "model_check"]
     assert "call the model with one batch" in unknown.why
+
+
+class Encoder(nn.Module):
+    """torch's own encoder, which works on nested tensors in evaluation if a mask hides padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 8, padding_idx=0)
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        return self.layers(self.table(ids), src_key_padding_mask=mask == 0)[:, 0]
+
+
+def test_an_encoder_with_a_mask_of_padding_is_checked() -> None:
+    """Seen: its nested tensors have no shape, and the model was not checked at all."""
+    torch.manual_seed(0)
+    ids = padded()["ids"]
+    batch, model = {"ids": ids, "mask": (ids != 0).long()}, Encoder()
+    verdict = judged(model, batch, None)
+    assert told(verdict, model, batch, N)["accepted"]

@@ -373,7 +373,7 @@ def in_except(x):
     try:
         return load(x)
     except OSError:
-        print(x); time.sleep(0.1)
+        repr(x); time.sleep(0.1)
 
 def in_retry(x):
     for k in range(3):
@@ -427,7 +427,7 @@ def lined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         ("pattern.search(x)", "pattern.search(x)", "<listcomp>", None),
         ("time.sleep(0.1)", "time.sleep(0.1)", "in_except", "retries"),
         ("time.sleep(0.1)", None, "in_except", "retries"),
-        ("time.sleep(0.1)", "print(x)", "in_except", None),
+        ("time.sleep(0.1)", "repr(x)", "in_except", None),
         ("time.sleep(2 ** k)", None, "in_retry", "retries"),
         ("sleep(0.5)", None, "in_wait", None),  # no error led to it
         ("hashlib.md5(x)", "hashlib.md5(x)", "of_lines", None),

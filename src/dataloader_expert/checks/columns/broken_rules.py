@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import MIXED_UNITS, ORDER, Context
-from dataloader_expert.checks.columns.rules import decided, mapped, of_kind, orders, runs_backward, strays
+from dataloader_expert.checks.columns.rules import Rule, decided, mapped, of_kind, orders, runs_backward, strays
 from dataloader_expert.checks.columns.turned_relations import turned_relation
 from dataloader_expert.checks.common.grids import moment
 from dataloader_expert.checks.common.in_parts import InParts
@@ -135,7 +135,7 @@ class BrokenRules(InParts):
                 continue
             aside = {*rule.fields}
             part = part_of(rule.broken, rule.known, groupings, ways, aside, any_share=True)
-            if part is not None:
+            if part is not None and not (rule.kind == "mapped" and _of_other_things(part, keys, rule, groupings)):
                 told.append(aside)
                 yield self._fact(BROKEN, rule.fields, part, rule.broken, rule.known, rows, {"kind": rule.kind})
 
@@ -254,6 +254,18 @@ class BrokenRules(InParts):
         nearly = v["count"] >= NEARLY * v["rows"]
         severity: Severity = "warning" if v["along"] is not None or (nearly and v["place"]) else "info"
         return finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
+
+
+def _of_other_things(part: Part, keys: dict[str, Any], rule: Rule, groupings: list[Grouping]) -> bool:
+    """Whether most rows of a part have names that no other rows have, so that the few which both have are the same by chance: plots of the
+    test split at the elevation of another one."""
+    import numpy as np
+
+    g = next((g for g in groupings if g.name == part.by), None)
+    if g is None or part.along is not None:
+        return False
+    inside = np.isin(g.which, [g.texts.index(value) for value in part.values]) & (keys[rule.fields[0]] >= 0)
+    return 2 * int((inside & rule.known).sum()) < int(inside.sum())
 
 
 def _in_other_units(fact: Fact, known: set[tuple[Any, Any, Any]]) -> bool:

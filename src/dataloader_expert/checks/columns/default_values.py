@@ -35,7 +35,7 @@ LEAST, DAYS, PAIRS = 3, 10, 30
 SPIKE, CHANCE = 5.0, 1e-6
 """How many times as frequent a default is as any day near it, where it does not lie apart; and how unlikely that is if all were as frequent
 as the most frequent of these."""
-DAY, YEAR = 86_400.0, 365.25
+DAY, YEAR, LAST_YEAR = 86_400.0, 365.25, 9_999
 NEAR = 11
 """Years on either side within which days are near: where only years are known, other years are among them."""
 DATES = (
@@ -75,9 +75,13 @@ class DefaultValues(DrawnRows):
             f.name for f in plain if f.kind == "number" and (f.name == timed or set(words(f.name)) & known)
         ][:MOST]
         """Fields that may count since 1970."""
+        self.years = [f.name for f in plain if f.kind == "number" and "year" in words(f.name)][:MOST]
+        self.counted = [name for name in self.counted if name not in self.years]
         self.times = [f.name for f in plain if f.kind == "time" or (f.dtype == "str" and f.kind != "text")][:MOST]
         self.pairs = coordinates([f.name for f in plain if f.kind == "number"])[:MOST]
-        self.numbers = list(dict.fromkeys([*self.counted, *(name for pair in self.pairs for name in pair)]))
+        self.numbers = list(
+            dict.fromkeys([*self.counted, *self.years, *(name for pair in self.pairs for name in pair)])
+        )
         self.drawn = Drawn(min(KEPT, CELLS // max(1, len(self.numbers) + len(self.times) + 1)))
 
     def applies(self) -> bool:
@@ -96,6 +100,7 @@ class DefaultValues(DrawnRows):
         _, rows = self.drawn.all()
         moments = {name: rows[f"time {name}"] for name in self.times}
         moments |= {name: since_1970(rows[f"number {name}"]) for name in self.counted}
+        moments |= {name: of_years(rows[f"number {name}"]) for name in self.years}
         for name, times in moments.items():
             for day, mask in default_days(times):
                 value = {"value": day, "count": int(mask.sum()), "of": int(np.isfinite(times).sum())}
@@ -131,7 +136,7 @@ class DefaultValues(DrawnRows):
                 continue
             name, day = escaped(str(fact.at["field"])), v["value"]
             open_end = tuple(map(int, day.split("-"))) >= LATE and bool(set(words(name)) & ENDS)
-            told = f"0 ({day})" if v["number"] else day
+            told = f"0 ({day})" if v["number"] else day[:4] if name in self.years else day
             text = f"{name} is {told} in {of}, far more often than {'any time near it' if open_end else 'chance explains'}: "
             text += "this usually means " + ("no end yet" if open_end else "an unknown time")
             fix = "read it as missing; otherwise ages, durations and splits by time are computed from it"
@@ -161,6 +166,19 @@ def since_1970(numbers: Any) -> Any:
     others = np.isfinite(numbers) & (numbers != 0)
     known = int(np.isfinite(made[others]).sum())
     return made if known and known >= OF_UNITS * others.sum() else np.full(len(numbers), np.nan)
+
+
+def of_years(numbers: Any) -> Any:
+    """Years as the seconds since 1970 at their beginning, float64 [n]; all NaN where numbers are no years."""
+    import numpy as np
+
+    there = np.isfinite(numbers)
+    years = numbers[there]
+    if not len(years) or (years % 1 != 0).any() or years.min() < 1 or years.max() > LAST_YEAR:
+        return np.full(len(numbers), np.nan)
+    made = np.full(len(numbers), np.nan)
+    made[there] = (years - 1970).astype("M8[Y]").astype("M8[D]").astype(np.float64) * DAY
+    return made
 
 
 def default_days(times: Any) -> list[tuple[str, Any]]:

@@ -29,6 +29,8 @@ FEW, SELDOM = 0.01, 0.1
 NAMES, LUCK = 10, 3.0
 """From how many values on that each go with one other they are names of one thing, and not merely alike; and the standard deviations of a
 number of rows that are chance: of these, so many more may contradict the others."""
+NUMBERED, OF_ONE, CLASSES = 0.06, 0.2, 3
+"""The same shares of names and their numbers, one for each of so many at least: only mistakes make these differ, if they are classes."""
 HALF = 0.5
 """A value that as many rows have is common to all of another column by chance."""
 APART = 0.05
@@ -118,6 +120,9 @@ class Dependencies(Check):
             turned = Counter({(b, a): n for (a, b), n in seen.cells.items()})
             forth = contradictions(seen.cells)
             found = forth or {(a, b): n for (b, a), n in contradictions(turned).items()}
+            several = not found
+            forth = forth or contradictions(seen.cells, numbered=True)
+            found = found or forth
             if not found:
                 continue
             places = [place for a, b in found for place in self.where.of((pair, a, b))]
@@ -127,6 +132,7 @@ class Dependencies(Check):
             value = {
                 "count": sum(found.values()),
                 "of": seen.cells.total(),
+                "several": several,
                 "both_ways": usual_of(turned) == {b: a for a, b in usual_of(seen.cells).items()},
                 "example": [str(example[of]), str(example[to]), usual],
                 "where": sorted(places, key=sample_of)[:MAX_PLACES],
@@ -143,7 +149,8 @@ class Dependencies(Check):
                 known.value["back"] and {known.at["field"], known.at["group"]} == {*fact.at["fields"]}
                 for known in facts.all(CONSTANT)
             )
-            severity: Severity = "warning" if v["both_ways"] or comes_back else "info"
+            sure = v["both_ways"] and (not v["several"] or self.context.label in fact.at["fields"])
+            severity: Severity = "warning" if sure or comes_back else "info"
             yield finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
 
 
@@ -195,8 +202,11 @@ def _most(of: Any, counts: Any) -> Any:
     return most
 
 
-def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int]:
-    """The few pairs of values that contradict the others, with their rows; empty if the first column does not decide the second."""
+def contradictions(cells: Counter[tuple[Any, Any]], numbered: bool = False) -> dict[tuple[Any, Any], int]:
+    """The few pairs of values that contradict the others, with their rows; empty if the first column does not decide the second.
+
+    ``numbered``: not so few of names and their numbers; of others none.
+    """
     to: Counter[Any] = Counter()
     for (_, b), n in cells.items():
         to[b] += n
@@ -206,10 +216,12 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
     found: dict[tuple[Any, Any], int] = {}
     decided = 0
     usual = usual_of(cells)
+    if numbered and not _numbered(usual):
+        return {}
     for a, going in _by_first(cells).items():
         n = going.total()
         odd = n - going[usual[a]]
-        if odd > SELDOM * n:
+        if odd > (OF_ONE if numbered else SELDOM) * n:
             return {}  # it goes with several
         decided += n >= EACH
         found |= {(a, b): k for b, k in going.items() if b != usual[a]}
@@ -220,7 +232,14 @@ def contradictions(cells: Counter[tuple[Any, Any]]) -> dict[tuple[Any, Any], int
         return {}  # two opinions on one thing, as of a label and a prediction
     few = FEW * total
     most = few + LUCK * math.sqrt(few) if len(usual) >= NAMES else few
+    most = NUMBERED * total if numbered else most
     return found if 0 < sum(found.values()) <= most else {}
+
+
+def _numbered(usual: dict[Any, Any]) -> bool:
+    """Whether several names each go with a number of their own, or numbers with a name."""
+    texts = [sum(isinstance(value, str) for value in values) for values in (usual, usual.values())]
+    return len({*usual.values()}) == len(usual) >= CLASSES and sorted(texts) == [0, len(usual)]
 
 
 def usual_of(cells: Counter[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from dataloader_expert.checks.base import ORDER, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_numbers import DrawnNumbers
-from dataloader_expert.checks.common.ranges import turned
+from dataloader_expert.checks.common.ranges import many_values, turned
 from dataloader_expert.checks.common.recorded import FILE, distance, few, is_place, quantiles
 from dataloader_expert.checks.common.rows_kept import Named, in_order
 from dataloader_expert.checks.common.steps import BITS, on_grid, step_of
@@ -28,8 +28,9 @@ COARSER = Quantity(
 CROSSED = Quantity("numbers_crossed", "samples", "rows of groups in which two numbers have each other's usual range")
 KEPT, CELLS, FIELDS, MOST_GROUPS = 20_000, 2_000_000, 12, 50
 """The most rows, and values, that are kept; the most fields that are compared, and values of one that tells groups."""
-LEAST, VALUES = 30, 20
-"""The fewest rows of a group, and the fewest distinct numbers of the others."""
+LEAST, VALUES, DIFFERENT = 30, 20, 5
+"""The fewest rows of a group, the fewest distinct numbers of the others, and of a group with other steps: of a person's age, repeated in each of
+their rows, a single last digit is known."""
 AS_BY_CHANCE, DIGIT = 3.0, 0.25
 """How many times as many of the others' lie on it as last digits would by chance, at most, and
 the largest share of one last digit, of numbers that are measured: prices and habits prefer some."""
@@ -153,6 +154,7 @@ def coarser(numbers: Any, whose: Any, n: int) -> Coarse | None:
     steps = {k: step_of(values) for k, values in groups.items()}
     finest = sorted(steps.values())[len(steps) // 2]
     odd = [k for k, step in steps.items() if step > 0 and step >= 0.99 * FINER * finest]
+    odd = [k for k in odd if many_values(groups[k], DIFFERENT)]
     if not few(len(odd), len(groups)):
         return None
     step = min(steps[k] for k in odd)

@@ -22,7 +22,9 @@ from dataloader_expert.checks.columns.rescaled import (
     of_another_kind,
     renames,
     rescaled_groups,
+    tells_unit,
 )
+from dataloader_expert.checks.common.dealt_numbers import dealt_equally
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.grids import moment
@@ -142,8 +144,8 @@ class MixedUnits(DrawnRows):
             name = key.removeprefix("number ")
             of = name.removesuffix(MEASURES[0]).removesuffix(MEASURES[1])
             of = self.context.features[of].of if of in self.context.features else of
-            if of in told:
-                continue
+            if of in told or dealt_equally(rows[key].tolist()):
+                continue  # numbers that name things have no unit
             numbers = rows[key]
             there = np.abs(numbers) <= LARGEST
             here = {group: (texts, whose[there]) for group, (texts, whose) in groups.items()}
@@ -426,14 +428,14 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
     if v["how"] is None:
         text = f"{name} has another level in the samples {where}: {levels}, with hardly any values between"
         fix = "find out what changed there: a unit, a device or what is measured"
-    elif "[" in said and " to " in v["how"] and "°" not in v["how"]:  # no name says what a channel measures
-        text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
-        text += "and after rescaling they are distributed like the others"
-        fix = "look for another unit there, such as degrees instead of radians (a factor of 57.3); if it is one, convert these values"
     elif is_money(said_of(said)):
         text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
         text += "and after rescaling they are distributed like the others"
         fix = "look for a split of a share, another currency or another unit (cents) there; if it is one, adjust these values"
+    elif not tells_unit(v["how"], said_of(said)) or ("[" in said and " to " in v["how"] and "°" not in v["how"]):
+        text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
+        text += "and after rescaling they are distributed like the others"
+        fix = "look for another unit there; if it is one, convert these values"
     else:
         text = f"{name} seems to be in another unit in the samples {where}: {levels}, and after conversion ({v['how']}) they are "
         text += "distributed like the others"

@@ -78,6 +78,7 @@ SPOKEN = {
     "acres",
     "degrees",
     "kWh",
+    "g",
     "mmol/l",
     "mmol/l Hb",
     "mg/dl",
@@ -326,6 +327,13 @@ def fits_name(how: str, words: Iterable[str]) -> bool:
     if {*units} & SPOKEN:
         return any(OF[unit] & said for unit in units if unit in SPOKEN)
     return not known or any(of & said for of in known) or not any(of & said for of in OF.values())
+
+
+def tells_unit(how: str, words: Iterable[str]) -> bool:
+    """Whether the words of a field's name say that it is measured in the unit of a conversion, if that is one of something: a factor that fits
+    is none where a salt content would be in square feet."""
+    known = [OF[unit] for unit in how.split(" to ", 1) if unit in OF]
+    return not known or any(of & {*words} for of in known)
 
 
 def of_another_kind(numbers: Any, own: Any, kinds: Iterable[tuple[Any, bool]]) -> bool:

@@ -19,7 +19,7 @@ CHANCE = 0.025
 AS_FAR, CROSSING, HALF = 0.25, 0.1, 0.5
 """The least share of the usual rows in which two numbers lie closer together than they do in the odd ones, in the median; and the share of
 rows in which those lie closest, at half the distance of the usual ones at least: what only crosses now and then comes close."""
-FEWEST, RARE, STRAY, CLEAR, ALIKE = 5, 0.05, 0.005, 0.1, 0.3
+FEWEST, RARE, STRAY, CLEAR, ALIKE = 5, 0.1, 0.005, 0.1, 0.3
 """The fewest stray rows, and the most, as a share of the others; the share of these that may be closer; how far the two numbers of a row lie
 apart at least, as a share of the median; and the least mean rank among the others of how far they do in stray rows."""
 MOSTLY, OFTEN = 0.8, 0.3

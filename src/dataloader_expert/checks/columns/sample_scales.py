@@ -7,18 +7,13 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import DEPTH, ODD_SCALES, Check, Context
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-ODD_SCALES = Quantity(
-    "odd_scales",
-    "samples",
-    "samples whose values have another scale than most, and by what factor, with places",
-)
 KINDS = {"embedding", "array", "sequence"}
 MOST = 2_000_000
 """Samples whose sizes are kept, at 32 bytes each."""
@@ -40,7 +35,10 @@ class SampleScales(Check):
         self.fields = [
             f.name
             for f in context.fields
-            if f.kind in KINDS and f.shape and ("float" in f.dtype or len(f.shape) > 1) and f.name != context.label
+            if (f.kind in KINDS or f.name == DEPTH)
+            and f.shape
+            and ("float" in f.dtype or len(f.shape) > 1)
+            and f.name != context.label
         ]
         self.files = Files()
         self.parts: dict[str, list[tuple[int, Any]]] = {}
@@ -154,6 +152,9 @@ def _odd(lengths: Any, sizes: Any) -> tuple[Any, bool, float] | None:
     if of_unit[there].mean() >= OF_UNIT:
         return (others, True, float(np.median(lengths[others]))) if others.any() else None
     ratio = np.where(there, sizes / np.median(sizes[there]), 1.0)
+    beyond = _beyond_gap(ratio, there)
+    if beyond is not None:
+        return beyond, False, float(np.median(ratio[beyond]) / np.median(ratio[there & ~beyond]))
     odd = there & ((ratio > APART) | (ratio < 1 / APART))
     steady = there & (ratio <= STEADY) & (ratio >= 1 / STEADY)
     if (
@@ -164,6 +165,23 @@ def _odd(lengths: Any, sizes: Any) -> tuple[Any, bool, float] | None:
         return None
     within = ratio[odd] / np.median(ratio[odd])
     return (odd, False, float(np.median(ratio[odd]))) if (np.abs(np.log(within)) <= np.log(STEADY)).all() else None
+
+
+def _beyond_gap(ratio: Any, there: Any) -> Any:
+    """The samples beyond the widest gap between sizes, bool [n], if it is as wide as the sizes on either side of it differ: amplitudes may
+    differ by much, but none lies between two units. None if it is not."""
+    import numpy as np
+
+    logs = np.log(np.where(there, ratio, 1.0))
+    order = np.sort(logs[there])
+    gaps = np.diff(order)
+    k = int(gaps.argmax())
+    low, high = order[: k + 1], order[k + 1 :]
+    if gaps[k] < max(math.log(APART), float(np.ptp(low)), float(np.ptp(high))):
+        return None
+    middle = (order[k] + order[k + 1]) / 2
+    odd = there & ((logs > middle) if len(high) <= len(low) else (logs < middle))
+    return odd if 2 <= odd.sum() <= HALF * there.sum() else None
 
 
 CHECK = SampleScales

@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.checks.base import CALENDAR, CUT_AT, MISSING, Context
 from dataloader_expert.checks.columns.missing_values import NAN_PLACES
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
-from dataloader_expert.checks.common.treatments import SHAPED, marks_of
+from dataloader_expert.checks.common.treatments import MINUS_ONE, SHAPED, marks_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
@@ -41,7 +41,11 @@ PEAKS = 0.03
 """The share of the values of arrays from which on far ones are their shape, and no outliers."""
 SIZE_WORDS = {"width", "height", "w", "h"}
 """Words in the names of what says how large an image is: all may be of one size."""
-SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {-32768, 32767}
+SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {
+    -32768,
+    32767,
+    MINUS_ONE,
+}
 """What instruments and exports write for a missing number."""
 
 
@@ -152,7 +156,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
         yield finding(
             "missing-values",
             "warning",
-            f"{name} is {shown} in {n:,} of {s['n']:,} samples, far from all others: this usually marks a missing value",
+            f"{name} is {shown} in {n:,} of {s['n']:,} samples, "
+            f"{'the only negative number' if held == [MINUS_ONE] else 'far from all others'}: this usually marks a missing value",
             fact,
             f"read {shown} as missing in every split; otherwise it distorts the mean, and a model takes it for a measurement",
             marked,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -18,6 +19,8 @@ SPLIT, PREFIX, SHARD = "the split", "the names of files", "the files"
 """Stand for the fields whose values are the splits, the first parts of file names such as ``cam2`` of ``cam2_0013.jpg``, and files of many samples."""
 NEARLY, HARDLY = 0.9, 0.02
 """The least share of marked rows in the cohorts that have them, and the most in all others."""
+CHANCE = 1e-4
+"""How unlikely what is only in one part must be by chance."""
 MOST = 60
 """The most cohorts of one kind: beyond, each has few samples."""
 
@@ -91,6 +94,11 @@ def confined(cohorts: Cohorts, rows: dict[str, Any], marked: Any, least: int) ->
         if len(of) and others.sum() >= least and float(marked[others].mean()) <= HARDLY:
             return kind, [names[k] for k in of.tolist()]
     return None
+
+
+def only_there(marked: int, own: int, others: int) -> bool:
+    """Whether chance does not explain that so many of a part's ``own`` rows are marked, and none of the ``others``."""
+    return others * math.log1p(-min(marked / max(1, own), 1 - 1e-9)) <= math.log(CHANCE)
 
 
 def mostly_in(cohorts: Cohorts, rows: dict[str, Any], marked: Any) -> str:

@@ -1,7 +1,7 @@
 """Each sample's own mean and spread, by channel: where two splits have hardly a value in common, they were prepared differently.
 
-The values of all samples together may hide that: a channel at another scale, an inverted image, a recording at another volume,
-texts in lower case.
+The values of all samples together may hide that: a channel at another scale, an inverted image, a recording at another volume or
+without its high frequencies, samples that are centred one by one, texts in lower case.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ APART = 0.98
 ONE_WAY = 0.9
 """The share of a split's texts that must be written in one way for it to be the split's, as of dates and numbers."""
 IMAGE = ("brightness", "contrast", "colour")
+ARRAY = ("mean", "std", "largest magnitude", "|mean| / std", "share of high frequencies")
+"""What is measured of a whole array, before its channels: the last is of recordings and the like, along the longest axis."""
+CENTRED = 1e-4
+"""The mean over the std up to which a sample is centred: rounding leaves some."""
+LONG, LONGEST = 64, 1 << 15
+"""The fewest steps of an axis along which frequencies are told apart, and the most that are looked at, from the middle."""
 CAPITALS = "share of capital letters"
 CASELESS = -1.0
 """The share of capitals among no letters that have capitals, as in Chinese."""
@@ -53,8 +59,8 @@ def named(kind: str, width: int) -> tuple[str, ...]:
         return TEXT
     if kind == "image" and width <= len(IMAGE):  # else they lie in arrays
         return IMAGE[:width]
-    channels = range((width - 2) // 2)
-    return ("mean", "std", *(f"{of} of channel {i}" for i in channels for of in ("mean", "std")))
+    channels = range((width - len(ARRAY)) // 2)
+    return (*ARRAY, *(f"{of} of channel {i}" for i in channels for of in ("mean", "std")))
 
 
 def telling(one: dict[str, list[float]], two: dict[str, list[float]]) -> str | None:
@@ -100,13 +106,36 @@ def measures(value: Any) -> list[float] | None:
 
 
 def _of_array(whole: Any) -> list[float]:
-    found = [float(whole.mean()), float(whole.std())]
+    import numpy as np
+
+    mean, std = float(whole.mean()), float(whole.std())
+    centred = abs(mean) <= CENTRED * std
+    over = 0.0 if centred or std == 0 else abs(mean) / std
+    found = [mean, std, float(np.abs(whole).max()), over, _high(whole)]
     axis = _channels(whole.shape)
     if axis is not None:
         rest = tuple(i for i in range(whole.ndim) if i != axis)
         for pair in zip(whole.mean(rest).tolist(), whole.std(rest).tolist(), strict=True):
             found += pair
     return found
+
+
+def _high(whole: Any) -> float:
+    """The share of the upper half of the frequencies in the power along the longest axis; 0 where it is short."""
+    import numpy as np
+
+    axis = int(np.argmax(whole.shape))
+    steps = whole.shape[axis]
+    if steps < LONG:
+        return 0.0
+    begin = max(0, (steps - LONGEST) // 2)
+    part = np.take(whole, range(begin, min(steps, begin + LONGEST)), axis)
+    power = (
+        np.moveaxis(np.abs(np.fft.rfft(part, axis=axis)) ** 2, axis, 0)[1:]
+        .reshape(-1, part.size // part.shape[axis])
+        .sum(1)
+    )
+    return float(power[len(power) // 2 :].sum() / power.sum()) if power.sum() > 0 else 0.0
 
 
 def _of_text(text: str) -> list[float]:

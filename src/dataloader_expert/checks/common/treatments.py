@@ -31,6 +31,9 @@ OTHERS = 3
 """The fewest other distinct values."""
 FURTHER = 10
 """Times the range of the others that positive nines lie apart."""
+MINUS_ONE, COUNTS, OFTEN, SMALL = -1.0, 10, 2, 2.0
+"""What stands for none among counts; the fewest distinct counts and rows with it; how many times as frequent it is, at least, as each count up
+to ``SMALL``."""
 LOOKED_AT = 32
 """Distinct values at either end among which placeholders are looked for."""
 AS_MISSING = "treat as missing"
@@ -98,10 +101,12 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
 
 
 def placeholders(levels: Any, weights: Any) -> list[float]:
-    """The values that are customary for missing ones, repeated, and at least as far from the bulk of the others as these are from one
+    """-1 among counts; else the values that are customary for missing ones, repeated, and at least as far from the bulk of the others as these are from one
     another: ``FURTHER`` times as far if positive, as prices end in nines. Several of them, and other foreign values, hide none."""
     import numpy as np
 
+    if is_none_of_counts(levels, weights):
+        return [MINUS_ONE]
     ends = {*range(min(LOOKED_AT, len(levels))), *range(max(0, len(levels) - LOOKED_AT), len(levels))}
     marks = [k for k in sorted(ends) if customary(float(levels[k]))]
     if not marks:
@@ -120,6 +125,16 @@ def placeholders(levels: Any, weights: Any) -> list[float]:
         if weights[k] >= REPEATED and clear and max(low - mark, mark - high) >= apart:
             found.append(mark)
     return found
+
+
+def is_none_of_counts(levels: Any, weights: Any) -> bool:
+    """Whether -1 is the only negative number among many whole ones, and no end of their distribution: counts near zero are rarer."""
+    import numpy as np
+
+    if len(levels) <= COUNTS or levels[0] != MINUS_ONE or levels[1] < 0 or weights[0] < COUNTS:
+        return False
+    near = weights[1:][levels[1:] <= SMALL]
+    return bool(weights[0] >= OFTEN * near.max(initial=1) and (np.mod(levels, 1) == 0).all())
 
 
 def marks_of(treated: dict[str, Any] | None) -> list[float]:

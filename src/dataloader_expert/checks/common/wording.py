@@ -35,6 +35,12 @@ MARKUP = re.compile(
 """A tag of HTML; one that may stand for a variable or a word, such as ``<font>`` in the usage of a command, with the tag that closes it."""
 PAGE = re.compile(r"\s*(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html)\b", re.I)
 ESCAPED = re.compile(r"&(lt|gt);")
+ENTITY = re.compile(
+    r"&(?:amp|quot|apos|nbsp|[lg]t|[rl][sd]quo|[mn]dash|hellip|[A-Za-z](?:uml|acute|grave|circ|cedil)|szlig|#\d{2,5}|#x[0-9A-Fa-f]{2,4});"
+)
+"""What HTML writes for a sign."""
+ABOUT_HTML = re.compile(r"[<`\\]|\bhtml\b|\bxml\b|https?://|\bentit(?:y|ies)\b", re.I)
+"""Where entities may be what a text is about, or belong to a program, a page or an address."""
 TEMPLATE = re.compile(
     r"<\|(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|begin_of_text|end_of_text|(?:start|end)_header_id|user|assistant|system|end)\|>"
     r"|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>\s*\Z|(?<!\S)### (?:Instruction|Response|Human|Assistant):"
@@ -103,12 +109,14 @@ KINDS = {
     "template": "contain chat-template marks, such as <|im_end|>, [INST] or ### Instruction:",
     "disclaimer": "contain language-model boilerplate, such as: as an AI language model, I ...",
     "decomposed": "write letters and their accents as two characters (Unicode's NFD)",
+    "entities": "hold HTML entities, such as &quot; or &amp;",
     "mailed": "are in the quoted-printable encoding of mails, such as caf=C3=A9 for café",
     "pieces": "are split into the pieces of a tokenizer, such as to@@ ken",
     "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 FIXES = {
     "page": "extract their text, as in the others; if they are error pages of a server, download them again",
+    "entities": "decode them, as in the other texts: html.unescape(text)",
     "mailed": "decode them: quopri.decodestring(text.encode()).decode()",
     "pieces": "join the pieces again, as in the other texts: a tokenizer would split them once more",
     "decomposed": "write all in one form: unicodedata.normalize('NFC', text); otherwise equal words differ",
@@ -122,7 +130,7 @@ FIXES = {
 }
 STRIP = "strip it, as in the other texts, or drop these"
 """What to do with texts of the kinds that ``FIXES`` lacks."""
-ONCE = {"placeholder", "disclaimer", "printed", "said", "mailed", "pieces"}
+ONCE = {"placeholder", "disclaimer", "printed", "said", "mailed", "pieces", "entities"}
 """Kinds that a single text may be because it speaks of them."""
 
 
@@ -141,6 +149,8 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "decomposed"
     if ("<" in text or "&lt;" in text) and _has_markup(text):
         yield "page" if PAGE.match(text) else "markup"
+    if "&" in text and ENTITY.search(text) and not ABOUT_HTML.search(text):
+        yield "entities"
     if "=" in text and MAILED.search(text):
         yield "mailed"
     if ("@@" in text or "\u2581" in text) and PIECES.search(text):

@@ -43,6 +43,9 @@ STRETCH, SHEAR = 1.28, 0.12
 DAMPING, GAINS = 10.0, (0.3, 3.0)
 WINDOWS = 4
 AT_ONCE = 128
+WHITE = 250.0
+RIM, FURTHER = 2, 4
+"""Pixels at the edges of both images that the last steps leave out, and how many steps these are."""
 
 
 class Fit(NamedTuple):
@@ -148,8 +151,7 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
     """
     import numpy as np
 
-    n, middle = len(a), (SIDE - 1) / 2
-    y, x = _grid()
+    n = len(a)
     down, across = np.gradient(b, axis=(1, 2))
     target = a.reshape(n, -1)
     found = _none(n)
@@ -186,13 +188,85 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> Fit:
             rows, p, b, target, across, down = (part[on] for part in (rows, p, b, target, across, down))
             inside, count, gain, wrong = (part[on] for part in (inside, count, gain, wrong))
             sampler = _sampler(u[on], v[on])
-        dx, dy = sampler(across), sampler(down)
-        slopes = np.stack([dx * x, dx * y, dx, dy * x, dy * y, dy], 2) * (middle * gain * inside)[:, :, None]
-        slopes = slopes - slopes.sum(1, keepdims=True) / count[:, :, None] * inside[:, :, None]
-        turned = slopes.transpose(0, 2, 1)
-        normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
-        p = p + np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
+        p = p + _step(sampler(across), sampler(down), gain * inside, inside / count, wrong)
     return found
+
+
+def _step(across: Any, down: Any, weights: Any, shares: Any, wrong: Any) -> Any:
+    """The Gauss-Newton step of the warps, [n, 6].
+
+    Args:
+        across, down: how steep the second images are where they lie on the first, [n, pixels].
+        weights: by how much a step shows at each pixel; ``shares``: what each has in the mean.
+        wrong: what remains of the first images.
+    """
+    import numpy as np
+
+    y, x = _grid()
+    steep = np.stack([across * x, across * y, across, down * x, down * y, down], 2)
+    slopes = steep * ((SIDE - 1) / 2 * weights)[:, :, None]
+    slopes = slopes - slopes.sum(1, keepdims=True) * shares[:, :, None]
+    turned = slopes.transpose(0, 2, 1)
+    normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
+    return np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
+
+
+def settled(ones: Any, others: Any, warps: Any) -> tuple[Any, Any, Any]:
+    """Aligns pairs further by what lies within both images, ``RIM`` pixels from their edges: a copy that was turned or bordered has
+    something else there.
+
+    Args:
+        ones, others: the images of the pairs, [n, 32, 32].
+        warps: how the second ones were moved so far, as of ``Fit``.
+
+    Returns:
+        The first images, blurred, [n, pixels], what remains of them without the second ones, and where that is known.
+    """
+    import numpy as np
+
+    a, b = blurred(ones.astype(np.float32)), blurred(others.astype(np.float32))
+    down, across = np.gradient(b, axis=(1, 2))
+    target, p = a.reshape(len(a), -1), warps
+    least = np.full(len(a), np.inf, np.float32)
+    left, within = np.zeros_like(target), np.zeros(target.shape, bool)
+    for step in range(FURTHER + 1):
+        u, v, _ = _moved(p)
+        inside = _from_rim(u) & _from_rim(v) & _core()
+        sampler = _sampler(u, v)
+        moved = sampler(b)
+        told = _unclipped(target, moved, inside)
+        count = told.sum(1, keepdims=True) + 1e-6
+        off_a, off_b = (x - (x * told).sum(1, keepdims=True) / count for x in (target, moved))
+        gain = np.clip((off_a * off_b * told).sum(1) / ((off_b * off_b * told).sum(1) + 1e-3), *GAINS)[:, None]
+        wrong = (off_a - gain * off_b) * inside
+        wrong[((target >= WHITE) & (wrong < 0)) | ((moved >= WHITE) & (wrong > 0))] = 0  # it was brighter than white
+        unexplained = (wrong * wrong).sum(1) / ((off_a * off_a * inside).sum(1) + 1e-6)
+        better = (unexplained < least) & (inside.sum(1) > SIDE * SIDE / 2)
+        least[better], left[better], within[better] = unexplained[better], wrong[better], inside[better]
+        if step < FURTHER:
+            p = p + _step(sampler(across), sampler(down), gain * told, told / count, wrong * told)
+    return target, left, within
+
+
+def _unclipped(one: Any, other: Any, inside: Any) -> Any:
+    """The pixels inside that are white in neither image, [n, pixels], unless these are few: white may have been brighter."""
+    import numpy as np
+
+    told = inside & (one < WHITE) & (other < WHITE)
+    return np.where(4 * told.sum(1, keepdims=True) >= inside.sum(1, keepdims=True), told, inside)
+
+
+def _from_rim(at: Any) -> Any:
+    """Whether positions along a side lie so far from both of its ends."""
+    return (at >= RIM) & (at <= SIDE - 1 - RIM)
+
+
+def _core() -> Any:
+    """The pixels of an image that do, bool [pixels]."""
+    import numpy as np
+
+    along = _from_rim(np.arange(SIDE))
+    return (along[:, None] & along).ravel()
 
 
 def _grid() -> tuple[Any, Any]:

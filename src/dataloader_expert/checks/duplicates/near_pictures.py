@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
 from dataloader_expert.checks.duplicates.alignment import NEVER, STRICT, USUAL, aligned, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
 from dataloader_expert.checks.duplicates.colours import agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
@@ -225,8 +226,19 @@ def copies(images: Images) -> tuple[list[tuple[int, int]], int]:
     others = sorted(rest, key=lambda c: (c[3], c))[:ALIGNED]
     agreed = agreeing(grey, apart, little)
     own = beyond_common(grey, agreed)
-    found = in_colour(images, own + closest(grey, agreeing(grey, others, little)))
+    found = in_colour(images, in_shape(grey, own + closest(grey, agreeing(grey, others, little))))
     return [(a, b) for a, b, _, _ in found], left_out
+
+
+def in_shape(grey: Any, found: list[Candidate]) -> list[Candidate]:
+    """The candidates without those of two shapes on a plain ground that are only drawn alike."""
+    import numpy as np
+
+    if not found:
+        return []
+    a, b, way, _ = (np.array(part) for part in zip(*found, strict=True))
+    same = agree_along_edges(grey[a], as_seen(grey, b, way))
+    return [candidate for candidate, agrees in zip(found, same.tolist(), strict=True) if agrees]
 
 
 def in_colour(images: Images, found: list[Candidate]) -> list[Candidate]:

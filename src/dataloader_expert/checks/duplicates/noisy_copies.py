@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import ODD_SCALES, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import digests_of
@@ -98,8 +98,11 @@ class NoisyCopies(DrawnRows):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         rounded = facts.find(NEAR, of="rows")
+        small = max((f.value["count"] for f in facts.all(ODD_SCALES) if f.value["times"] < 1), default=0)
         for fact in facts.all(NOISY):
             v, split = fact.value, str(fact.at["split"])
+            if small >= v["count"]:
+                continue  # samples in another unit, of which each is near 0 beside the others
             if rounded is not None and rounded.value["cross_split"] >= v["count"]:
                 continue  # told as equal but for rounding
             train = escaped(v["train"])

@@ -31,7 +31,7 @@ FRAMES, APART = 20, 2
 """The fewest near copies of which most have one that follows by number, as the frames of a clip do, and how far apart they are."""
 BY_CHANCE, OF_MANY = 2, 150
 """Near copies that things of one kind may be by chance, and the samples among which they may."""
-BESIDE = 4
+BESIDE = 8
 """How many times as many may have theirs in the next folder only as have one in their own."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)\Z")
 _FACTOR = re.compile(r"(?<=.)[_-]?x\d+(?:\.\d+)?\Z")

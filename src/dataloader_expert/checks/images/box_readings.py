@@ -20,6 +20,8 @@ REACH = 0.1
 TURNED = 10
 """How many times as many images must be explained as would be if they were turned upside down, unless so many are explained that
 chance does not make the difference."""
+MANY, FEWER = 20, 5
+"""How many images are explained at least, and how many times as many as if turned, where none is left unexplained."""
 CHANCE = 1e-6
 """How unlikely it must be that boxes lie outside, and have such sizes, by chance."""
 FAR, NEVER = 4.0, 20.0
@@ -143,7 +145,7 @@ def _agreed(boxes: Boxes, usual: Any, share: float) -> tuple[Reading, Any] | Non
         liker = np.bincount(at, _liker(boxes, reading, usual), len(images))[told].sum()
         if (
             told.sum() >= max(SEVERAL, 1 + (clear & ~fits & ~large).sum())
-            and _more(int(told.sum()), int((turned & clear).sum()))
+            and _more(int(told.sum()), int((turned & clear).sum()), bool((fits | ~clear).all()))
             and liker - _tail(int(more[told].sum()), int(others[told].sum()), share) >= -math.log(CHANCE)
             and (best is None or told.sum() > best[0])
         ):
@@ -151,9 +153,12 @@ def _agreed(boxes: Boxes, usual: Any, share: float) -> tuple[Reading, Any] | Non
     return best[1:] if best is not None else None
 
 
-def _more(told: int, turned: int) -> bool:
-    """Whether a reading explains more images than as many that are turned upside down, where it explains some by chance."""
-    return told >= TURNED * turned or _tail(told, told + turned, 0.5) <= math.log(CHANCE)
+def _more(told: int, turned: int, every: bool) -> bool:
+    """Whether a reading explains more images than as many that are turned upside down, where it explains some by chance; ``every``: it explains
+    all that are clear."""
+    if told >= TURNED * turned or _tail(told, told + turned, 0.5) <= math.log(CHANCE):
+        return True
+    return every and told >= max(MANY, FEWER * turned)
 
 
 def _fits(boxes: Boxes, reading: Reading, usual: Any, at: Any) -> Any:

@@ -1,8 +1,11 @@
 """Negatives: images that are dark where nearly all others are bright, and the reverse, as radiographs that were stored inverted.
 
-Only images of one scene tell it, such as chests or pages: nearly all look strongly like their median. A negative looks as strongly
+Images of one scene tell it, such as chests or pages: nearly all look strongly like their median. A negative looks as strongly
 unlike it, there is nothing between both, and inverted it would be as bright as the others: a street at night would not. More than a few are
 told only if they are all of one site, device or split.
+
+Images of one kind, such as cells, tell it in one split: everywhere else the darker half of their pixels spreads further than the brighter one,
+or the other way round (skewness), and some of that split lean as far to the other side.
 """
 
 from __future__ import annotations
@@ -11,10 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.cohorts import Cohorts, confined, told_of
+from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, confined, only_there, told_of
 from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import in_order
+from dataloader_expert.checks.common.rows_kept import Named, in_order
 from dataloader_expert.checks.common.vectors import pooled
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -31,6 +34,11 @@ ALIKE, NEARLY = 0.5, 0.95
 SEVERAL, FEW, HALF, OF_PART = 3, 0.2, 0.5, 8
 """The fewest negatives, the largest share of them, that where they are all of one part, and the fewest images of that."""
 WHITE = 255.0
+CLASSES, WHOLE = 1_000, 0.8
+"""The most classes that are told apart, and the share of a class's images from which on it is how the class looks."""
+OUTSIDE, LEANS, TAIL, OTHERWISE = 30, 0.3, 0.02, 0.05
+"""The fewest images outside a split; the least skewness of images that lean to one side, as a share of the median; the share at either end that is
+left out of their range; and that of images of the split which are neither as the others nor their negatives."""
 
 
 class Negatives(Check):
@@ -41,8 +49,11 @@ class Negatives(Check):
         self.fields = [f.name for f in context.fields if f.kind == "image"]
         self.files = Files()
         self.cohorts = Cohorts(context)
+        self.label = context.label or ""
+        self.classes = Named(CLASSES)
         self.parts: dict[str, list[dict[str, Any]]] = {name: [] for name in self.fields}
-        """By field, of each block: the indices of images of eight bits, small copies of these in gray, [n, 64], and their cohorts."""
+        """By field, of each block: the indices of images of eight bits, small copies of these in gray, [n, 64], how they are lit, as of ``lit``,
+        their classes and cohorts."""
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -56,15 +67,21 @@ class Negatives(Check):
             values = block.columns[name].values if name in block.columns else ()
             at = [i for i, value in enumerate(values) if block.index(i) < MOST and _of_bytes(value)]
             if at:
-                small = pooled(looks(block, name))[at].astype(np.float16)
-                kept = {"sample": block.indices(np.array(at)), "small": small}
-                self.parts[name].append(kept | self.cohorts.of(block, np.array(at)))
+                seen, rows = looks(block, name), np.array(at)
+                kept = {
+                    "sample": block.indices(rows),
+                    "small": pooled(seen)[at].astype(np.float16),
+                    "lit": lit(seen.small[at]),
+                }
+                kept["class"] = self.classes.of(block.columns.get(self.label), rows)
+                self.parts[name].append(kept | self.cohorts.of(block, rows))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Negatives)
         self.seen += other.seen
         self.files.merge(other.files)
         self.cohorts.merge(other.cohorts)
+        self.classes.merge(other.classes)
         for name, parts in other.parts.items():
             self.parts[name] += parts
 
@@ -79,10 +96,26 @@ class Negatives(Check):
             part = confined(self.cohorts, rows, found, OF_PART) if found.any() else None
             if found.sum() > FEW * len(found) and part is None:
                 found[:] = False
+            if not found.any():
+                found, part = self._in_split(rows)
             where = self.files.places(rows["sample"][found].tolist(), name)
             value: dict[str, Any] = {"count": int(found.sum()), "of": len(found), "where": where}
             value["part"] = None if part is None else [part[0], part[1]]
             yield Fact(NEGATIVES, value, self.evidence(n=len(found)), {"field": name})
+
+    def _in_split(self, rows: dict[str, Any]) -> tuple[Any, tuple[str, list[str]] | None]:
+        """The images of one split that lean to the other side than all others do, unless they are all that there are of their classes."""
+        import numpy as np
+
+        for kind, names, whose in self.cohorts.kinds(rows, OF_PART):
+            for k, name in enumerate(names) if kind == SPLIT else ():
+                found = turned_over(rows["lit"], whose == k)
+                _, which = np.unique(rows["class"], return_inverse=True)
+                shares = np.bincount(which, found) / np.bincount(which)
+                found &= (shares < WHOLE)[which]
+                if OF_PART <= found.sum() < HALF * len(found):
+                    return found, (kind, [name])
+        return np.zeros(len(rows["sample"]), bool), None
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(NEGATIVES):
@@ -93,6 +126,38 @@ class Negatives(Check):
                 text += f": all {told_of(*fact.value['part'])}" if fact.value["part"] else ""
                 fix = "invert them, or read how each file says that it stores black (DICOM: MONOCHROME1)"
                 yield finding("scale-drift", "warning", text, fact, fix, fact.value["where"], n)
+
+
+def lit(small: Any) -> Any:
+    """Mean, standard deviation and skewness of gray images, [n, side, side]; float32 [n, 3]."""
+    import numpy as np
+
+    flat = small.reshape(len(small), -1).astype(np.float32)
+    mean = flat.mean(1)
+    off = flat - mean[:, None]
+    spread = np.sqrt((off * off).mean(1))
+    return np.stack([mean, spread, (off**3).mean(1) / np.maximum(spread, 1) ** 3], 1)
+
+
+def turned_over(lit: Any, own: Any) -> Any:
+    """Which images of a part, ``own``, are negatives of all others by how they are lit; bool [n]."""
+    import numpy as np
+
+    none, others = np.zeros(len(lit), bool), lit[~own]
+    if len(others) < OUTSIDE:
+        return none
+    side = np.sign(np.median(others[:, 2]))
+    usual, leaning = others * (1, 1, side), lit * (1, 1, side)
+    low, high = np.quantile(usual, [TAIL, 1 - TAIL], axis=0)
+    if low[2] < LEANS * np.median(usual[:, 2]):
+        return none
+    width = (high - low) / 2
+    inverted = np.stack([WHITE - leaning[:, 0], leaning[:, 1], -leaning[:, 2]], 1)
+    as_others, negative = (((part >= low - width) & (part <= high + width)).all(1) for part in (leaning, inverted))
+    negative &= leaning[:, 2] <= -low[2] / 2
+    clear = (as_others | negative)[own].mean() >= 1 - OTHERWISE
+    sure = only_there(int(negative[own].sum()), int(own.sum()), len(others))
+    return negative & own if clear and sure and not negative[~own].any() else none
 
 
 def negatives(small: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Images without objects in one split, where every image of another one has some: they were probably not annotated.
+"""Images without objects, or with an empty mask, in one split, where every image of another one has some: they were probably not annotated.
 
 Images that show nothing are wanted as negatives, but then the other splits have some as well.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places
@@ -25,28 +26,28 @@ class Unannotated(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.field = context.classes_of_objects
-        self.bare: Counter[str] = Counter()
-        self.of: Counter[str] = Counter()
+        objects = context.classes_of_objects
+        self.masks = frozenset(context.masks)
+        self.fields = [*([] if objects is None else [objects]), *context.masks]
+        self.bare: Counter[tuple[str, str]] = Counter()
+        self.of: Counter[tuple[str, str]] = Counter()
+        """By field and split."""
         self.where = Places()
 
     def applies(self) -> bool:
-        return self.field is not None and self.context.several_splits
+        return bool(self.fields) and self.context.several_splits
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        column = block.columns.get(self.field or "")
-        if column is None:
-            return
         names, codes = self.context.splits_of(block)
-        for i, value in enumerate(column.values[: block.samples]):
+        for field, i, value in block.values(self.fields):
             split = names[codes[i]]
             if split is None or not hasattr(value, "__len__"):
                 continue
-            self.of[split] += 1
-            if not len(value):
-                self.bare[split] += 1
-                self.where.add(split, block, i, self.field)
+            self.of[field, split] += 1
+            if _is_bare(value, field in self.masks):
+                self.bare[field, split] += 1
+                self.where.add((field, split), block, i, field)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Unannotated)
@@ -56,21 +57,32 @@ class Unannotated(Check):
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
-        whole = [split for split in self.of if not self.bare[split]]
-        for split, n in sorted(self.bare.items()):
-            share = n / self.of[split]
-            least = min((((1 - share) ** self.of[other], other) for other in whole), default=None)
+        for (field, split), n in sorted(self.bare.items()):
+            whole = [other for name, other in self.of if name == field and not self.bare[field, other]]
+            share = n / self.of[field, split]
+            least = min((((1 - share) ** self.of[field, other], other) for other in whole), default=None)
             if n >= FEWEST and share <= MOST and least is not None and least[0] <= CHANCE:
-                value = {"count": n, "of": self.of[split], "other": least[1], "where": self.where.of(split)}
-                yield Fact(BARE, value, self.evidence(), {"field": self.field, "split": split})
+                value = {
+                    "count": n,
+                    "of": self.of[field, split],
+                    "other": least[1],
+                    "where": self.where.of((field, split)),
+                }
+                yield Fact(BARE, value, self.evidence(), {"field": field, "split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(BARE):
-            v, n = fact.value, fact.value["count"]
-            text = f"{n:,} of {number(v['of'], 'sample')} of {escaped(str(fact.at['split']))} {verb(n, 'have')} no objects, while every sample of "
-            text += f"{escaped(v['other'])} has some: these were probably not annotated"
-            fix = "check a few: if they show objects, annotate or drop them, as a detector would learn the objects as background; if not, keep them"
+            v, n, field = fact.value, fact.value["count"], str(fact.at["field"])
+            lack = f"an empty {escaped(field)}" if field in self.masks else "no objects"
+            text = f"{n:,} of {number(v['of'], 'sample')} of {escaped(str(fact.at['split']))} {verb(n, 'have')} {lack}, while every sample of "
+            text += f"{escaped(v['other'])} has {'something in it' if field in self.masks else 'some'}: these were probably not annotated"
+            fix = "check a few: if they show objects, annotate or drop them, as a model would learn the objects as background; if not, keep them"
             yield finding("empty-sequence", "warning", text, fact, fix, v["where"], n)
+
+
+def _is_bare(value: Any, mask: bool) -> bool:
+    """Whether a list is empty, or a mask 0 throughout."""
+    return bool(getattr(value, "size", 0)) and not value.any() if mask else not len(value)
 
 
 CHECK = Unannotated

@@ -93,6 +93,13 @@ class Labels(Check):
     def lengths(self) -> Any:
         return _in_order(self.length)
 
+    def rows(self) -> Any:
+        """The indices of the samples read one by one, of which labels and lengths are; None where they were read in blocks."""
+        import numpy as np
+
+        starts = sorted(start for start, _ in (self.label or self.length))
+        return np.array(starts) if starts and len(starts) == self.seen else None
+
     def in_train(self) -> Any:
         """Whether each sample is in the training split, bool; None without a training split and another one."""
         train = _in_order(self.train)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import told_of
-from dataloader_expert.checks.common.places import Places, dealt
+from dataloader_expert.checks.common.places import Files, Places, dealt
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.checks.series.flat_parts import FlatParts
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -35,6 +35,8 @@ LEAST = 8
 VARIES, OFTEN, LOOKED = 0.9, 0.9, 16
 """The least share of a channel's steps that change it: a measurement; the least share of samples in which it varies; and the samples of
 each block whose steps are counted."""
+AT_LEAST_IN = 0.5
+"""The least share of samples in which it varies if all others follow one another: a sensor that failed for a while."""
 USUAL = 0.05
 """The share of zeros, or of the least value, in the other components from which a component of these is no surprise: counts of rare words,
 the margin of an image."""
@@ -57,6 +59,20 @@ class _Seen:
     """Of each channel: pairs of neighbours, where it is not flat, and how many of them differ."""
     flat: dict[int, int] = field(default_factory=dict)
     """Samples in which a channel holds one value."""
+    ends: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The first and the last of these."""
+
+    def stretch(self, k: int) -> tuple[int, int] | None:
+        """The first and the last of the samples in which a channel holds one value, if these are ``LEAST`` or more that follow one another, between
+        or beside others."""
+        first, last = self.ends[k]
+        n = self.flat[k]
+        return (first, last) if LEAST <= n == last - first + 1 <= AT_LEAST_IN * self.samples else None
+
+    def note(self, k: int, n: int, first: int, last: int) -> None:
+        """``n`` further samples in which a channel holds one value, and the first and the last of them."""
+        low, high = self.ends.get(k, (first, last))
+        self.flat[k], self.ends[k] = self.flat.get(k, 0) + n, (min(low, first), max(high, last))
 
 
 class FlatComponents(Check):
@@ -72,6 +88,7 @@ class FlatComponents(Check):
         }  # fmt: skip
         self.found = {name: _Seen() for name in self.channels}
         self.where = Places()
+        self.files = Files()
         self.parts = FlatParts(context)
 
     def applies(self) -> bool:
@@ -81,6 +98,7 @@ class FlatComponents(Check):
         import numpy as np
 
         self.seen += block.samples
+        self.files.note(block)
         cohorts = self.parts.of(block) if block.samples else {}
         for name, channels in self.channels.items():
             made = [(first, *self._look(block, name, first, values)) for first, values in channels.in_block(block)]
@@ -110,10 +128,10 @@ class FlatComponents(Check):
         flat = lows == highs
         seen.steps += (~flat[:LOOKED]).sum(0) * (values.shape[2] - 1)
         seen.changes += (some[:, :, 1:] != some[:, :, :-1]).sum((0, 2))
-        flat[flat.all(1)] = False  # the whole sample: told as such
+        flat[flat.all(1) & (lows.min(1) == highs.max(1))] = False  # one value throughout the sample: told as such
         flat[_padded(flat, lows)] = False
         for i, k in np.argwhere(flat).tolist():
-            seen.flat[k] = seen.flat.get(k, 0) + 1
+            seen.note(k, 1, block.index(first + i), block.index(first + i))
             self.where.add((name, k), block, first + i, name)
         return lows, highs, ends
 
@@ -133,8 +151,9 @@ class FlatComponents(Check):
             for count in ("samples", "zeros", "values", "steps", "changes"):
                 setattr(mine, count, getattr(mine, count) + getattr(theirs, count))
             for k, n in theirs.flat.items():
-                mine.flat[k] = mine.flat.get(k, 0) + n
+                mine.note(k, n, *theirs.ends[k])
         self.where.merge(other.where)
+        self.files.merge(other.files)
         self.parts.merge(other.parts)
 
     def facts(self) -> Iterable[Fact]:
@@ -173,9 +192,14 @@ class FlatComponents(Check):
                 if k in in_parts:
                     continue
                 measured = seen.changes[k] >= VARIES * max(1, seen.steps[k])
-                if k not in always and measured and n <= (1 - OFTEN) * seen.samples:
+                stretch = seen.stretch(k)
+                if k not in always and measured and (n <= (1 - OFTEN) * seen.samples or stretch is not None):
                     value = {"count": n, "of": seen.samples, "where": self.where.of((name, k))}
+                    value["stretch"] = None if stretch is None else [*stretch]
                     yield Fact(AT_TIMES, value, self.evidence(n=seen.samples), {"field": name, "component": k})
+
+    def _from(self, stretch: list[int] | None) -> str:
+        return "" if stretch is None else f" in a row, {self.files.stretch(*stretch)}"
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(ALWAYS):
@@ -204,7 +228,7 @@ class FlatComponents(Check):
         for name in dict.fromkeys(str(fact.at["field"]) for fact in facts.all(AT_TIMES)):
             of = sorted(facts.all(AT_TIMES, field=name), key=lambda fact: -fact.value["count"])
             told = [
-                f"{self.channels[name].called(int(str(f.at['component'])))} throughout {f.value['count']:,} of {f.value['of']:,} samples"
+                f"{self.channels[name].called(int(str(f.at['component'])))} throughout {f.value['count']:,} of {f.value['of']:,} samples{self._from(f.value['stretch'])}"
                 for f in of
             ]
             more = f", and {len(told) - TOLD} more" if len(told) > TOLD else ""

@@ -26,8 +26,11 @@ SHORTEST, VARIED = 10, 0.8
 """The fewest rows of a stretch, and the least share of different ones among them."""
 VALUES, RECUR = 20, 4
 """The fewest different values of what was measured, and the most rows of one content by which stretches are found."""
-SHIFTS, MOST, STRETCHES = 20, 0.2, 10
-"""The most distances that are tried, the largest share of rows in repeated stretches, and the most stretches: of more, the series recurs by nature."""
+SHIFTS, MOST, STRETCHES, ONCE = 20, 0.2, 10, 0.45
+"""The most distances that are tried, the largest share of rows in repeated stretches, and the most stretches: of more, the series recurs by nature;
+of what comes at one distance and just once, as a year that was filled with the year before, the share is larger."""
+RARELY = 0.05
+"""The largest share of such rows that come a third time."""
 CHANCE = math.log(1e-3)
 
 
@@ -137,10 +140,11 @@ def pasted(content: Any, known: Any, begin: Any, times: Any) -> list[Stretch]:
             whole = begin[first] == begin[end - 1] and begin[first - shift] == begin[end - 1 - shift]
             if end - first >= SHORTEST and whole and len(np.unique(own)) >= VARIED * len(own):
                 found.append(Stretch(first, end - 1, shift))
-    if len(found) > STRETCHES or sum(stretch.rows for stretch in found) > MOST * len(content):
+    held = sum(stretch.rows for stretch in found)
+    once = len({stretch.shift for stretch in found}) == 1 and int((rare & (sizes[1:] > 2)).sum()) <= RARELY * held
+    if len(found) > STRETCHES or held > (ONCE if once else MOST) * len(content):
         return []
     # pairs of equal rows that go on by one more row, without those of the stretches
-    held = sum(stretch.rows for stretch in found)
     pairs = max(0, int(rare.sum()) - held)
     one, two = order[:-1][rare], order[1:][rare]
     inner = two < len(content) - 1

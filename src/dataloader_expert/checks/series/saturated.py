@@ -13,11 +13,11 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Places, dealt
-from dataloader_expert.checks.features import MEASURED, Channels
+from dataloader_expert.checks.features import Channels
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.base import Block
 
 SATURATED = Quantity(
     "saturated",
@@ -50,7 +50,7 @@ class Saturated(Check):
             f.name: channels
             for f in context.fields
             if f.kind in KINDS and f.name != context.label and context.objects is None
-            and (channels := _channels(f)) is not None
+            and (channels := Channels.of_window(f)) is not None
         }  # fmt: skip
         self.ends: dict[At, list[int]] = {}
         """The steps that stay there, and the samples."""
@@ -167,16 +167,6 @@ class Saturated(Check):
                 dealt([[place] for place in _distinct(place for f in of for place in f.value["where"])]),
                 max(f.value["count"] for f in of),
             )
-
-
-def _channels(field: Field) -> Channels | None:
-    """The channels of windows, of a vector or an array with one channel too; a vector of whole numbers may be ids."""
-    if len(field.shape) == 1 and field.dtype.startswith("float"):
-        return Channels(field.name, field.shape, 0, 1)
-    one = len(field.shape) == 2 and 1 in field.shape and field.dtype.startswith(MEASURED)
-    if one and field.shape != (1, 1):
-        return Channels(field.name, field.shape, 1 + field.shape.index(1), 1)
-    return Channels.of(field) if len(field.shape) == 2 else None
 
 
 def _distinct(places: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -31,7 +31,8 @@ PHASES = Quantity(
     "files whose two channels are in phase, in opposite phase and neither, with places of the rarer",
 )
 
-CUT, CHANNEL, LEVELLED, SWAPPED = "cut off", "silent channel", "clipped below full scale", "bytes swapped"
+CUT, ENDED, CHANNEL = "cut off", "ends early", "silent channel"
+LEVELLED, SWAPPED = "clipped below full scale", "bytes swapped"
 IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
@@ -44,6 +45,11 @@ PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
 """At most one clip in this many ends in zeros by accident; if more do, it is intended."""
+SEVERAL, PART, LAST = 3, 0.2, 0.95
+"""The fewest clips of a usual length that end early, and the largest share of them; and the share of the others that must last to their end:
+where clips were padded to one length, many end somewhere before it."""
+TAIL = 100
+"""One in so many of the last samples of a clip that lasts to its end is not zero."""
 PHASE, IN_PHASE, FEWEST = 0.9, 0.8, 3
 """The correlation of two channels that are one signal, the share of files in which they are so, and the fewest in opposite phase."""
 NOISE, ROUGH, LESS, SAMPLES, SIGNS = 0.2, 1.0, 3.0, 500, 0.02
@@ -76,6 +82,8 @@ class Sounds(Check):
         self.phases: Counter[str] = Counter()
         self.tails: list[tuple[int, dict[str, Json]]] = []
         """Length and place of each clip that ends in zeros."""
+        self.lasting = 0
+        """Clips that last to their end."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -105,6 +113,7 @@ class Sounds(Check):
                     self.where.add(("length", length), block, i)
                 if ends_in_zeros(value):
                     self.tails.append((length, place))
+                self.lasting += bool(value[-max(1, len(value) // TAIL) :].any())
                 phase = phase_of(value)
                 if phase is not None:
                     self.phases[phase] += 1
@@ -128,6 +137,7 @@ class Sounds(Check):
             self.first[length] = min(self.first.get(length, first), first)
         self.lengths += other.lengths
         self.tails += other.tails
+        self.lasting += other.lasting
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
 
@@ -152,7 +162,8 @@ class Sounds(Check):
         yield Fact(ODD_LENGTHS, value, evidence)
         found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
         cut = self._cut()
-        for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
+        ended = [] if cut else self._ended()
+        for name, (n, places) in {**found, CUT: (len(cut), cut), ENDED: (len(ended), ended)}.items():
             if n:
                 where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
@@ -178,6 +189,12 @@ class Sounds(Check):
         tails = Counter(length for length, _ in self.tails)
         alone = [place for length, place in self.tails if tails[length] == 1 and 2 * self.lengths[length] <= self.seen]
         return alone if len(alone) * FEW <= self.seen else []
+
+    def _ended(self) -> list[dict[str, Json]]:
+        """The few clips that end in zeros, whatever their length, where nearly all others last to their end."""
+        n = len(self.tails)
+        few = SEVERAL <= n <= PART * self.seen and self.lasting >= LAST * (self.seen - n)
+        return [place for _, place in self.tails] if few else []
 
     def _far(self) -> list[int]:
         """Exceptional lengths: more than eight robust deviations from the median, on a log scale."""
@@ -378,17 +395,25 @@ _LOOKS = {
 _TEXTS = {
     "silent-audio": "are silent throughout",
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
+    ENDED: "end in zeros for their last two fifths or more, while nearly all others last to their end: the rest was lost, or short recordings were padded",
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
     SWAPPED: "sound like noise until the two bytes of each sample are swapped: they were stored in the other byte order",
     LEVELLED: "are clipped below full scale: they repeatedly hit one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
-_CODES = {CUT: "silent-audio", CHANNEL: "silent-audio", LEVELLED: "clipped-audio", SWAPPED: "header-mismatch"}
+_CODES = {
+    CUT: "silent-audio",
+    ENDED: "silent-audio",
+    CHANNEL: "silent-audio",
+    LEVELLED: "clipped-audio",
+    SWAPPED: "header-mismatch",
+}
 """Codes of looks that are not codes themselves."""
 _FIXES = {
     "rate-drift": "resample to one rate before batching",
     "channel-drift": "mix down, or select channels, before batching",
+    ENDED: "listen to them; fetch again what was lost, and cut off the zeros of what was padded",
     CHANNEL: "leave that channel out, or record them again",
     SWAPPED: "swap the bytes (array.byteswap()) and write the files again",
     "dc-offset": "subtract the mean of each recording",

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import SPLIT_STATISTICS, Check, Context
+from dataloader_expert.checks.base import DEPTH, SPLIT_STATISTICS, Check, Context
+from dataloader_expert.checks.common.dealt_numbers import name_things
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.per_sample import KEPT, keep, kept
 from dataloader_expert.checks.splits.between import APART, LEAST, SURE, compared, pairs_of, running
-from dataloader_expert.checks.splits.dealt_numbers import name_things
 from dataloader_expert.checks.splits.label_drift import drift_of_labels
 from dataloader_expert.checks.splits.preparation import (
     CONTRAST,
@@ -189,7 +189,8 @@ class Drift(Check):
         yield from drift_of_labels(facts)
         fields = [f for f in self.context.fields if not (f.shape and f.name in self.context.identifiers)]
         arrays = {f.name for f in fields if f.shape or f.kind == "image"}
-        numbers = {f.name for f in fields if f.kind in ("image", "array", "embedding", "sequence", "number")}
+        kinds = ("image", "array", "embedding", "sequence", "number")
+        numbers = {f.name for f in fields if f.kind in kinds or f.name == DEPTH}
         told = list(swapped_fields(facts, numbers - arrays - self.aside))
         yield from told
         swapped = {str(place["field"]) for found in told for place in found.where}

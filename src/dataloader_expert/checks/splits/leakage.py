@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +47,8 @@ Range = tuple[Moment, Moment]
 
 SEVERAL, FEWEST_LARGE = 3, 8
 """The fewest samples of a group, and the fewest such groups, that tell whether splits are by group."""
+MEET = 0.2
+"""The least share of recordings that begin before an earlier one ends, where they are made side by side."""
 MOST_EACH = 50
 """The most samples of a thing, on average, that was recorded several times: there are more from a camera or a site."""
 LONG = 64
@@ -77,6 +80,20 @@ MOST_WHOLE, BY_CHANCE = 0.6, 0.2
 """The least share of them that are in one split, and how many of these may be so by chance."""
 
 
+@dataclass(frozen=True)
+class Recording:
+    """The samples of a file, and the first and the last second of them."""
+
+    split: str
+    samples: int
+    low: float
+    high: float
+
+    def with_more(self, other: Recording) -> Recording:
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Recording(self.split, self.samples + other.samples, low, high)
+
+
 class Leakage(Check):
     ids = ("group-leakage", "time-leakage")
 
@@ -100,6 +117,8 @@ class Leakage(Check):
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
+        self.files: dict[str, Recording] = {}
+        """The samples of each file and the seconds that they cover, if nothing else tells groups."""
         self.spans: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
         """The earliest and the latest second of each group by split and reading; none once there are too many groups."""
         self.moments: dict[str, dict[str, list[Any]]] = {}
@@ -127,6 +146,8 @@ class Leakage(Check):
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
                 self._spans(split, part)
+                if self.group is None and len(self.files) <= MOST_GROUPS:
+                    self._file(split, part)
 
     def _times(self, split: str, values: list[Any]) -> None:
         import numpy as np
@@ -172,6 +193,13 @@ class Leakage(Check):
                 if moment is not None:
                     self._span(group_name(group), (split, reading), (moment, moment))
 
+    def _file(self, split: str, part: Block) -> None:
+        known = [s for value in {*_present(part.columns[str(self.time)])} if (s := read_time(value)[0]) is not None]
+        if known:
+            own = Recording(split, part.samples, min(known), max(known))
+            before = self.files.get(part.unit.file)
+            self.files[part.unit.file] = own if before is None else before.with_more(own)
+
     def _span(self, group: str, of: tuple[str, str], span: tuple[float, float]) -> None:
         known = self.spans.setdefault(group, {})
         low, high = known.get(of, span)
@@ -199,6 +227,9 @@ class Leakage(Check):
         for group, spans in other.spans.items():
             for of, span in spans.items():
                 self._span(group, of, span)
+        for file, more in other.files.items():
+            before = self.files.get(file)
+            self.files[file] = more if before is None else before.with_more(more)
         for reading, moments in other.latest.items():
             self._late(reading, moments)
         self.dated += other.dated
@@ -238,6 +269,7 @@ class Leakage(Check):
                     of_training=self.dated["train", reading],
                     each_later=self._each_later(split, reading),
                     within=self._within(reading),
+                    by_file=are_recordings([*self.files.values()]),
                     **_taken(self.context.timed),
                 )
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
@@ -385,9 +417,8 @@ class Leakage(Check):
                     t["early"],
                 )
                 continue
-            severity = (
-                "info" if (by_group or self.of_senses) and self.context.time is None else _severity(self.context.timed)
-            )
+            apart = by_group or self.of_senses or t["by_file"]
+            severity = "info" if apart and self.context.time is None else _severity(self.context.timed)
             strays, fix = "", "if the model is to predict later samples, split by time"
             if few_strays(t):
                 n, them = t["strays"], "them" if t["strays"] != 1 else "it"
@@ -400,12 +431,34 @@ class Leakage(Check):
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
                 + strays
                 + _guess("time", self.context.timed)
-                + (f"; the splits are by {escaped(groups.value['field'])}" if groups is not None and by_group else ""),
+                + (f"; the splits are by {escaped(groups.value['field'])}" if groups is not None and by_group else "")
+                + ("; each file is a recording of its own" if t["by_file"] else ""),
                 [train, other],
                 fix,
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
+
+
+def are_recordings(files: list[Recording]) -> bool:
+    """Whether the files of each split are recordings that were made side by side, such as trips of vessels: each covers a part of the
+    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it."""
+    splits: dict[str, list[Recording]] = {}
+    for file in sorted(files, key=lambda one: one.low):
+        if file.samples >= SEVERAL and file.high > file.low:
+            splits.setdefault(file.split, []).append(file)
+    return len(splits) > 1 and all(_side_by_side(of) for of in splits.values())
+
+
+def _side_by_side(files: list[Recording]) -> bool:
+    if len(files) < FEWEST_LARGE:
+        return False
+    whole = max(f.high for f in files) - files[0].low
+    short = sum(2 * (f.high - f.low) <= whole for f in files)
+    meet, end = 0, -math.inf
+    for f in files:
+        meet, end = meet + (f.low < end), max(end, f.high)
+    return 2 * short >= len(files) and meet >= MEET * len(files)
 
 
 def few_strays(times: dict[str, Any]) -> bool:

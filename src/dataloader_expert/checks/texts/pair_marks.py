@@ -1,7 +1,9 @@
-"""What nearly all better answers begin or end with and hardly any worse one does, or the reverse: a reward model learns this mark and nothing else."""
+"""What many of the better answers begin or end with and hardly any worse one does, or the reverse: where it stands, a reward model learns this mark
+and nothing else."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
@@ -21,7 +23,13 @@ LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 """The lengths of beginnings and ends that are compared, in characters."""
 LEAST, MOST = 50, 2_000
 """The fewest pairs, and the most marks of one length that are counted."""
-NEARLY_ALL, HARDLY = 0.95, 0.02
+NEARLY_ALL, MANY, HARDLY = 0.95, 0.2, 0.02
+"""The shares of texts with a mark, whatever it is, and with one that no prose needs; and of those of the other field that have it, by how many
+have it in this one."""
+SEVERAL = 4
+"""The fewest characters of such a mark."""
+_SIGN = re.compile(r"[^\w\s.,;:!?'\"\u2018-\u201d\u2013\u2014-]")
+"""What prose does without: brackets, slashes, pictures."""
 Key = tuple[str, str, int]
 """A field, which end of its texts, and how many characters of it."""
 
@@ -80,16 +88,23 @@ class PairMarks(Check):
     def _told(self, name: str, opposite: str, end: str, n: int) -> Iterable[tuple[str, float, float]]:
         """The mark of this length that tells the texts of one field from those of the other one, if there is one."""
         for mark, count in self.counts.get((name, end, n), Counter()).most_common(1):
-            share = count / max(1, self.of[name])
-            other = self.counts.get((opposite, end, n), Counter())[mark] / max(1, self.of[opposite])
-            if mark.strip() and share >= NEARLY_ALL and other <= HARDLY:
+            share, other = count / max(1, self.of[name]), self._share(opposite, end, mark)
+            if not mark.strip() or other > HARDLY * share:
+                continue
+            # of a mark that only many have, what it begins or ends with is as rare in the other field
+            parts = [mark[:m] if end == "begin" else mark[-m:] for m in LENGTHS if SEVERAL <= m <= n]
+            told = parts and _SIGN.search(mark) and all(self._share(opposite, end, p) <= HARDLY * share for p in parts)
+            if share >= NEARLY_ALL or (share >= MANY and told):
                 yield mark, share, other
+
+    def _share(self, name: str, end: str, mark: str) -> float:
+        return self.counts.get((name, end, len(mark)), Counter())[mark] / max(1, self.of[name])
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MARKED):
             v, name, other = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["other"]))
             text = f"{v['share']:.0%} of {number(v['of'], 'text')} of {name} {fact.at['at']} with {v['mark']!r}, but {v['other']:.0%} of those of {other}: "
-            text += "this alone tells which answer is preferred"
+            text += f"this alone tells which answer is preferred{'' if v['share'] >= NEARLY_ALL else ' there'}"
             fix = f"write both answers the same way: remove it from {name}, or find out why {other} lacks it"
             yield finding("label-leaked-by-field", "warning", text, fact, fix, [{"field": fact.at["field"]}])
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import ROLES, Context
 from dataloader_expert.checks.common.fingerprint import content_fields
+from dataloader_expert.errors import Aside
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.handing_over import in_several_files, literals, reading, sources_of, unread
@@ -109,15 +110,17 @@ def written(bench: Bench) -> str:
     reader, kind = READERS.get(source.format, (plain.read_dataset, ""))
     context = Context.of(source, 0)
     taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
+    recurring = any(f.code == "group-leakage" and f.severity == "info" for f in bench.findings)
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
     named_so = kind in ("text", "token-bin")  # kinds that a suffix does not tell
     own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if named_so} - {""}
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
+        "ASIDE": frozenset(str(p.where["file"]) for p in source.problems if isinstance(p, Aside) and "file" in p.where),
         "SAMPLES": source.samples,
         "LABEL": source.label,
         "SPLIT": taken.get("split"),
-        "GROUP": taken.get("group"),
+        "GROUP": None if recurring else taken.get("group"),
         "CONTENT": tuple(content_fields(context)),
         "SPLIT_WORDS": SPLITS if source.splits else {},
         "MOST_IMBALANCE": repeated.MOST_IMBALANCE,

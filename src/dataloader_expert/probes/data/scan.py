@@ -210,7 +210,7 @@ class Scan(Probe):
         assert isinstance(sets, LabelSets)
         bench.label_sets = sets.sets()
         bench.labels, bench.lengths, bench.groups = labels.codes(), labels.lengths(), labels.group_codes()
-        bench.difficulty, bench.train = labels.difficulties(), labels.in_train()
+        bench.difficulty, bench.train, bench.rows = labels.difficulties(), labels.in_train(), labels.rows()
         bench.class_names = labels.class_names()
         counts = bench.facts.find(CLASS_COUNTS, split=None)
         if counts is not None:

@@ -10,6 +10,18 @@ from dataloader_expert.facts import Json, Quantity
 DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
 MOST = 2_000_000
 """The most samples of an epoch that is drawn."""
+LEAST_EVEN = 2
+"""Samples of each of its classes that a batch holds at least if it was made of as many of each: of one each, chance makes them too."""
+OF_SAMPLES = (
+    "rarest_mean_repeats",
+    "classes_per_batch",
+    "batches_missing_class",
+    "even",
+    "padding_before",
+    "padding_after",
+    "classes",
+)
+"""What labels and lengths tell of an epoch."""
 
 
 def describe(
@@ -43,6 +55,7 @@ def describe(
         "rarest_mean_repeats": None,
         "classes_per_batch": None,
         "batches_missing_class": None,
+        "even": None,
         "padding_before": None,
         "padding_after": None,
         "classes": None,
@@ -52,7 +65,9 @@ def describe(
         present = counts > 0
         rarest = counts[labels] == counts[present].min()  # of all classes that are as rare
         out["rarest_mean_repeats"] = float(times[rarest].mean())
-        seen = [len(np.unique(of(b))) for b in kept]
+        each = [np.unique(of(b), return_counts=True)[1] for b in kept]
+        seen = [len(c) for c in each]
+        out["even"] = float(np.mean([len(c) > 1 and c.min() == c.max() >= LEAST_EVEN for c in each]))
         existing = present.sum() if sets is None else len(np.unique(sets[1]))
         out["classes_per_batch"] = float(np.mean(seen))
         out["batches_missing_class"] = float(np.mean(np.array(seen) < existing))
@@ -64,6 +79,18 @@ def describe(
         out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
         out["padding_after"] = padding(kept, lengths)
     return out
+
+
+def among(batches: list[list[int]], rows: Any) -> Iterator[list[int]]:
+    """The batches with those samples alone whose indices are ``rows``, in order: as places in these."""
+    import numpy as np
+
+    for batch in batches:
+        drawn = np.asarray(batch)
+        places = np.minimum(np.searchsorted(rows, drawn), len(rows) - 1)
+        kept = places[rows[places] == drawn]
+        if len(kept):
+            yield kept.tolist()
 
 
 def padding(batches: list[Any], lengths: Any) -> float:

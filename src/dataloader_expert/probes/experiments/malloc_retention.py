@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import resource
-import select
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -24,6 +23,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.clocks import QueueClock
+from dataloader_expert.probes.readable import readable
 from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
@@ -119,8 +119,7 @@ def _apart(
         finally:
             os._exit(0)
     os.close(writing)
-    came, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()) + 0.2)
-    if not came:
+    if not readable(reading, max(0.0, until - time.monotonic()) + 0.2):
         os.kill(pid, signal.SIGKILL)  # it may hang in the user's code
     told = os.read(reading, 1 << 12)
     os.close(reading)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
-from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe
+from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, OF_SAMPLES, among, describe
 
 BEYOND = Quantity(
     "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the dataset does not have"
@@ -30,7 +30,7 @@ FIRST = 64
 
 
 def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:
-    """``n``: the samples whose labels and lengths are on the bench; of fewer than all, only what is drawn is told."""
+    """``n``: the samples whose labels and lengths are on the bench; of fewer than all, what the batches hold is told of these."""
     whole = len(loader.dataset)
     labels, lengths, sets = (bench.labels, bench.lengths, bench.label_sets) if n == whole else (None, None, None)
     if ranks_of(loader) > 1:
@@ -54,6 +54,9 @@ def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:
         yield Fact(BEYOND, value, evidence("counted", "draws", seen=whole, population=whole))
         return
     drawn = describe(iter(present), labels, lengths, whole, sets=sets)
+    if n < whole and bench.rows is not None and len(bench.rows) == n and bench.label_sets is None:
+        of_read = describe(among(present, bench.rows), bench.labels, bench.lengths, n)
+        drawn |= {name: of_read[name] for name in OF_SAMPLES} | {"of_read": True}
     seen = evidence("counted", "draws", seen=drawn["epoch_samples"], population=whole)
     yield Fact(DRAWN, drawn, seen, {"strategy": "present"})
 
@@ -110,8 +113,25 @@ def _weights(loader: Any, samples: int) -> Any:
 def _weighed(bench: Bench, weights: Any, labels: Any) -> dict[str, Any]:
     import numpy as np
 
-    value: dict[str, Any] = {"zero": int((weights == 0).sum()), "weights": len(weights), "classes": []}
+    value: dict[str, Any] = {
+        "zero": int((weights == 0).sum()),
+        "weights": len(weights),
+        "classes": [],
+        "misplaced": False,
+    }
     if labels is not None and len(labels) == len(weights):
+        value["misplaced"] = misplaced(weights, labels)
         there, drawn = (set(np.unique(labels[mask]).tolist()) for mask in (weights >= 0, weights > 0))
         value["classes"] = [bench.class_names[code] for code in sorted(there - drawn)]
     return value
+
+
+def misplaced(weights: Any, labels: Any) -> bool:
+    """Whether there are as many samples of each weight as of each class, and yet samples of one class have several weights."""
+    import numpy as np
+
+    _, of_weight, alike = np.unique(weights, return_inverse=True, return_counts=True)
+    _, of_class, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(counts) < 2 or sorted(alike.tolist()) != sorted(counts.tolist()):
+        return False
+    return len(np.unique(of_weight.astype(np.int64) * len(counts) + of_class)) > len(counts)

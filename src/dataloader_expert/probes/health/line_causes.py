@@ -1,7 +1,7 @@
 """Why the user's costly lines cost what they do, as far as running a few samples shows it.
 
-In a process of its own, with SQLite's statements traced and explained, and Pillow's conversions, resizing and cropping noted: queries
-that no index serves, images that are made into the same image again, work on images of which few pixels are kept afterwards.
+In a process of its own, with Pillow's conversions, resizing and cropping noted: images that are made into the same image again, work on
+images of which few pixels are kept afterwards.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
@@ -21,26 +20,18 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.kept_parts import KeptParts, Lines, Place, users_places, watch_images
-from dataloader_expert.probes.health.shared_handles import databases
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import SLOW
-from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.probes.system.pristine_process import apart
 
 CAUSES = Quantity(
     "line_causes",
     "",
-    "what a few samples did at the user's costly lines: queries, conversions, work before a part is kept",
+    "what a few samples did at the user's costly lines: conversions, work before a part is kept",
 )
 LEAST_SHARE = 0.3
 """The least share of a sample's time of a line that is looked at."""
 SAMPLES = 16
-MANY_ROWS = 1000
-"""Rows of a table from which on reading all of them for a query is told."""
-STATEMENTS = 20
-WHERE = re.compile(
-    r"\b(?:where|and)\b\s+\(*\s*(?:\w+\.)?[\"`\[]?(\w+)[\"`\]]?\s*(?:=|<|>|in\b|between\b|like\b|is\b)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -82,8 +73,6 @@ class Notes:
     """What samples did. ``again``: images made from an array that holds what an image of the same sample held."""
 
     costly: set[Place]
-    statements: dict[Place, tuple[Callable[[], Any], str]] = field(default_factory=dict)
-    """By line a query, and what gives a connection to explain it."""
     again: list[Place] = field(default_factory=list)
     exported: dict[bytes, list[Place]] = field(default_factory=dict)
     parts: set[Place] = field(default_factory=set)
@@ -94,12 +83,6 @@ class Notes:
         self.exported.clear()
         self.kept.begin()
 
-    def ran(self, connection: Callable[[], Any], statement: str) -> None:
-        places = users_places(sys._getframe(1))
-        selects = statement.lstrip().lower().startswith(("select", "with "))
-        if places and selects and len(self.statements) < STATEMENTS:
-            self.statements.setdefault(places[0], (connection, statement))
-
 
 def looked(
     dataset: Any, costly: set[Place], streamed: bool, slow: list[int], slow_weight: float, seconds: float
@@ -107,7 +90,6 @@ def looked(
     """What a few samples did, half of them ``slow`` ones if there are some, which take ``slow_weight`` of all samples' time; changes
     this process."""
     notes, until, read = Notes(costly), time.monotonic() + seconds, 0
-    watch_queries(notes, dataset)
     watch_conversions(notes)
     watch_images(notes.kept)
     stream = iter(dataset) if streamed else None
@@ -132,7 +114,6 @@ def looked(
         notes.kept.end(sample, time.perf_counter() - begun, index in slow)
     return {
         "samples": read,
-        "scans": list(scans(notes)),
         "again": len(notes.again) / max(1, read),
         "again_at": [{"file": f, "line": n} for f, n in sorted(notes.parts)],
         "before": notes.kept.told(costly, slow_weight),
@@ -149,61 +130,6 @@ def _entered(notes: Notes, frame: FrameType, event: str, arg: Any) -> Any:
         return at_line
 
     return at_line
-
-
-def watch_queries(notes: Notes, dataset: Any) -> None:
-    sqlite = sys.modules.get("sqlite3")
-    if sqlite is None:
-        return
-    plain: Any = sqlite.connect
-
-    def connect(*given: Any, **named: Any) -> Any:
-        made = plain(*given, **named)
-        made.set_trace_callback(partial(notes.ran, partial(plain, *given, **named)))  # its user may close this one
-        return made
-
-    for module in list(sys.modules.values()):
-        if getattr(module, "connect", None) is plain:
-            with contextlib.suppress(AttributeError, TypeError):
-                module.connect = connect  # type: ignore[attr-defined]  # modules take any
-    for held in databases(dataset).values():
-        with contextlib.suppress(Exception):  # it may be closed, or another thread's
-            held.set_trace_callback(partial(notes.ran, partial(_itself, held)))
-
-
-def _itself(connection: Any) -> Any:
-    return connection
-
-
-def scans(notes: Notes) -> Iterator[dict[str, Any]]:
-    """Queries that read all rows of a large table although they ask for some, as SQLite explains them."""
-    for (file, line), (connected, statement) in notes.statements.items():
-        columns = list(dict.fromkeys(WHERE.findall(statement)))
-        if not columns:
-            continue
-        with contextlib.suppress(Exception), closing_new(connected) as connection:  # a statement that was cut, say
-            connection.set_trace_callback(None)
-            for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall():
-                detail = re.match(r"SCAN (?:TABLE )?(\w+)", str(row[3]))
-                if detail is None or "INDEX" in str(row[3]):
-                    continue
-                [rows] = connection.execute(f"SELECT max(rowid) FROM {detail[1]}").fetchone()
-                there = {str(column[1]) for column in connection.execute(f"PRAGMA table_info({detail[1]})")}
-                asked = [column for column in columns if column in there]  # others are of tables that are joined
-                if rows and rows >= MANY_ROWS and asked:
-                    found = {"file": file, "line": line, "table": detail[1], "columns": asked, "rows": rows}
-                    yield {**found, "lines": lines_with(file, line)}
-
-
-@contextlib.contextmanager
-def closing_new(connected: Callable[[], Any]) -> Iterator[Any]:
-    """A connection, closed afterwards unless it is the user's own."""
-    connection = connected()
-    try:
-        yield connection
-    finally:
-        if getattr(connected, "func", None) is not _itself:
-            connection.close()
 
 
 def watch_conversions(notes: Notes) -> None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.fetchers import wrapped
+from dataloader_expert.probes.search.starting import FRESH_IMPORT_S, slowed
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 
@@ -57,6 +58,9 @@ class StartUp(Probe):
         pickled = bench.facts.value(PICKLING)
         if method != "fork" and pickled is not None and pickled["why"] is not None:
             return f"the loader cannot be pickled: {pickled['why']}"
+        starts_s = FRESH_IMPORT_S * slowed() + (0.0 if pickled is None else 2 * float(pickled["seconds"]))
+        if method != "fork" and starts_s > self.share * bench.left():  # nothing ends a start
+            return f"starting a worker takes about {starts_s:.1f} s: raise budget_s"
         return ""
 
 

@@ -58,7 +58,8 @@ def reach(error: Exception) -> tuple[float, ...]:
 
 def given_to(model: Any, way: Way, batch: Any, *kinds: type) -> tuple[list[tuple[Any, list[Any]]], Exception | None]:
     """The layers of these kinds as a call comes to them, with the tensors that each is given, and what the call raises. A model without
-    such layers is not called."""
+    such layers is not called. Encoders give their layers padded tensors here, as in training: the nested ones of evaluation, with a mask
+    of padding, have no shape."""
     import torch
 
     got: list[tuple[Any, list[Any]]] = []
@@ -69,10 +70,24 @@ def given_to(model: Any, way: Way, batch: Any, *kinds: type) -> tuple[list[tuple
     layers: list[Any] = [m for m in model.modules() if isinstance(m, kinds)] if hasattr(model, "modules") else []
     hooks = [m.register_forward_pre_hook(note, with_kwargs=True) for m in layers]
     try:
-        return got, ran(model, way, batch).error if hooks else None
+        with unfused():
+            return got, ran(model, way, batch).error if hooks else None
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextmanager
+def unfused() -> Iterator[None]:
+    """Encoder layers in evaluation as the operations that they are made of, not as the single one that stands for them."""
+    import torch
+
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def called(model: Any, way: Way, batch: Any, training: bool = False) -> Any:

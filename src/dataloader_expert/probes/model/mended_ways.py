@@ -12,8 +12,19 @@ from typing import Any
 from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, is_fake, mends
+from dataloader_expert.probes.model.padding_id import padding_id
 from dataloader_expert.probes.model.unsigned import is_unsigned
-from dataloader_expert.probes.model.ways import DENSE, DERIVED, TARGET, Way, keeps_names, parameters, wrapped
+from dataloader_expert.probes.model.ways import (
+    DENSE,
+    DERIVED,
+    TARGET,
+    Way,
+    accessors,
+    derivation,
+    keeps_names,
+    parameters,
+    wrapped,
+)
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
 """What torch says to lengths that do not descend."""
@@ -23,6 +34,8 @@ UNSORTED = (
 )
 MOST_ORDERED = 3
 """Inputs that are tried in other orders."""
+MOST_PARTS = 5
+"""Parts of a batch that are tried as inputs."""
 
 
 def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
@@ -145,6 +158,41 @@ def reordered(attempt: Attempt, way: Way) -> Iterator[Way]:
             yield other
 
 
+def other_parts(attempt: Attempt) -> Iterator[Way]:
+    """Of a batch of several parts, others than the first ones, in their order, if the model takes these and no others: what stands between
+    its inputs is the target."""
+    if not isinstance(attempt.few, list | tuple):
+        return
+    parts = accessors(attempt.few)
+    for way in attempt.ways:
+        k = len(way.arguments)
+        if not 2 <= k < len(parts) <= MOST_PARTS or any(
+            p is not None or n not in parts for (p, _), n in zip(way.arguments, way.names, strict=True)
+        ):
+            continue
+        first, *rest = parts
+        runs = []
+        for chosen in itertools.combinations(rest, k - 1):
+            names = (first, *chosen)
+            left = [n for n in parts if n not in names]
+            says = f"the model takes parts {', '.join(names)} of the batch, not the first {k}"
+            other = (
+                replace(
+                    way,
+                    arguments=tuple((None, parts[n]) for n in names),
+                    names=names,
+                    target=parts[left[0]] if len(left) == 1 else None,
+                    told=(("key-missing", next(n for n in names if n not in way.names), says),),
+                )
+                if names != way.names
+                else None
+            )
+            if other is not None and attempt.fails(other) is None and attempt.fails(other, whole=True) is None:
+                runs.append(other)
+        if len(runs) == 1:
+            yield runs[0]
+
+
 def by_length(attempt: Attempt) -> Iterator[Way]:
     """Samples sorted by their lengths, where a recurrent layer packs them as if they were."""
     for way in attempt.ways:
@@ -197,9 +245,12 @@ def keys_for(attempt: Attempt, missing: list[str]) -> Iterator[tuple[str, tuple[
     rest, spare = [m for m in missing if m not in derived], [n for n in fields if n not in noted.seen]
     for free in itertools.permutations(spare, len(rest)):
         pairs = list(zip(rest, free, strict=True))
-        values = {m: DERIVED[m].replace("first.", f"batch[{first!r}].") for m in derived}
+        made = {m: derivation(m, padding_id(attempt.model, attempt.few[first])) for m in derived}
+        values = {m: re.sub(r"\bfirst\b", f"batch[{first!r}]", how) for m, (how, _) in made.items()}
         values |= {m: f"batch[{f!r}]" for m, f in pairs}
-        said = [(m, f"the model looks up {m!r}, which the batch lacks; it follows from the shape") for m in derived]
+        said = [
+            (m, f"the model looks up {m!r}, which the batch lacks; it follows from the {made[m][1]}") for m in derived
+        ]
         said += [(f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs]
         yield ", ".join(f"{m!r}: {v}" for m, v in values.items()), tuple(("key-missing", n, s) for n, s in said)
 

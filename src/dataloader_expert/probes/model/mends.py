@@ -26,6 +26,10 @@ MOST_CHANNELS = 8
 """Of sound: a longer dimension is none of channels."""
 OF_TARGET = re.compile(r"Target -?\d+ is out of bounds|Class values must be smaller than num_classes")
 """What cross-entropy and ``one_hot`` within a model say to a class number that it does not have."""
+OF_FRAMES = re.compile(r"input_lengths to have value at most (\d+)")
+"""What CTC loss says to lengths of more frames than it is given."""
+OF_EDGES = re.compile(r"values to unpack|edge_index")
+"""What models of graphs raise where pairs of nodes stand in rows."""
 IGNORED = (255, 65_535)
 """What by custom marks pixels or tokens without a class."""
 IGNORE = -100
@@ -178,6 +182,9 @@ def mends(
     if OF_TARGET.search(error):
         yield from of_classes(x)
         return
+    if frames := OF_FRAMES.search(error):
+        yield from of_frames(x, int(frames[1]))
+        return
     if "between 0 and 1" in error and x.is_floating_point() and x.numel() and not is_fake(x):
         if float(x.min()) >= 0 and BRIGHT < float(x.max()) <= 255:
             says = f"values from {float(x.min()):.3g} to {float(x.max()):.3g}, where the loss inside the model takes 0 to 1"
@@ -199,6 +206,9 @@ def mends(
     if "bool" in error and "mask" in error and not x.is_floating_point() and x.dtype != torch.bool:
         says = f"dtype {str(x.dtype).removeprefix('torch.')} where the model takes a bool mask: a float mask is added to the attention scores"
         yield Mend("dtype-mismatch", "dtype", says, "{x}.bool()")
+    if OF_EDGES.search(error) and x.ndim == 2 and x.shape[1] == 2 < x.shape[0] and not x.is_floating_point():
+        says = "pairs of nodes as rows, [edges, 2], where the model takes [2, edges]"
+        yield Mend("layout-mismatch", "layout", says, "{x}.t().contiguous()")
     yield from of_dtype(x, want)
     yield from of_attention(x)
     yield from of_layout(x, want)
@@ -416,6 +426,16 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
                 f"{ids}, where the model knows 0 to {n - 1}; make its table larger, or send unknown ids to one it knows"
             )
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
+
+
+def of_frames(x: Any, frames: int) -> Iterator[Mend]:
+    """Lengths in frames of the input, where the model makes fewer of them, by a factor."""
+    if x.ndim != 1 or x.is_floating_point() or not x.numel() or is_fake(x) or not 0 < frames < int(x.max()):
+        return
+    by = round(int(x.max()) / frames)
+    says = f"lengths up to {int(x.max())}, which count frames before the model shortens time by {by}: CTC loss is given {frames} frames"
+    for made in (f"(({{x}} + {by - 1}) // {by})", f"({{x}} // {by})", f"({{x}} // {by} - 1)") if by > 1 else ():
+        yield Mend("shape-mismatch", "frames", says, made)
 
 
 def of_masks(x: Any) -> Iterator[Mend]:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.probes.model.attempt import WHOLE_S, Attempt
+from dataloader_expert.probes.model.boxes import as_corners
 from dataloader_expert.probes.model.calling import called, cut, evaluated, ran
 from dataloader_expert.probes.model.mended_ways import (
     OF_ORDER,
     by_length,
     mended_alike,
     of_range,
+    other_parts,
     swapped,
     with_keys,
     with_mends,
@@ -111,6 +113,9 @@ def in_training(attempt: Attempt, verdict: Verdict) -> Verdict:
                 break
     finally:
         attempt.model.eval()  # as the calls before and after it are; the model was made for this check alone
+    if (cured := as_corners(attempt, verdict.way)) is not None:
+        way, misfit = cured
+        return replace(verdict, way=way, misfits=(*verdict.misfits, misfit), error=verdict.error or in_short(said[0]))
     error = next((e for e in said if OF_TARGET.search(str(e))), said[0])
     of_labels = OF_TARGET.search(str(error)) is not None
     code = "label-out-of-range" if of_labels else "model-raises"
@@ -144,7 +149,7 @@ def searched(attempt: Attempt) -> Verdict:
     if not ambiguous and (found := of_this_size(attempt)) is not None:
         return found
     apart = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
-    for other in itertools.chain(swapped(attempt), by_length(attempt), apart):
+    for other in itertools.chain(swapped(attempt), by_length(attempt), apart, other_parts(attempt)):
         return replace(further(attempt, other), error=in_short(first))
     # one change of the batch is likelier than a model of one size; several at once are not
     found = by_mending(attempt, first, (1,)) or of_one_size(attempt, first)

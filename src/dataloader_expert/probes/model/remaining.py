@@ -186,7 +186,12 @@ def target(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     done = attempt.run(way, whole=True)
     if done.error is not None:
         return way, [], None
-    return of_loss(fitting_target(way, done.out, attempt.batch), done.out, attempt.batch)
+    made, misfits, said = of_loss(fitting_target(way, done.out, attempt.batch), done.out, attempt.batch)
+    layers = attempt.model.modules() if hasattr(attempt.model, "modules") else ()
+    known = {f"ignore_index={m.ignore_index} " for m in layers if hasattr(m, "ignore_index")}
+    if any(mark in m.says for m in misfits for mark in known):
+        return way, [], None  # the model's own loss leaves them out
+    return made, misfits, said
 
 
 def padding(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:

@@ -10,13 +10,12 @@ from typing import Any
 from dataloader_expert.probes.model.calling import evaluated, given_to, ran
 from dataloader_expert.probes.model.mends import Misfit, is_fake
 from dataloader_expert.probes.model.padding import DIFFERS, TRIED, Padded, difference, padded
+from dataloader_expert.probes.model.padding_id import ends
 from dataloader_expert.probes.model.ways import TARGETS, Way, hidden, wrapped
 
 SCALE = "value-range-mismatch"
 HIDES = ("key_padding_mask", "src_key_padding_mask", "tgt_key_padding_mask")
 """Arguments of torch's attention that are True where nothing is to be attended to."""
-LEAST_RUN = 3
-"""Equal values at the end of a sample that are padding at least."""
 
 
 def inverted(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | None]:
@@ -78,11 +77,11 @@ def another_padding(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | Non
         if table is None or x.ndim != 2:
             continue
         found = padded(way, batch)
-        ends = (found.lengths, found.source) if found is not None and found.field == name else (_ends(x), None)
-        pad = None if ends[0] is None else _padding(x, ends[0])
+        known = (found.lengths, found.source) if found is not None and found.field == name else (ends(x), None)
+        pad = None if known[0] is None else _padding(x, known[0])
         if pad is None or pad == table.padding_idx:
             continue
-        lengths, source = ends
+        lengths, source = known
         mend = f"torch.where({{x}} == {pad}, {table.padding_idx}, {{x}})"
         if source is not None:
             beyond = f"torch.arange({{x}}.shape[1], device={{x}}.device) >= {source}[:, None]"
@@ -144,25 +143,6 @@ def _same(a: Any, b: Any) -> bool:
 def _is(field: Any, mask: Any) -> bool:
     """Whether a field is the mask, or what it was made from by turning it round."""
     return bool((field.bool() == mask.bool()).all()) or bool((field.bool() != mask.bool()).all())
-
-
-def _ends(x: Any) -> Any:
-    """Where each sample's run of the last value ends that stands nowhere else; None: the samples do not end so."""
-    import torch
-
-    pad = x[:, -1].mode().values
-    real = torch.arange(1, x.shape[1] + 1) * (x != pad)
-    lengths = real.amax(1)
-    inside = torch.arange(x.shape[1]) < lengths[:, None]
-    runs = x.shape[1] - lengths
-    if (
-        bool((x[inside] == pad).any())
-        or int(runs.max()) < LEAST_RUN
-        or len(runs.unique()) < 2
-        or int(lengths.min()) < 1
-    ):
-        return None
-    return lengths
 
 
 def _padding(x: Any, lengths: Any) -> int | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.model.allocator import DeviceFull
 from dataloader_expert.probes.model.assumptions import assuming
+from dataloader_expert.probes.model.calling import unfused
 from dataloader_expert.probes.model.cuda_semantics import as_on_cuda, autocast
 from dataloader_expert.probes.model.empty_model import faked
 from dataloader_expert.probes.model.kernels import HOPPER, MULTIPROCESSORS
@@ -181,7 +182,7 @@ def recorded(
 
         forward, target = call(model, given)
         cast = autocast(setup.precision)
-        with as_on_cuda(setup.precision) if as_cuda else nullcontext(), _unfused():
+        with as_on_cuda(setup.precision) if as_cuda else nullcontext(), unfused():
             if optimizer is None:
                 mark("forward")
                 with torch.no_grad(), cast:
@@ -192,20 +193,6 @@ def recorded(
                 words = step(forward, target, optimizer, cast, mark)
     stream.by_mask = "masks" in assumed
     return stream, words
-
-
-@contextmanager
-def _unfused() -> Iterator[None]:
-    """Encoder layers in evaluation as the operations that they are made of: of the single one that stands for them, the memory within
-    is not told."""
-    import torch
-
-    fused = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fused)
 
 
 def measured(stream: Stream, words: str, size: int, setup: Setup) -> Trial:

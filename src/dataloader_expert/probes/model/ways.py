@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.errors import listed
+from dataloader_expert.probes.model.padding_id import padding_id
 from dataloader_expert.probes.serving import flat
 
 BY_KEYWORD = {"pixel_values", "input_ids", "input_values", "input_features", "inputs_embeds"}
@@ -165,7 +166,7 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
             [aim] if aim is not None and any(p in TARGETS and p not in tensors for p in needed) else []
         )  # it makes the loss
         for wanted in (needed, *([every] if every != needed else [])):
-            made = renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target)
+            made = renamed(wanted, optional, [*inputs, *own], tensors, where, None if own else target, model)
             made = [way for way in made if not own or not misplaced(way, own[0])]
             fuller = (beside(way, optional, tensors, where, aim) for way in made if not own)
             found += [*filter(None, fuller), *made]
@@ -173,7 +174,8 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
         found += partly_named(needed, optional, tensors, where, aim) if isinstance(batch, Mapping) else []
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if n == len(inputs) and len(needed) <= n:
-                found += with_target([*needed, *optional], inputs, where, aim)
+                names = (*TARGETS, *(DENSE if aim is not None and tensors[aim].ndim > 2 else ()))  # of pixels
+                found += with_target([*needed, *optional], inputs, where, aim, names)
             if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
@@ -214,9 +216,11 @@ def partly_named(
     return [Way(given, (free[0], *own), None if aim is None else where[aim])]
 
 
-def with_target(order: list[str], inputs: list[str], where: Mapping[str, str], aim: str | None) -> list[Way]:
-    """The way of a training call, ``model(*batch)``, where the parameter that comes after the inputs is the target."""
-    if aim is None or len(order) <= len(inputs) or order[len(inputs)] not in TARGETS:
+def with_target(
+    order: list[str], inputs: list[str], where: Mapping[str, str], aim: str | None, names: tuple[str, ...]
+) -> list[Way]:
+    """The way of a training call, ``model(*batch)``, where the parameter that comes after the inputs is the target, by its name."""
+    if aim is None or len(order) <= len(inputs) or order[len(inputs)] not in names:
         return []
     given = (*((None, where[n]) for n in inputs), (order[len(inputs)], where[aim]))
     return [Way(given, (*inputs, aim), where[aim])]
@@ -312,11 +316,20 @@ DERIVED = {
     "lengths": "torch.full(first.shape[:1], first.shape[1], device=first.device)",
 }
 """Arguments that follow from the shape of the ``first`` input."""
+OF_PADDING = {"attention_mask": "(first != {pad}).long()", "lengths": "(first != {pad}).sum(1)"}
+"""Those that follow from the id that pads the first input, where it is known."""
 OF_LENGTHS = {
     "attention_mask": "(torch.arange(first.shape[1], device=first.device) < {lengths}[:, None]).long()",
     "lengths": "{lengths}",
 }
 """Those that follow from its lengths, where the batch has them."""
+
+
+def derivation(parameter: str, pad: int | None) -> tuple[str, str]:
+    """How an argument of ``DERIVED`` is made from the ``first`` input, and what it follows from."""
+    if pad is None or parameter not in OF_PADDING:
+        return DERIVED[parameter], "shape"
+    return OF_PADDING[parameter].replace("{pad}", str(pad)), f"padding, whose id is {pad}"
 
 
 def renamed(
@@ -326,6 +339,7 @@ def renamed(
     tensors: Mapping[str, Any],
     where: Mapping[str, str],
     target: str | None,
+    model: Any,
 ) -> list[Way]:
     """Ways for a mapping whose keys are not the model's names: other fields in the missing ones' places, or derived."""
     import itertools
@@ -338,11 +352,12 @@ def renamed(
     if needed[0] not in tensors and not spare:
         return []
     name = needed[0] if needed[0] in tensors else spare[0]
+    pad = padding_id(model, tensors[name])
     first, lengths = where[name], where.get(f"{name}_lengths")
     derivable = [p for p in missing if p in DERIVED]
     subsets = [d for n in range(len(derivable) + 1) for d in itertools.combinations(derivable, n)]
     return [
-        _renamed(needed, tensors, where, target, first, lengths, derived, free)
+        _renamed(needed, tensors, where, target, first, lengths, pad, derived, free)
         for derived in subsets  # fields that are there come before what is made up
         for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
     ]
@@ -401,6 +416,7 @@ def _renamed(
     target: str | None,
     first: str,
     lengths: str | None,
+    pad: int | None,
     derived: tuple[str, ...],
     free: tuple[str, ...],
 ) -> Way:
@@ -411,11 +427,12 @@ def _renamed(
             arguments.append((p, where[p]))
             names.append(p)
         elif p in derived:
-            of_padded = p in OF_LENGTHS and lengths is not None  # not all of it is there
-            made = OF_LENGTHS[p].replace("{lengths}", str(lengths)) if of_padded else DERIVED[p]
-            arguments.append((p, made.replace("first.", f"{first}.")))
+            if p in OF_LENGTHS and lengths is not None:  # not all of it is there
+                made, source = OF_LENGTHS[p].replace("{lengths}", lengths), "lengths"
+            else:
+                made, source = derivation(p, pad)
+            arguments.append((p, re.sub(r"\bfirst\b", lambda _: first, made)))
             names.append(p)
-            source = "lengths" if of_padded else "shape"
             told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the {source}"))
         else:
             name = next(fields)

@@ -36,8 +36,10 @@ from dataloader_expert.probes.profile.stage_classifier import (
 from dataloader_expert.probes.serving import Serving
 
 AVOIDABLE = Quantity("avoidable", "", "work that need not be done for each sample, with its share of a sample's time")
-LEAST = 0.1
-"""The least share of a sample's time that is told."""
+LEAST, LEAST_NEEDLESS = 0.1, 0.03
+"""The least share of a sample's time that is told, and that of work which is left out at no cost."""
+CHEAPLY = frozenset({"copies", "syncs", "collects", "logs", "formats", "compiles", "loaders", "manager", "threads"})
+"""Work that no sample needs."""
 LEAST_S = 5e-5
 """The least seconds of a sample that are told: several times what a loader itself takes for it."""
 CONVERTS = 0.3
@@ -118,10 +120,13 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "transformers.tokenization_utils_base": ("loads", frozenset({"from_pretrained"})),
     "transformers.modeling_utils": ("loads", frozenset({"from_pretrained"})),
     "socket": ("connects", frozenset({"create_connection", "getaddrinfo"})),
+    "logging": ("logs", frozenset({"_log"})),
+    "tqdm.std": ("logs", frozenset({"write", "refresh"})),
 }
 """By module: the kind of work, and the functions that do it."""
 COMPILED = {
     "gc.collect": "collects",
+    "builtins.print": "logs",
     "posix.fsync": "syncs",
     "posix.fdatasync": "syncs",
     "torch.jit._serialization.load": "loads",
@@ -161,14 +166,15 @@ def avoidable(
     for kind, places in spent.items():
         lines: Counter[Place] = Counter()
         kept = dict(places)
-        if kind == "loops" and _matters(sum(places.values()), sample_s):
+        least = LEAST_NEEDLESS if kind in CHEAPLY else LEAST
+        if kind == "loops" and _matters(sum(places.values()), sample_s, least):
             for place in sorted(places, key=lambda one: -places[one])[:LOOPS_MOST]:
                 lines[place] = lines_of(served, place[0], place[2], sample_s)
             kept = {
                 p: s for p, s in places.items() if lines[p] >= LINES_LEAST and s * sample_s < LINE_MOST_S * lines[p]
             }
         whole = sum(kept.values())
-        if _matters(whole, sample_s) and (kind != "converts" or whole >= CONVERTS):
+        if _matters(whole, sample_s, least) and (kind != "converts" or whole >= CONVERTS):
             at = [{"file": f, "line": n, "function": name} for f, name, n in sorted(kept, key=lambda p: -kept[p])]
             share = round(min(1.0, whole), 4)
             told.append({"kind": kind, "share": share, "places": at[:MAX_PLACES], "lines": sum(lines[p] for p in kept)})
@@ -176,8 +182,8 @@ def avoidable(
     yield Fact(AVOIDABLE, told, evidence("sampled", "stages", seen=seen))
 
 
-def _matters(share: float, sample_s: float) -> bool:
-    return share >= LEAST and share * sample_s >= LEAST_S
+def _matters(share: float, sample_s: float, least: float) -> bool:
+    return share >= least and share * sample_s >= LEAST_S
 
 
 def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str, int] | None:

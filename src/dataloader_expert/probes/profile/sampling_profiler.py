@@ -19,7 +19,6 @@ import math
 import mmap
 import os
 import random
-import select
 import signal
 import socket
 import sys
@@ -29,6 +28,7 @@ from dataclasses import dataclass
 
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.profile.remote_stack import WORD, Columns, Layout, Memory, Reader, Stack, find_layout
+from dataloader_expert.probes.readable import readable
 
 BURST, LEAST_GAP_S = 8, 0.001
 """Stacks per burst, and the least seconds between two: closer ones are the same."""
@@ -216,12 +216,12 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
     whole, commonest, bursts = Looks(), Looks(), 0
     spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
     # intervals are random, so that no stage stays in step; the request to end is checked between bursts
-    while not select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
+    while not readable(ending, pause * spread.uniform(0.5, 1.5)):
         sampled, burst = processes[turn], Counter[Stack]()
         sampled.is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
         for look in range(BURST):
             if look:
-                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # random like the pause; select would cost more
+                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # random like the pause; polling would cost more
             stack, columns, running = sampled.look()
             if stack:
                 stacks.setdefault((stack, columns), [0, 0])[0 if running else 1] += 1

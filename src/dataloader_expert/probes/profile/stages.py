@@ -86,7 +86,8 @@ class Stages(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         broken = bench.facts.find(LOADER_FAILED) is not None
         served = serving(bench, self.batch_size, 0 if broken else self.num_workers)
-        if served.current.workers >= too_many(bench):
+        started = served.current.workers and served.start_method(served.user_loader) != "fork"
+        if started or served.current.workers >= too_many(bench):  # a worker that is not forked cannot be observed
             served = serving(bench, self.batch_size, 0)
         most = min(self.most_s, OURS_S) if served.ours else self.most_s
         deadline = bench.until(self.share, most) or time.monotonic() + most
@@ -94,8 +95,7 @@ class Stages(Probe):
         seen = watched(bench, served, deadline, self.half)
         timed = [line for line in seen.lines if line["timed"] and line["n"]]
         if not timed:
-            why = "no batch came back" if not seen.batches else "its workers are not forked and cannot be observed"
-            yield Unknown("stages", why)
+            yield Unknown("stages", "no batch came back" if not seen.batches else "no batch could be timed")
             return
         said = stage_facts(served, timed, seen)
         yield from said if self.whole else (s for s in said if isinstance(s, Fact) and s.quantity is STAGE)

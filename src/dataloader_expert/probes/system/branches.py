@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import time
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+from dataloader_expert.probes.readable import readable
 
 BEFORE_S = 20.0
 LEAST_S, SHORT_S = 0.05, 1.0
@@ -67,7 +68,7 @@ class Branches:
     def _line(self, until: float) -> bytes | None:
         """The next line; None if it does not come in time."""
         while b"\n" not in self._read:
-            if not select.select([self._wire], [], [], max(0.0, until - time.monotonic()))[0]:
+            if not readable(self._wire, until - time.monotonic()):
                 return None
             part = self._wire.recv(1 << 16)
             if not part:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 from collections.abc import Callable
 from typing import Any
+
+from dataloader_expert.probes.readable import readable
 
 
 class Untouched:
@@ -36,7 +37,7 @@ class Untouched:
         """The result of the experiment; None if no answer arrives in time, or none at all."""
         with contextlib.suppress(OSError):
             os.write(self._ask, f"{seconds:.3f}".encode())
-            if select.select([self._answer], [], [], seconds + 0.5)[0]:
+            if readable(self._answer, seconds + 0.5):
                 answer = os.read(self._answer, 1 << 16)
                 return dict(json.loads(answer)) if answer else None
         return None
@@ -50,6 +51,8 @@ class Untouched:
 
 def apart(experiment: Callable[[float], dict[str, Any]], seconds: float) -> dict[str, Any] | None:
     """What an experiment returns that runs in a process of its own, which a sample may end or block; None if nothing in time."""
+    if seconds <= 0:
+        return None
     if not hasattr(os, "fork"):
         return experiment(seconds)
     process = Untouched(experiment)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sized
 from typing import Any
 
+from dataloader_expert.sources.annotations.outlines import contradicted
 from dataloader_expert.sources.annotations.record import NEARLY_ALL, Row
 
 MOSTLY = 0.8
@@ -25,6 +26,8 @@ class Images(list[Row]):
         """Annotations of images that the file does not list."""
         self.odd: list[tuple[str, str]] = []
         """Images, and what is odd about the key points of an object in each."""
+        self.unlike: list[tuple[str, str]] = []
+        """Images, and how the box of an object in each contradicts its polygon."""
 
 
 def images_of(found: dict[str, Any]) -> list[Row]:
@@ -40,7 +43,9 @@ def images_of(found: dict[str, Any]) -> list[Row]:
     captions = any("caption" in one for own in of.values() for one in own[:1])
     boxes = any("bbox" in one for own in of.values() for one in own)
     single = all(len(own) == 1 for own in of.values())
-    number_of, odd = _key_points([one for own in of.values() for one in own])
+    every = [one for own in of.values() for one in own]
+    number_of, odd = _key_points(every)
+    unlike = contradicted(every)
     for image in found["images"]:
         name = _name_of(image)
         if not name:
@@ -60,6 +65,7 @@ def images_of(found: dict[str, Any]) -> list[Row]:
         else:
             row["boxes"] = np.array([_box(one.get("bbox")) for one in own], np.float64).reshape(-1, 4)
             row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
+            rows.unlike += [(name, unlike[id(one)]) for one in own if id(one) in unlike]
             if number_of:  # x, y and whether it is labelled and visible
                 held = [_points(one.get("keypoints")) for one in own]
                 whole = [np.zeros((number_of, 3)) if at is None or len(at) != number_of else at for at in held]
@@ -96,7 +102,12 @@ def _key_points(objects: list[dict[str, Any]]) -> tuple[int, dict[int, str]]:
     apart = {key for key, n in labelled.items() if held[key][0].get("num_keypoints", n) != n}
     every = {key for key in apart if held[key][0]["num_keypoints"] == usual}
     # what most objects contradict may count something else, such as the visible ones, but not all points of some
-    if len(apart) <= (1 - NEARLY_ALL) * len(labelled) or (apart == every and len(apart) <= MOSTLY * len(labelled)):
+    bare = not any(labelled.values())  # of the whole file, though some are counted
+    if (
+        bare
+        or len(apart) <= (1 - NEARLY_ALL) * len(labelled)
+        or (apart == every and len(apart) <= MOSTLY * len(labelled))
+    ):
         odd |= {
             key: f"num_keypoints of an object is {held[key][0]['num_keypoints']!r}, and {labelled[key]} of its keypoints are labelled"
             for key in apart

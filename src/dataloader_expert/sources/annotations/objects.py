@@ -45,6 +45,7 @@ BARE = {four for four, how in SIDES.items() if how == SIZE}
 LOOSE = {("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1"), ("left", "top", "right", "bottom")}
 """Those that may be the ends of a line, or margins, unless the second corner is beyond the first."""
 _POINT = re.compile(r"[xy]\d")
+_FOURS = re.compile(r"\s*[-+.\d]+(?:[\s,]+[-+.\d]+){3}(?:\s*;\s*[-+.\d]+(?:[\s,]+[-+.\d]+){3})*[\s;]*")
 _BOX = re.compile(r"(?:bounding|bbox|bndbox|box|bb|roi|rect)+(?=.)")
 LISTS = ("bbox", "box", "boundingbox", "bndbox")
 RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
@@ -86,7 +87,31 @@ def folded(rows: list[Row], naming: str) -> Folded:
             made = _listed(rows, name, values)
             if made is not None:
                 return made
-    return _sided(rows, naming, list(names))
+    return _written(rows, list(names)) or _sided(rows, naming, list(names))
+
+
+def _written(rows: list[Row], names: list[str]) -> Folded | None:
+    """Rows of which a cell lists all boxes, each as four numbers before a semicolon; what has no digit stands for none."""
+    for name in names:
+        cells = [row.get(name) for row in rows]
+        if "box" not in name.lower() or not all(isinstance(cell, str | None) for cell in cells):
+            continue
+        read = [_FOURS.fullmatch(cell) is not None for cell in cells if cell and any(map(str.isdigit, cell))]
+        if not read or not all(read):
+            continue
+        sides = [
+            [float(word) for word in re.split(r"[\s,;]+", (cell or "").strip(" ;"))]
+            if _FOURS.fullmatch(cell or "")
+            else []
+            for cell in cells
+        ]
+        boxes = [[of[i : i + 4] for i in range(0, len(of), 4)] for of in sides]
+        corners = all(box[0] < box[2] and box[1] < box[3] for of in boxes for box in of)
+        made: list[Row] = [
+            {k: v for k, v in row.items() if k != name} | {"boxes": of} for row, of in zip(rows, boxes, strict=True)
+        ]
+        return Folded(made, nested=True, corners=corners)
+    return None
 
 
 def _several(value: Any) -> list[Any] | None:
@@ -112,7 +137,10 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
         kept: Row = {k: v for k, v in row.items() if k != name} | {"boxes": [box for box, _ in of]}
         made.append(kept | ({"classes": _classes(kinds, told)} if told else {}))
     corners = not any(
-        _letters(key) in LISTS and isinstance(v, list) for of in own for _, one in of for key, v in one.items()
+        isinstance(v, list) and (_letters(key) in LISTS or _is_box(key, v))
+        for of in own
+        for _, one in of
+        for key, v in one.items()
     )
     return Folded(made, objects=_objects(told), named=_named(told), nested=True, corners=corners)
 
@@ -145,7 +173,7 @@ def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
         size = () if one_each or not boxed(names) else _size_in(names, ())
         kept = [{k: v for k, v in row.items() if k not in size} for row in rows] if size else rows
         return Folded(kept, sizes=_sizes(rows, naming, size))
-    size = _size_in(names, found[1])
+    size = _size_in(names, found[1]) or _unnamed_size(rows, [name for name in names if name != naming])
     sizes = _sizes(rows, naming, size)
     gone = {*found[1], *size}
     made: list[Row] = []
@@ -242,14 +270,31 @@ def _class_among(names: Iterable[str]) -> str | None:
 
 
 def _unnamed(rows: list[Row], names: list[str]) -> tuple[str, tuple[str, ...]] | None:
-    """The first four columns of a table without names, if they are corners and at most one column is left, which is the class."""
-    if not 4 <= len(names) <= 5 or not all(map(NAMELESS.fullmatch, names)):
+    """The first four columns of a table without names, if they are corners and at most one column is left, which is the class, before
+    the width and the height of the image."""
+    sized = _unnamed_size(rows, names)
+    if not 4 <= len(names) - len(sized) <= 5 or not all(map(NAMELESS.fullmatch, names)):
         return None
-    sides = tuple(names[:4])
-    values: list[list[Any]] = [[row.get(side) for side in sides] for row in rows]
-    told = [v for v in values if any(x is not None for x in v)]
-    right = sum(all(isinstance(x, int | float) for x in v) and v[0] < v[2] and v[1] < v[3] for v in told)
-    return (CORNERS, sides) if told and right >= NEARLY_ALL * len(told) else None
+    for first in (
+        (0, 1) if all(isinstance(row.get(names[0]), str) for row in rows) else (0,)
+    ):  # the class may stand before
+        sides = tuple(names[first : first + 4])
+        values: list[list[Any]] = [[row.get(side) for side in sides] for row in rows]
+        told = [v for v in values if any(x is not None for x in v)]
+        right = sum(all(isinstance(x, int | float) for x in v) and v[0] < v[2] and v[1] < v[3] for v in told)
+        if len(sides) == 4 and told and right >= NEARLY_ALL * len(told):
+            return CORNERS, sides
+    return None
+
+
+def _unnamed_size(rows: list[Row], names: list[str]) -> tuple[str, ...]:
+    """The last two columns of a table without names that hold the size of the image: no box of any row ends beyond it."""
+    if not 6 <= len(names) <= 7 or not all(map(NAMELESS.fullmatch, names)):
+        return ()
+    ends = [(row.get(names[2]), row.get(names[3]), row.get(names[-2]), row.get(names[-1])) for row in rows]
+    told = [of for of in ends if all(isinstance(x, int | float) for x in of)]
+    within = sum(isinstance(w, int) and isinstance(h, int) and x <= w and y <= h for x, y, w, h in told)
+    return (names[-2], names[-1]) if told and within >= NEARLY_ALL * len(ends) else ()
 
 
 def sides_in(names: Iterable[str], a_box: bool = False) -> tuple[str, tuple[str, ...]] | None:
@@ -301,7 +346,15 @@ def box_of(one: Mapping[str, Any]) -> list[float] | None:
                 how = CENTRE if bare == "coordinates" else found[0]  # CreateML's
                 return _box(how, [value[side] for side in found[1]])
     found = sides_in(one)
-    return None if found is None else _box(found[0], [one[side] for side in found[1]])
+    if found is None:
+        first = next((value for key, value in one.items() if _is_box(key, value)), None)
+        return None if first is None else [_number(side) for side in first]
+    return _box(found[0], [one[side] for side in found[1]])
+
+
+def _is_box(key: str, value: Any) -> bool:
+    """Whether a list of four is called a box, perhaps with a word for which of several it is: CrowdHuman's ``fbox`` before ``vbox``."""
+    return isinstance(value, list) and len(value) == 4 and _letters(key).endswith("box")
 
 
 def _outline(held: Mapping[str, Any]) -> list[float] | None:

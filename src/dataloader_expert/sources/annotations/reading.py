@@ -16,6 +16,7 @@ from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
 from dataloader_expert.sources.annotations.objects import boxed, in_runs
 from dataloader_expert.sources.annotations.of_folders import join_of_folders
+from dataloader_expert.sources.annotations.points import join_points
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
 from dataloader_expert.sources.annotations.supervisely import join_supervisely
 from dataloader_expert.sources.annotations.tables import join_tables
@@ -57,12 +58,13 @@ def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
         join_divided,
         join_lines,
         join_wider,
+        join_points,
         join_tables,
         join_keyed,
         join_of_folders,
         join_beside,
     ):
-        if images or join not in (join_cvat, join_lines, join_supervisely, join_tracks, join_wider):
+        if images or join not in (join_cvat, join_lines, join_points, join_supervisely, join_tracks, join_wider):
             join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]

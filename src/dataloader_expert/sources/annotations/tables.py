@@ -233,9 +233,10 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
     if rows.lost:
         text = f"annotates images that it does not list, {rows.lost} time{'s' * (rows.lost > 1)}"
         found.problems.append(Unreadable("dangling-reference", text, file=table.path, field="image_id"))
-    for name, text in rows.odd[:MOST_TOLD]:
-        where = {"file": path} if (path := files.find(name, table.by_stem, folder)) else {}
-        found.problems.append(Unreadable("length-mismatch", text, field="keypoints", **{"file": table.path, **where}))
+    for code, field, odd in (("length-mismatch", "keypoints", rows.odd), ("label-conflict", "boxes", rows.unlike)):
+        for name, text in odd[:MOST_TOLD]:
+            where = {"file": path} if (path := files.find(name, table.by_stem, folder)) else {}
+            found.problems.append(Unreadable(code, text, field=field, **{"file": table.path, **where}))
     if "categories" not in rows[0]:
         return
     if found.objects is None:

@@ -54,12 +54,13 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     found.negatives = True
     found.objects, found.key_points = Objects("classes", names), math.prod(points) if points else 0
     of = found.each.setdefault("yolo", {})
-    used = set()
+    used: dict[str, bool] = {}
+    """Label files of images, and whether they are called exactly after them."""
     for path in paths:
         entry = labels.get(exact(path)) or labels.get(key_of(path)[0])
         label = Label()
         if entry is not None:
-            used.add(entry.path)
+            used[entry.path] = exact(entry.path) == exact(path)
             found.tables.append(entry.path)
             of[path] = entry.path
             try:
@@ -75,6 +76,10 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     alone = [entry for entry in labels.values() if entry.path not in used and entry.kind == KIND]
     found.tables += [entry.path for entry in alone]
     found.problems += [Unreadable("missing-pair", "has no image", file=e.path) for e in alone[:MOST_TOLD]]
+    other = [path for path, as_image in used.items() if not as_image]
+    if 2 * len(other) < len(used):  # else all are called so, for a reader of their own
+        text = "has more than the name of its image, unlike the other label files: training code does not find it, and the image counts as empty"
+        found.problems += [Unreadable("odd-name", text, file=path) for path in other[:MOST_TOLD]]
     found.tables += [e.path for e in listing.entries if e.kind == "YAML" or e.path.endswith(BESIDE)]
 
 

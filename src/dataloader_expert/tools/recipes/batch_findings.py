@@ -73,8 +73,13 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
 
 
 def of_one(facts: Facts, size: int) -> Iterator[Finding]:
-    """A last batch of one sample, which batch normalisation does not take in training; a model that takes it all the same is known."""
+    """Batches, or a last batch, of one sample, which batch normalisation does not take in training; a model that takes it all the same
+    is known."""
     samples, trained, model = facts.find(SAMPLES), training_samples(facts), facts.find(MODEL)
+    if size == 1 and model is not None and model.value["breaks_on_one"]:
+        text = "batches hold one sample, which the model refuses in training mode (batch normalisation)"
+        fix = "use batches of two samples or more, or layers that normalise each sample by itself, such as GroupNorm"
+        yield finding("last-batch-breaks-model", "error", text, model, fix)
     if samples is None or not trained or trained <= size or trained % size != 1:
         return
     if model is not None and model.value["call"] and not model.value["breaks_on_one"]:

@@ -22,6 +22,7 @@ from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
+from dataloader_expert.probes.health.evaluation_splits import EvaluationSplits
 from dataloader_expert.probes.health.other_run import OtherRun
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
@@ -72,7 +73,11 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             every_split=True,
             damaged=True,
         ),
-        *((CaughtErrors(), WorkerContent(), OtherRun(), Repeating()) if request.checks is None else ()),
+        *(
+            (CaughtErrors(), WorkerContent(), EvaluationSplits(), OtherRun(), Repeating())
+            if request.checks is None
+            else ()
+        ),
         OddPictures(),
     )
 

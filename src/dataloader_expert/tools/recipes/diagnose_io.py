@@ -34,6 +34,8 @@ from dataloader_expert.probes.health.cache_thrash import CacheThrash
 from dataloader_expert.probes.health.caught_errors import CaughtErrors
 from dataloader_expert.probes.health.line_causes import LineCauses
 from dataloader_expert.probes.health.own_cache import OwnCache
+from dataloader_expert.probes.health.sample_calls import SampleCalls
+from dataloader_expert.probes.health.slow_causes import SlowCauses
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -121,6 +123,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             step_ms=request.step_ms,
             also=() if request.what_if is None else (0, 1, 2),
         ),
+        SampleCalls(request.batch_size),
         StartedFirst(),
         StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
@@ -132,6 +135,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.7,
             trip=request.what_if is not None,
         ),
+        SlowCauses(),
         LineCauses(),
         MallocRetention(),
         WorkerResources(request.batch_size),

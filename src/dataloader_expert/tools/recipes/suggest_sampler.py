@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.causes import cause, in_a_sentence
-from dataloader_expert.advice.sampling import sampler_advice
+from dataloader_expert.advice.sampling import keeps, sampler_advice, sampler_of
 from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES, SPLITS
 from dataloader_expert.checks.labels.classes import LABELS_MISSING, TRAIN_IMBALANCE
 from dataloader_expert.checks.labels.labels import LENGTHS
@@ -84,6 +84,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     counts = dict(kept.value["counts"]) if kept is not None else counts
     drawn = facts.value(DRAWN, None, strategy=strategy)
     drawing = facts.value(SAMPLER, None, strategy=strategy)
+    first = cause(f for f in measured.findings if f.code in OF_PRESENT and f.severity != "info" and of_present(f))
+    kept_why = keeps(facts, request.objective) if first is None else None
     unknowns = []
     if drawn is None and all(u.what != "simulation" for u in measured.unknowns):
         unknowns.append(Unknown("simulation", "no epoch could be drawn; see the other unknowns"))
@@ -105,7 +107,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("classes", "there are no class labels"))
     fields = {
         "strategy": strategy,
-        "why": chosen["why"],
+        "why": chosen["why"] if kept_why is None else f"the present sampler can stay: {kept_why}",
         "sampler": Sampler.model_validate(said_of(drawing, several)),
         "code": code_of(request, facts, drawing),
         "classes": ClassChange(
@@ -117,13 +119,15 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
     simulated = fields["simulation"]
-    first = cause(f for f in measured.findings if f.code in OF_PRESENT and f.severity != "info" and of_present(f))
     said = "" if first is None else f"{in_a_sentence(first)} "
-    said += f"Suggested sampler: {'none' if strategy == 'stream' else strategy}; {chosen['why']}."
+    if kept_why is not None:
+        said += f"Keep the present {escaped(sampler_of(facts) or 'sampler')}: {kept_why}."
+    else:
+        said += f"Suggested sampler: {'none' if strategy == 'stream' else strategy}; {chosen['why']}."
     said += timed(facts) + partly(facts)
-    if isinstance(simulated, Simulation):
+    if isinstance(simulated, Simulation) and kept_why is None:
         said += f" {covered(simulated, strategy, request.world_size)}."
-        said += padded(simulated, facts.value(DRAWN, {}, strategy="present").get("padding_after"), strategy)
+        said += padded(simulated, padding_of_present(facts), strategy)
     steps = [
         Next(
             tool="recommend_batch_spec",
@@ -131,7 +135,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             why="settings for these batches",
         )
     ]
-    return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
+    return Conclusion(fields, said, sampler_advice(facts, request.objective), steps, unknowns)
 
 
 def timed(facts: Facts) -> str:
@@ -161,13 +165,19 @@ def partly(facts: Facts) -> str:
     return f" Only {seen['read']:,} of {total:,} samples were read: {of} cover only these{labels}; raise budget_s to read all."
 
 
+def padding_of_present(facts: Facts) -> float | None:
+    """The padding of the present sampler's batches; None where not all of their samples were read, whose batches hold fewer of these."""
+    drawn = facts.value(DRAWN, {}, strategy="present")
+    return None if drawn.get("of_read") else drawn.get("padding_after")
+
+
 def padded(drawn: Simulation, present: float | None, strategy: str) -> str:
     """How much of a batch is padding, where the strategy is for less of it: against the loader at hand, if it pads less than a shuffle."""
     before, now = drawn.padding_before, drawn.padding_after
     if before is None or now is None or strategy not in ("length-bucketed", "token-budget"):
         return ""
     if present is None or present >= before - 0.02:
-        return f" Padding falls from {before:.0%} to {now:.0%}."
+        return f" Padding falls from {before:.0%} with a plain shuffle to {now:.0%}."
     return (
         f" Padding is {now:.0%}, against {present:.0%} with the present sampler and {before:.0%} with a plain shuffle."
     )

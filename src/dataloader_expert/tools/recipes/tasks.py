@@ -12,15 +12,15 @@ from dataloader_expert.sources.roles import KEY_WORDS, ROW_WORDS, words
 from dataloader_expert.sources.scenes import TRACED
 from dataloader_expert.sources.table_label import BARE
 from dataloader_expert.sources.tagged_words import TAGS, word_of
-from dataloader_expert.sources.text_pairs import SPANS, WANTED, choices_of, named_so, pair_of
+from dataloader_expert.sources.text_pairs import PLACES, SPANS, WANTED, choices_of, named_so, pair_of
 from dataloader_expert.tools.characterize_dataset import Task
 
 SAID = {"text", "texts", "transcript", "transcription", "transcriptions", "sentence", "utterance", "normalized"}
 """Words in the names of what a recording or an image says."""
 SHOWN = {"caption", "captions", "description", "descriptions", "alt", "comment", "comments"}
 """Words in the names of what an image shows."""
-BEGIN, END = {"start", "starts", "begin", "begins"}, {"end", "ends"}
-"""Words of lists of where spans of a text begin and end."""
+BEGIN, END = {"start", "starts", "begin", "begins", "onset"}, {"end", "ends", "offset"}
+"""Words of lists of where spans of a text, or events of a recording, begin and end."""
 TOLD = {
     "preference tuning": "{} are two answers, one preferred over the other",
     "contrastive learning": "by the names of {}",
@@ -65,6 +65,15 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return Task(
             name="sound event detection", how=f"each recording has sound events with their times in {_quoted(EVENTS)}"
         )
+    times = {
+        f["name"]: {*words(f["name"])}
+        for f in fields
+        if f["kind"] in ("sequence", "array") and f["dtype"].startswith("float")
+    }
+    if "audio" in kinds and (begin := named_so(times, BEGIN)) and (end := named_so(times, END)) and others:
+        return Task(
+            name="sound event detection", how=f"events of each recording begin and end at {_quoted(begin, end)}"
+        )
     if "audio" in kinds and (said := named_so(texts, SAID)):
         return Task(name="speech recognition", how=f"each recording has a text in {_quoted(said)}")
     if "image" in kinds and (both := pair_of({**others, **texts}, {})) and both[0] == "question answering":
@@ -82,6 +91,8 @@ def unlabelled(modality: str, fields: Sequence[Mapping[str, Any]], label: Mappin
         return Task(name="token classification", how=f"spans of each text begin and end at {_quoted(begin, end)}")
     if modality == "tabular" and (told := _of_rows_with_texts(fields, texts)):
         return told
+    if PLACES in str(label.get("how")):
+        return Task(name="token classification", how=str(label["how"]).partition("; pass")[0])
     if modality in ("text", "tokens"):
         return _of_texts(texts, others, "tokens" if "tokens" in kinds and not texts else "texts")
     return Task(name=f"{modality} data without labels", how=label.get("how") or "no label field was found")

@@ -1,0 +1,318 @@
+"""Calls that samples make of functions that read or parse something, or that no sample needs: by what, on which line of the user's, and
+how long they take.
+
+The functions are replaced in every module that holds them, so that they are timed as they are, in this process only. A reading is known
+by its arguments, an image by its pixels: equal ones are the same work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.probes.profile.stage_classifier import is_users
+
+READERS = {
+    "numpy": "load loadtxt genfromtxt fromfile memmap",
+    "json": "load loads",
+    "orjson": "loads",
+    "pickle": "load loads",
+    "marshal": "load loads",
+    "yaml": "load safe_load",
+    "tomllib": "load loads",
+    "xml.etree.ElementTree": "parse fromstring",
+    "pandas": "read_csv read_table read_json read_parquet read_pickle read_feather read_excel read_hdf read_fwf",
+    "pyarrow.parquet": "read_table read_pandas",
+    "pyarrow.feather": "read_table read_feather",
+    "polars": "read_csv read_parquet read_json read_ipc",
+    "torch": "load",
+    "safetensors.torch": "load_file",
+    "scipy.io": "loadmat",
+    "scipy.io.wavfile": "read",
+    "soundfile": "read",
+    "librosa": "load",
+    "torchaudio": "load",
+    "torchvision.io": "read_image decode_image decode_jpeg decode_png read_file read_video",
+    "cv2": "imread imdecode",
+    "imageio": "imread",
+    "imageio.v2": "imread",
+    "imageio.v3": "imread",
+    "skimage.io": "imread",
+    "tifffile": "imread",
+    "pydicom": "dcmread",
+    "nibabel": "load",
+    "rasterio": "open",
+    "lmdb": "open",
+    "zarr": "open open_group open_array",
+    "xarray": "open_dataset open_zarr",
+    "tarfile": "open",
+    "gzip": "open",
+}
+"""Functions that read what their arguments name, by module."""
+OPENERS = frozenset(
+    [
+        "numpy.memmap",
+        "rasterio.open",
+        "lmdb.open",
+        "zarr.open",
+        "zarr.open_group",
+        "zarr.open_array",
+        "xarray.open_dataset",
+        "xarray.open_zarr",
+        "tarfile.open",
+        "h5py.File",
+        "netCDF4.Dataset",
+        "zipfile.ZipFile",
+    ]
+)
+"""Those of which a handle may be kept."""
+READ_METHODS = {
+    ("h5py", "File", "__init__"): "h5py.File",
+    ("netCDF4", "Dataset", "__init__"): "netCDF4.Dataset",
+    ("zipfile", "ZipFile", "__init__"): "zipfile.ZipFile",
+    ("h5py", "Dataset", "__getitem__"): "h5py",
+    ("numpy.lib.npyio", "NpzFile", "__getitem__"): "numpy",
+}
+"""Methods that read what the object or their arguments name."""
+NEEDLESS = {
+    "copy": {"deepcopy": "copies"},
+    "os": {"fsync": "syncs", "fdatasync": "syncs"},
+    "gc": {"collect": "collects"},
+    "builtins": {"print": "logs"},
+}
+"""Functions that no sample needs, with their kind."""
+NEEDLESS_METHODS = {
+    ("logging", "Logger", "_log"): ("a logger", "logs"),
+    ("tqdm.std", "tqdm", "write"): ("tqdm.write", "logs"),
+}
+PARTS = frozenset({"h5py", "numpy"})
+"""Those that read a part of a file which their arguments name."""
+DECODING = "decoding an image"
+LONG = 512
+"""Characters from which on a text is no path."""
+LARGEST = 1 << 24
+"""Bytes of an argument up to which it is compared."""
+Line = tuple[str, int, str]
+"""File, line and function."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """``key``: what was read, None where that is not known, and of what reads nothing; ``of``: its file, if it is one."""
+
+    name: str
+    kind: str
+    key: str | None
+    of: str
+    seconds: float
+    at: Line
+
+
+@dataclass
+class Calls:
+    """The calls of one sample, or of one batch that is made of samples, and the seconds that noting them took."""
+
+    made: list[Call] = field(default_factory=list)
+    opened: list[tuple[str, Line]] = field(default_factory=list)
+    noting_s: float = 0.0
+    _within: bool = False
+    """Whether a call that is noted is at work, whose own calls are not."""
+
+    def begin(self) -> None:
+        self.made, self.opened, self.noting_s = [], [], 0.0
+
+    def watch(self) -> None:
+        """Replaces the functions; to be called once, in a process that does nothing else."""
+        made: dict[int, Callable[..., Any]] = {}
+        for module, names in READERS.items():
+            for name in names.split():
+                plain = getattr(sys.modules.get(module), name, None)
+                if isinstance(plain, type):
+                    self._within_class(
+                        plain, "__new__" if name == "memmap" else "__init__", f"{module}.{name}", "reads"
+                    )
+                elif plain is not None:
+                    made.setdefault(id(plain), self._noted(plain, f"{module}.{name}", "reads"))
+        for module, kinds in NEEDLESS.items():
+            for name, kind in kinds.items():
+                plain = getattr(sys.modules.get(module), name, None)
+                if plain is not None:
+                    made[id(plain)] = self._noted(plain, f"{module}.{name}".removeprefix("builtins."), kind)
+        for held in list(sys.modules.values()):
+            names_of = getattr(held, "__dict__", {})
+            for name, value in list(names_of.items()):
+                if id(value) in made and not name.startswith("__"):
+                    with contextlib.suppress(TypeError):  # a module may allow no changes
+                        names_of[name] = made[id(value)]
+        for (module, owner, method), name in READ_METHODS.items():
+            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, "reads")
+        for (module, owner, method), (name, kind) in NEEDLESS_METHODS.items():
+            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, kind)
+        self._watch_images()
+        with contextlib.suppress(RuntimeError):  # another hook may refuse
+            sys.addaudithook(self._audit)
+
+    def _within_class(self, kind: Any, method: str, name: str, work: str) -> None:
+        plain = getattr(kind, "__dict__", {}).get(method)
+        if isinstance(plain, staticmethod):
+            plain = plain.__func__
+        if callable(plain):
+            noted = self._noted(plain, name, work, skip=method != "__getitem__")
+            with contextlib.suppress(TypeError):  # a class of compiled code
+                setattr(kind, method, staticmethod(noted) if method == "__new__" else noted)
+
+    def _noted(self, plain: Any, name: str, kind: str, skip: bool = False) -> Callable[..., Any]:
+        """``skip``: the first argument is the object that is made, and tells nothing."""
+
+        def call(*given: Any, **named: Any) -> Any:
+            if self._within:
+                return plain(*given, **named)
+            with self._noting():
+                key, of = key_of(name, given[skip:], named) if kind == "reads" else (None, "")
+                at = _at(sys._getframe(1))
+            self._within, begun = True, time.perf_counter()
+            try:
+                return plain(*given, **named)
+            finally:
+                spent, self._within = time.perf_counter() - begun, False
+                if at is not None:
+                    self.made.append(Call(name, kind, key, of, spent, at))
+
+        with contextlib.suppress(AttributeError, TypeError):
+            functools.update_wrapper(call, plain)
+        return call
+
+    def _watch_images(self) -> None:
+        """Notes the images that Pillow decodes, by their pixels."""
+        if "PIL.Image" not in sys.modules:
+            return
+        from PIL import ImageFile
+
+        for kind in _kinds(ImageFile.ImageFile):
+            if "load" in kind.__dict__:
+                kind.load = self._decoding(kind.__dict__["load"])
+
+    def _decoding(self, plain: Any) -> Callable[..., Any]:
+        def load(picture: Any, *given: Any, **named: Any) -> Any:
+            if self._within or not getattr(picture, "tile", None):  # nothing is left to decode
+                return plain(picture, *given, **named)
+            self._within, begun = True, time.perf_counter()
+            try:
+                loaded = plain(picture, *given, **named)
+                spent = time.perf_counter() - begun
+                with self._noting():
+                    at, of = _at(sys._getframe(1)), str(getattr(picture, "filename", ""))
+                    if at is not None:
+                        key = f"{of} {picture.size} {picture.mode} {_digest(picture.tobytes())}"
+                        self.made.append(Call(DECODING, "reads", key, of, spent, at))
+            finally:
+                self._within = False
+            return loaded
+
+        return load
+
+    @contextlib.contextmanager
+    def _noting(self) -> Iterator[None]:
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.noting_s += time.perf_counter() - begun
+
+    def _audit(self, event: str, given: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(given[0], str) or given[0].startswith(("/proc/", "/dev/")):
+            return
+        mode, flags = given[1], given[2]
+        writes = (
+            any(letter in mode for letter in "wax") if isinstance(mode, str) else flags & os.O_ACCMODE == os.O_WRONLY
+        )
+        if not writes:
+            with self._noting():
+                at = _at(sys._getframe(1))
+                if at is not None:
+                    self.opened.append((given[0], at))
+
+
+def _kinds(kind: Any) -> Iterator[Any]:
+    """A class and all that are derived from it."""
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
+
+
+def _at(frame: Any) -> Line | None:
+    """The user's innermost line of a call, with its function."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+class _Unknown(Exception):
+    """What is read can't be told by the arguments."""
+
+
+def key_of(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[str | None, str]:
+    """What a call reads, by its arguments, and the file among these; None where they do not tell."""
+    try:
+        parts = [_key(value) for value in given] + [f"{k}={_key(v)}" for k, v in sorted(named.items())]
+    except _Unknown:
+        return None, ""
+    of = next((str(path) for value in (*given, *named.values()) if (path := _path(value))), "")
+    return f"{name}({', '.join(parts)})", of
+
+
+def _path(value: Any) -> str | None:
+    """The path that an argument is, or that of the file that it reads."""
+    if isinstance(value, str):
+        return value if len(value) < LONG and os.path.isfile(value) else None
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    for owner, name in (
+        (value, "name"),
+        (getattr(value, "zip", None), "filename"),
+        (getattr(value, "file", None), "filename"),
+    ):
+        with contextlib.suppress(Exception):  # of any class, perhaps closed
+            found = getattr(owner, name)
+            if isinstance(found, str) and os.path.isfile(found):
+                return found
+    return None
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, str):
+        return value if len(value) < LONG else _digest(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _digest(value)
+    if value is None or value is ... or isinstance(value, int | float | complex | type | slice) or callable(value):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_key, value))}]"
+    if isinstance(value, dict):
+        return _key(sorted((str(k), _key(v)) for k, v in value.items()))
+    if isinstance(value, io.BytesIO):
+        return f"{_digest(value.getbuffer())} {value.tell()}"
+    path = _path(value)
+    if path is not None:  # an open file, at its position; an archive; a dataset of a file, by its name
+        with contextlib.suppress(Exception):
+            return f"{path} {value.tell() if hasattr(value, 'tell') else getattr(value, 'name', '')}"
+    with contextlib.suppress(Exception):
+        if value.nbytes <= LARGEST:
+            return _digest((value.numpy() if hasattr(value, "numpy") else value).tobytes())
+    raise _Unknown
+
+
+def _digest(content: Any) -> str:
+    if len(content) > LARGEST:
+        raise _Unknown
+    return hashlib.blake2b(content, digest_size=12).hexdigest()

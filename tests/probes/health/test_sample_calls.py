@@ -1,0 +1,280 @@
+"""What samples do again or in vain: run on code that does each, and on sound code."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dataloader_expert.advice.sample_calls import calls, opened_twice
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS, SampleCalls
+from dataloader_expert.probes.profile.statements import lines_with
+from dataloader_expert.sources.registry import open_source
+
+CODE = """
+import copy, json, logging, pickle, sqlite3
+from json import load as parsed
+from pathlib import Path
+import numpy as np
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+HERE = Path(__file__).parent
+BOXES = [{{"bbox": [1, 2, 3, 4], "id": k}} for k in range(200)]
+log = logging.getLogger("samples")
+log.addHandler(logging.NullHandler())
+log.propagate = False
+
+class Samples(Dataset):
+    db = archive = None
+
+    def __len__(self):
+        return 16
+
+    def image(self, index):
+        with Image.open(HERE / f"{{index}}.png") as image:
+            return np.asarray(image.convert("RGB"))
+
+    def checked(self, index):
+        with Image.open(HERE / f"{{index}}.png") as image:
+            return image.convert("L").getextrema() != (0, 0)
+
+    def sized(self, index):
+        with Image.open(HERE / f"{{index}}.png") as image:
+            return image.size
+
+    def vocabulary(self):
+        with open(HERE / "vocabulary.json") as file:
+            return len(parsed(file))
+
+    def kept(self, index):
+        if self.archive is None:
+            self.archive = np.load(HERE / "all.npy", mmap_mode="r")
+        return np.array(self.archive[index])
+
+    def whole(self, index):
+        if self.archive is None:
+            self.archive = np.load(HERE / "all.npz")
+        return self.archive["x"][index]
+
+    def pickled(self, index):
+        with open(HERE / "all.pkl", "rb") as file:
+            file.seek(index * ((HERE / "all.pkl").stat().st_size // 16))
+            return pickle.load(file)
+
+    def history(self, query):
+        if self.db is None:
+            self.db = sqlite3.connect(HERE / "events.db")
+        return self.db.execute(query, (3,)).fetchall()
+
+    def connected_anew(self, query):
+        db = sqlite3.connect(HERE / "events.db")
+        rows = db.execute(query, (3,)).fetchall()
+        db.close()
+        return rows
+
+    def history_once(self, query):
+        if self.db is None:
+            self.db = self.connected_anew(query)
+        return self.db
+
+    def __getitem__(self, index):
+        return {work}
+
+def collate(batch):
+    with open(HERE / "vocabulary.json") as file:
+        parsed(file)
+    return batch
+
+def with_collate():
+    return DataLoader(Samples(), batch_size=2, collate_fn=collate)
+"""
+
+
+def called(folder: Path, work: str, name: str = "Samples") -> Fact:
+    rng = np.random.default_rng(0)
+    for k in range(16) if "image" in work or "sized" in work else ():
+        image = Image.fromarray(rng.integers(0, 256, (160, 160, 3), dtype=np.uint8))
+        image.save(folder / f"{k}.png", compress_level=1)
+    if "kept" in work:
+        np.save(folder / "all.npy", rng.random((16, 2000)))
+    if "whole" in work:
+        np.savez_compressed(folder / "all.npz", x=rng.random((16, 2000)))
+    if "pickled" in work:
+        (folder / "all.pkl").write_bytes(b"".join(pickle.dumps(row.tolist()) for row in rng.random((16, 2000))))
+    if "history" in work or "connected" in work:
+        tables(folder / "events.db", "indexed" in work)
+    (folder / "vocabulary.json").write_text(json.dumps({str(k): k for k in range(1000)}))
+    (folder / "samples.py").write_text(CODE.format(work=work))
+    ref = SourceRef(f"{folder}/samples.py:{name}", (str(folder),), code=True)
+    bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
+    [found] = [fact for fact in SampleCalls(most_s=20).measure(bench) if isinstance(fact, Fact)]
+    return found
+
+
+def tables(path: Path, indexed: bool) -> None:
+    database = sqlite3.connect(path)
+    database.executescript("CREATE TABLE ev (t INTEGER PRIMARY KEY, user, v); CREATE TABLE names (id, name);")
+    database.executemany("INSERT INTO ev VALUES (?, ?, ?)", ((k, k % 50, 0.5) for k in range(5000)))
+    database.execute("INSERT INTO names VALUES (1, 'one')")
+    if indexed:
+        database.execute("CREATE INDEX of_user ON ev (user)")
+    database.commit()
+    database.close()
+
+
+def told(fact: Fact) -> list[tuple[str, str, list[str]]]:
+    """Kind, name and functions of the work that was noted."""
+    return [(w["kind"], w["name"], sorted(at["function"] for at in w["places"])) for w in fact.value["work"]]
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        ("self.checked(index) and self.image(index)", [("twice", "decoding an image", ["checked", "image"])]),
+        ("(self.image(index).sum(), self.vocabulary())[0]", [("same", "json.load", ["vocabulary"])]),
+        ("self.whole(index)", [("same", "numpy", ["whole"])]),
+        ("(self.image(index).sum(), copy.deepcopy(BOXES))[0]", [("copies", "copy.deepcopy", ["__getitem__"])]),
+        ("(self.image(index), log.error('read %s', index))[0]", [("logs", "a logger", ["__getitem__"])]),
+    ],
+    ids=["decoded twice", "parsed in every sample", "whole array in every sample", "copied", "logged"],
+)
+def test_work_that_is_done_again_or_in_vain_is_noted_with_its_lines(
+    tmp_path: Path, work: str, expected: list[tuple[str, str, list[str]]]
+) -> None:
+    """Seen: where few stacks were sampled, an image that each sample decoded twice and a copy that took 8 % were not named."""
+    assert told(called(tmp_path, work))[:1] == expected
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "self.image(index)",
+        "(self.image(index), self.image((index + 1) % 16))",
+        "self.sized(index) and self.image(index)",
+        "self.kept(index)",
+        "self.pickled(index)",
+        "(self.image(index), log.debug('read %s', index))[0]",
+        "(self.image(index), copy.deepcopy(BOXES[index]))[0]",
+    ],
+)
+def test_nothing_is_noted_of_samples_that_read_what_they_need(tmp_path: Path, work: str) -> None:
+    """Our promise: another file, another part of a file, a header, a handle that is kept, a message below the level, and a copy of
+    little are no work done again."""
+    assert told(called(tmp_path, work)) == []
+
+
+def test_what_every_batch_reads_again_is_noted(tmp_path: Path) -> None:
+    """Seen: a vocabulary parsed in the collate function of each batch."""
+    fact = called(tmp_path, "torch.zeros(1)", "with_collate")
+    assert told(fact) == [("same", "json.load", ["collate"])]
+    (found,) = calls(Facts((fact,)))
+    assert (found.code, found.severity) == ("opened-per-sample", "warning")
+    assert found.message.startswith("every batch reads vocabulary.json again with json.load, at samples.py:")
+
+
+def test_a_file_that_is_opened_at_two_lines_is_told_where_nothing_else_is(tmp_path: Path) -> None:
+    fact = called(tmp_path, "self.sized(index) and self.image(index)")
+    (found,) = opened_twice(Facts((fact,)))
+    assert (found.severity, len(found.where)) == ("info", 2)
+    twice = {"kind": "twice", "share": 0.4, "places": []}
+    assert not [*opened_twice(Facts((Fact(SAMPLE_CALLS, {**fact.value, "work": [twice]}, fact.evidence),)))]
+
+
+WORK = {
+    "kind": "twice",
+    "name": "decoding an image",
+    "decodes": True,
+    "file": "",
+    "of": "sample",
+    "share": 0.3,
+    "times": 2.0,
+    "places": [{"file": "a/b.py", "line": 9, "function": "f"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("work", "code", "severity", "text"),
+    [
+        (
+            {},
+            "avoidable-work",
+            "warning",
+            "each sample decodes the same image 2 times, at b.py:9 in `f`: once would save 30%",
+        ),
+        ({"share": 0.05}, "avoidable-work", "info", "once would save 5%"),
+        (
+            {"kind": "same", "name": "json.load", "decodes": False, "file": "a/v.json"},
+            "opened-per-sample",
+            "warning",
+            "every sample reads v.json again with json.load, at b.py:9 in `f`: this takes 30% of a sample's time",
+        ),
+        (
+            {"kind": "same", "name": "h5py.File", "decodes": False},
+            "opened-per-sample",
+            "warning",
+            "opens the same thing again with h5py.File",
+        ),
+        ({"kind": "logs", "times": 1.0}, "chatty-workers", "info", "each sample prints or logs once, at b.py:9"),
+        ({"kind": "copies"}, "avoidable-work", "info", "30% of a sample's time goes to copying objects, at b.py:9"),
+    ],
+)
+def test_what_was_noted_is_told_with_its_cure(work: dict[str, Any], code: str, severity: str, text: str) -> None:
+    value = {"samples": 16, "work": [{**WORK, **work}], "scans": [], "opened": []}
+    (found,) = calls(Facts((Fact(SAMPLE_CALLS, value, Evidence("timed", "a test")),)))
+    assert (found.code, found.severity) == (code, severity) and text in found.message and found.fix
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select v from ev where user = ? order by t limit 9", True),
+        ("select v from ev where user = ? -- indexed", False),
+        ("select v from ev where t = ?", False),  # its key
+        ("select name from names where id = ?", False),  # a small table
+        ("select count(*), ? from ev", False),  # all rows are asked for
+    ],
+)
+def test_queries_that_read_all_rows_for_some_are_explained(tmp_path: Path, query: str, told: bool) -> None:
+    """Our promise: SQLite itself says that no index serves a query; the table, its column and its rows are named."""
+    scans = called(tmp_path, f"self.history({query!r})").value["scans"]
+    assert [(s["table"], s["columns"], s["rows"]) for s in scans] == ([("ev", ["user"], 4999)] if told else [])
+
+
+def test_a_query_of_a_connection_that_is_closed_again_is_explained(tmp_path: Path) -> None:
+    """Seen: where each sample opened and closed its connection, the query that read the whole table had no cause."""
+    query = "select t from ev where user = ? and v = 0.5"
+    [scan] = called(tmp_path, f"self.connected_anew({query!r})").value["scans"]
+    assert (scan["table"], scan["columns"]) == ("ev", ["user", "v"])
+
+
+def test_a_query_that_only_the_first_sample_runs_is_not_told(tmp_path: Path) -> None:
+    """Our promise: a table that is read once and kept is read as it should be."""
+    assert called(tmp_path, "self.history_once('select v from ev where user = ?')").value["scans"] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "lines"),
+    [
+        ("def f(db):\n    return db.execute(\n        Q,\n    ).fetchall()\n", 2, [2, 3, 4]),
+        ("def f(db):\n    c = db.execute(Q)\n    x = 1\n    return c.fetchall()\n", 2, [2, 4]),
+        ("def f(db):\n    for row in db.execute(Q):\n        use(row)\n", 2, [2]),
+        ("not python (", 1, [1]),
+    ],
+)
+def test_lines_of_a_query_are_those_of_its_statement_and_where_its_rows_are_fetched(
+    code: str, line: int, lines: list[int], tmp_path: Path
+) -> None:
+    """Seen: a query over several lines had no known cause, as its costly line was another of its lines."""
+    (tmp_path / "mine.py").write_text(code)
+    assert lines_with(str(tmp_path / "mine.py"), line) == lines

@@ -1,0 +1,38 @@
+"""The stages of loaders whose workers cannot be observed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dataloader_expert.facts import Fact
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import Stages
+from dataloader_expert.sources.registry import open_source
+
+CODE = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Squares(Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        return torch.ones(64, 64) @ torch.ones(64, 64)
+
+def make():
+    return DataLoader(Squares(), batch_size=8, num_workers=2, multiprocessing_context="spawn")
+"""
+
+
+def test_samples_of_workers_that_are_not_forked_are_timed_in_this_process(tmp_path: Path) -> None:
+    """Seen: such workers, whose start nothing ends, were started to be told that they cannot be observed: no stage was known."""
+    (tmp_path / "squares.py").write_text(CODE)
+    ref = SourceRef(f"{tmp_path}/squares.py:make", (str(tmp_path),), code=True)
+    bench = Bench(open_source(ref, []), ref, 0, None, lambda at: None, lambda text, share: None)
+    said = [*Stages(most_s=0.1, whole=False).measure(bench)]
+    assert {"unattributed", "transform"} & {
+        str(f.at["stage"]) for f in said if isinstance(f, Fact) and f.quantity is STAGE
+    }
