@@ -140,7 +140,13 @@ class Conversations(Check):
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         self._measure(name, turn, block, i)
-                for odd in (*oddities(roles), *begun(roles), *odd_calls(turns, tools[i]), *echoes(turns), *templated(turns)):
+                for odd in (
+                    *oddities(roles),
+                    *begun(roles),
+                    *odd_calls(turns, tools[i]),
+                    *echoes(turns),
+                    *templated(turns),
+                ):
                     self.counts[name, odd] += 1
                     self.confined.add_odd((name, odd), splits[i], block.index(i))
                     self.where.add((name, odd), block, i, name)
