@@ -7,9 +7,9 @@ from typing import Any
 
 from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
+from dataloader_expert.checks.columns.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
-from dataloader_expert.checks.images.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
