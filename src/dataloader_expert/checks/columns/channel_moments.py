@@ -18,11 +18,15 @@ MOST_CHANNELS, LEAST_SIDE = 16, 17
 """The most channels of a picture, and the least height and width, so that neither is taken for the other."""
 
 
-def channel_axis(shape: Sequence[int | None]) -> int | None:
-    """The place of the channels in the shape of a picture that has several; None: it is the shape of something else."""
+def channel_axis(shape: Sequence[int | None], least: int = 2) -> int | None:
+    """The place of the channels in the shape of a picture that has so many or more; None: it is the shape of something else."""
     for axis, sides in ((0, shape[1:]), (2, shape[:2])) if len(shape) == 3 else ():
         channels = shape[axis]
-        if channels is not None and 1 < channels <= MOST_CHANNELS and all(s is None or s >= LEAST_SIDE for s in sides):
+        if (
+            channels is not None
+            and least <= channels <= MOST_CHANNELS
+            and all(s is None or s >= LEAST_SIDE for s in sides)
+        ):
             return axis
     return None
 
