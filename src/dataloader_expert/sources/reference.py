@@ -81,7 +81,11 @@ class Reference(Source):
     @property
     def training_part(self) -> Any:
         """The dataset or loader to train on, where there are several."""
-        return self.parts[training_of(self.parts, None)] if self.parts else (self.loader or self.dataset)
+        return (
+            self.parts[training_of(self.parts, None)]
+            if self.parts
+            else (self.dataset if self.loader is None else self.loader)
+        )
 
     @property
     def training_loader(self) -> Any:
