@@ -231,9 +231,9 @@ WORK = {
             {},
             "avoidable-work",
             "warning",
-            "each sample decodes the same image 2 times, at b.py:9 in `f`: once would save 30%",
+            "each sample decodes the same image 2 times, at b.py:9 in `f`: doing it once would save 30%",
         ),
-        ({"share": 0.05}, "avoidable-work", "info", "once would save 5%"),
+        ({"share": 0.05}, "avoidable-work", "info", "doing it once would save 5%"),
         (
             {"kind": "same", "name": "json.load", "decodes": False, "file": "a/v.json"},
             "opened-per-sample",
