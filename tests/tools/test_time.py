@@ -36,7 +36,7 @@ def test_what_comes_before_the_measuring_is_of_the_requests_time(tmp_path: Path)
         return ()
 
     door, tool = Refusing(), replace(TOOL, recipe=late)
-    request = Request(source=str(tmp_path / "rows.csv"), budget_s=20)
+    request = Request.model_validate({"source": str(tmp_path / "rows.csv"), "budget_s": 20})
     with pytest.raises(RequestError):
         asyncio.run(execute(tool, request, cast(Door, door), Settings((str(tmp_path),))))
     assert door.limits.seconds is not None and 0 < door.limits.seconds <= 20 - RENDER_S - 0.1

@@ -92,7 +92,7 @@ def looked(
     samples: list[Any] = []
     opened: list[set[tuple[str, Line]]] = []
     for read in _reading(dataset, streamed, spared):
-        if time.monotonic() > until:
+        if time.monotonic() > (until if len(units) >= LEAST_SAMPLES else begun_s + seconds):
             break
         calls.begin()
         begun = time.perf_counter()
