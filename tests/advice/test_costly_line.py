@@ -113,7 +113,7 @@ def test_a_share_of_a_handful_of_stacks_is_not_claimed() -> None:
     assert list(avoidable(Facts((Fact(AVOIDABLE, work, few), spent)))) == []
 
 
-NOTHING = {"samples": 8, "again": 0.0, "again_at": [], "before": []}
+NOTHING: dict[str, object] = {"samples": 8, "before": []}
 SCAN = {
     "file": "a/data.py",
     "line": 30,
@@ -143,11 +143,6 @@ CUT = {**EARLY, "of": [40_000], "used": [500], "kind": "slice", "by": {"file": "
             {"scans": [SCAN]},
             "reads all 200,000 rows of `ev`, because no index covers it",
             "CREATE INDEX ev_user_t ON ev (user, t)",
-        ),
-        (
-            {"again": 5.0, "again_at": [{"file": "a/data.py", "line": 30}]},
-            "5 times per sample, an array is converted back into the image that it came from",
-            "convert once",
         ),
         (
             {"before": [EARLY]},
@@ -181,13 +176,12 @@ def test_a_cause_that_was_seen_is_named_with_its_cure(cause: dict[str, object], 
     [
         {},
         {"scans": [{**SCAN, "line": 99, "lines": [99]}]},
-        {"again": 1.0, "again_at": [{"file": "a/data.py", "line": 30}]},
         {"before": [{**EARLY, "line": 99}]},
     ],
-    ids=["nothing", "another line", "once", "before another line"],
+    ids=["nothing", "another line", "before another line"],
 )
 def test_what_is_done_elsewhere_is_no_cause(cause: dict[str, object]) -> None:
-    """Our promise: a query of another line, one conversion, or shrinking as such explains no line."""
+    """Our promise: a query of another line, or shrinking as such, explains no line."""
     given = facts("transform", 2.0, [])
     seen = SAMPLE_CALLS if "scans" in cause else CAUSES
     given.add(Fact(seen, {**(CALLED if "scans" in cause else NOTHING), **cause}, SEEN))

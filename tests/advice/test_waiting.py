@@ -289,3 +289,10 @@ def test_more_workers_than_cores_are_advised_unless_they_were_tried_in_vain(rate
     )  # fmt: skip
     [found] = latency(facts)
     assert found.fix.startswith("use more workers than cores") is more
+
+
+def test_a_busy_machine_is_no_slow_store() -> None:
+    """Seen: of a sound loader, that its storage served one worker at a time, where other processes had the cores."""
+    spent = {"ms": 60.0, "cpu_ms": 1.0, "wait_ms": 31.0, "queue_ms": 28.0}
+    facts = facts_of((STAGE, spent, {"stage": "unattributed"}), *OF_STORES)
+    assert codes_of(facts, busy, latency, bandwidth) == ["machine-busy"]

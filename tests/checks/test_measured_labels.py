@@ -71,3 +71,13 @@ def test_rounded_prices_agree_now_and_then() -> None:
     """Our promise: flats that are equal and cost the same to ten are still two flats."""
     told = rents(lambda rooms, rng: np.round(rooms * 310.0 + rng.normal(0, 250, len(rooms)), -1))
     assert told["duplicate-samples"].severity == "info" and "most differ in price" in told["duplicate-samples"].message
+
+
+def test_stars_for_things_of_any_name_are_no_classes() -> None:
+    """Seen: stars that climbers gave routes were 12:1, and the set failed for want of a strategy."""
+    rng = np.random.default_rng(3)
+    who, what = rng.integers(0, 90, 1500) + 4000, rng.integers(0, 120, 1500) + 700
+    stars = rng.choice(5, 1500, p=[0.02, 0.08, 0.3, 0.4, 0.2]) + 1
+    columns = {"climber_id": who, "route_id": what, "stars": stars}
+    assert judged("classes", Data(columns, "stars")) == {}
+    assert "severe-imbalance" in judged("classes", Data({"age": who, "image_id": what, "stars": stars}, "stars"))

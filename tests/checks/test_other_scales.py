@@ -51,15 +51,35 @@ def marks(factor: float = 1.0, odd: int = 20, top: int = 5, counts: bool = False
     return Data({"user_id": user, "rating": mark}, context={"roles": roles}, kinds={"rating": "number"})
 
 
+def from_apps(factor: float = 20.0, named: str = "app", counts: bool = False, fine: bool = False) -> Data:
+    """Marks of three apps, of which one goes up to a multiple."""
+    own = np.random.default_rng(21)
+    app = np.arange(N) % 5
+    mark = own.choice(5, N, p=[0.05, 0.1, 0.25, 0.4, 0.2]) + 1.0
+    if counts:
+        mark = own.geometric(0.3, N).astype(float)
+    other = own.integers(1, 101, N) if fine else mark * factor
+    mark = np.where(app == 2, other, mark)
+    return Data(
+        {named: [f"app {k % 3}" for k in app], "stars": mark},
+        kinds={named: "category", "stars": "number"},
+    )
+
+
 MARKS_SILENT = {
     "one scale": marks(),
     "half of the users on another one, so that nobody knows which is usual": marks(2.0, odd=50),
     "a few who give far more, as of things that are counted": marks(3.0, counts=True),
     "ends that are no multiple": marks(1.4),
     "two users": marks(2.0, odd=2),
+    "one scale of all apps": from_apps(1.0),
+    "a scale that is named": from_apps(named="scale"),
+    "packs of two": from_apps(2.0, counts=True),
 }
 MARKS_SPEAK = {
     "up to ten": (marks(2.0), "scale-drift", "warning"),
+    "of one app": (from_apps(), "scale-drift", "warning"),
+    "of one app, up to ten": (from_apps(2.0), "scale-drift", "warning"),
     "up to a hundred": (marks(20.0), "scale-drift", "warning"),
 }
 

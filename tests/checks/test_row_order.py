@@ -69,6 +69,27 @@ def test_a_gap_of_a_single_series_is_a_warning_where_it_goes_on_for_long() -> No
     assert said(one(np.delete(HOURS, range(180, 210)), ["train"] * 180 + ["test"] * 190), "time-gap")[0] == "info"
 
 
+def visits(dealt: Any) -> Data:
+    """Vital signs of twelve patients at times of their own, of which some are in no order."""
+    draw = np.random.default_rng(16)
+    times, named = [], []
+    for k in range(12):
+        own = 1.6e9 + np.cumsum(draw.exponential(7200, 60))
+        times.append(draw.permutation(own) if k in dealt else own)
+        named += [f"p{k:02}"] * 60
+    columns = {"time": np.concatenate(times), "patient": named, "pulse": draw.normal(80, 9, 720)}
+    return Data(columns, kinds={"time": "time", "patient": "category"})
+
+
+def test_a_patient_whose_rows_are_in_no_order_is_told() -> None:
+    """Our promise: also where events come at any time; where hardly anybody's rows are in order, none need be."""
+    severity, message = said(visits((4,)))
+    assert severity == "warning" and "in no order of time: 1 of 12 series by patient" in message
+    assert said(visits(())) == ("", "")
+    assert said(visits(range(12))) == ("", "")
+    assert said(visits(range(7))) == ("", "")
+
+
 def mails(early: Any = (), skew: float = 60.0) -> Data:
     """Mails that answer an earlier one each."""
     draw = np.random.default_rng(12)

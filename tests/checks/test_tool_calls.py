@@ -17,7 +17,7 @@ ASKED, RESULT = {"role": "user", "content": "Is it dry?"}, {"role": "tool", "too
 ANSWERED = {"role": "assistant", "content": "It is."}
 
 
-def openai(arguments: Any, name: str = "weather") -> list[dict[str, Any]]:
+def openai(arguments: Any, name: Any = "weather") -> list[dict[str, Any]]:
     function = {"name": name, "arguments": arguments}
     return [
         ASKED,

@@ -48,3 +48,12 @@ def test_what_one_split_alone_has_is_told_however_often() -> None:
 
 def test_what_all_splits_have_is_how_the_set_is() -> None:
     assert judged_alone("conversations", talks([TWICE, PLAIN] * 90, ["train"] * 120 + ["test"] * 60)) == {}
+
+
+@pytest.mark.parametrize(("greeted", "told"), [(0, "their roles seem to be swapped"), (60, "end without an answer")])
+def test_conversations_with_their_roles_swapped(greeted: int, told: str) -> None:
+    """Seen: 58 conversations in which the assistant asked and the user answered "end without an answer". Where others begin with a greeting,
+    these may lack their end."""
+    rows = [TURNED * 2] * 18 + [["assistant", *PLAIN]] * greeted + [PLAIN * 2] * (180 - greeted)
+    found = judged_alone("conversations", talks(rows))["turn-order"]
+    assert found.count == 18 and told in found.message

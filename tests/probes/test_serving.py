@@ -110,3 +110,14 @@ def test_a_loader_without_a_batch_size_delivers_samples_or_batches(delivered: An
     loader: Any = DataLoader([delivered], batch_size=None)  # type: ignore[arg-type]  # any sequence will do
     serving = Serving(loader.dataset, None, "own", LoaderPlan(batch_size=1), False, "", loader)
     assert serving.count(delivered) == samples
+
+
+def test_a_loader_of_a_stream_without_a_length_is_what_is_trained_on(tmp_path: Path) -> None:
+    """Seen: the loader was asked for its length to see whether there is one, and the scan of a stream ended with a TypeError."""
+    (tmp_path / "stream.py").write_text(
+        "from torch.utils.data import DataLoader, IterableDataset\n\n\nclass Stream(IterableDataset):\n"
+        "    def __iter__(self):\n        yield 1.0\n\n\ndef make():\n    return DataLoader(Stream(), batch_size=1)\n"
+    )
+    ref = SourceRef(f"{tmp_path}/stream.py:make", (str(tmp_path),), code=True)
+    source = open_source(ref, [])
+    assert source.training_part is source.loader is source.training_loader  # type: ignore[attr-defined]  # opened by a reference

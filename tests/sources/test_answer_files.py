@@ -167,3 +167,22 @@ def test_other_tables_in_parquet_are_set_aside(tmp_path: Path) -> None:
     source = opened(tmp_path)
     assert source.samples == 90
     assert [(p.code, p.where["file"]) for p in source.problems] == [("foreign-file", "items.parquet")]
+
+
+def test_numbers_of_rows_divide_the_table(tmp_path: Path) -> None:
+    """Seen: the labels and the splits of a graph's nodes (OGB) left out: files without headers, row by row and as numbers of rows."""
+    rows, labels = numbers(90), RNG.integers(0, 4, 90).tolist()
+    of = RNG.permutation(["train"] * 50 + ["valid"] * 20 + ["test"] * 20).tolist()
+    for folder in ("raw", "split/time"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name, lines in {
+        "raw/node-feat.csv": [",".join(map(str, row)) for row in rows],
+        "raw/node-label.csv": [str(label) for label in labels],
+        "raw/edge.csv": [f"{i},{(i * 7) % 90}" for i in range(90)] * 3,
+        **{f"split/time/{s}.csv": [str(i) for i in range(90) if of[i] == s] for s in ("train", "valid", "test")},
+    }.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    source = opened(tmp_path)
+    assert (source.label, column(source, "node_label"), column(source, "split")) == ("node_label", labels, of)
+    assert source.roles is not None and source.roles.split is not None and source.roles.split.field == "split"
+    assert [p.where["file"] for p in source.problems] == ["raw/edge.csv"]

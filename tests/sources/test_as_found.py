@@ -144,7 +144,7 @@ def test_lines_of_five_numbers_that_belong_to_no_image_are_no_boxes(tmp_path: Pa
     assert codes(tmp_path) == {}
     [told] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"]
     assert (told.severity, told.where) == ("info", ({"file": "bounding_boxes.txt"},))
-    assert "is text, and belongs to no sample" in told.message
+    assert "is text, apart from the samples" in told.message
 
 
 def test_annotations_without_a_suffix_are_told_by_what_they_hold(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.dialects import sniff_dialect
-from dataloader_expert.sources.json import records_of
+from dataloader_expert.sources.json_records import records_of
 from dataloader_expert.sources.jsonl import parse_record
 from dataloader_expert.sources.magic import kind_of
 from dataloader_expert.sources.npy_header import parse_npy

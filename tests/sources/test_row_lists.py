@@ -10,6 +10,7 @@ import pytest
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
 
 ROWS = 60
 
@@ -51,3 +52,10 @@ def test_other_texts_divide_nothing(tmp_path: Path, lines: list[str]) -> None:
     rows = [{"target": i % 2, "text": f"row {i} of the document"} for i in range(ROWS)]
     source = opened(tmp_path, rows, {"train.txt": [str(i) for i in range(10)], "test.txt": lines})
     assert source.format == "lines"
+
+
+def test_ids_that_were_names_of_files(tmp_path: Path) -> None:
+    """Seen: the keys of dialogues, SNG001.json, told as files that are lost."""
+    rows = {f"SNG{i:03}.json": {"goal": {"hotel": {}}, "log": [{"text": f"A room for {i}"}]} for i in range(ROWS)}
+    (tmp_path / "data.json").write_text(json.dumps(rows))
+    assert not [u for u in scan(tmp_path, tmp_path).unknowns if u.startswith("files named by")]

@@ -29,8 +29,6 @@ MOST_OF = 0.5
 """The share of a sample's time from which it is a warning."""
 CAUSED_LEAST = 0.3
 """The least share of a sample's time that is told of a line with a known cause."""
-AGAIN = 2.0
-"""The fewest conversions of a sample's image that are told: one may be what a library asks for."""
 SURE = 0.1
 """The share of a sample's time from which a query that reads a whole table, or work that is done again, is a warning."""
 ALL_OF = 0.9
@@ -79,6 +77,15 @@ KINDS = {
     "lists": ("reading an archive's list of members", f"open the archive {ONCE}, and keep it"),
     "connects": ("opening connections", f"connect {ONCE}, and keep the connection"),
     "collects": ("gc.collect()", "leave gc.collect() out; call gc.freeze() before workers start"),
+    "round_trips": (
+        "converting arrays back into the images that they came from",
+        "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
+    ),
+    "doubles": (
+        "converting float64 to float32",
+        "if the precision is not needed, compute in float32 from the start (dtype=np.float32; x.astype(np.float32) / 255), which also moves half the "
+        "bytes",
+    ),
     "logs": (
         "printing or logging",
         "print and log once per epoch, in the main process; or guard it by a level that training does not reach",
@@ -283,15 +290,7 @@ def cause_at(facts: Facts, spot: dict[str, Any]) -> tuple[str, str, Fact] | None
             return f"its query {whole_table(scan)}", indexed(scan), called
     if fact is None:
         return None
-    v = fact.value
-    if v["again"] >= AGAIN and place in {(at["file"], at["line"]) for at in v["again_at"]}:
-        why = f"{v['again']:.0f} times per sample, an array is converted back into the image that it came from"
-        return (
-            why,
-            "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
-            fact,
-        )
-    for early in v["before"]:
+    for early in fact.value["before"]:
         if (early["file"], early["line"]) == place and spot.get("stage", "transform") == "transform":
             return *before_keeping(early), fact
     return None

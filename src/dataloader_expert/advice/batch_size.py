@@ -149,7 +149,8 @@ COSTS = {
     "checkpointing": "about one more forward pass per step",
     "optimizer": "another optimizer, to be tuned",
 }
-WORTH = 0.1
+WORTH, LEAST = 0.1, 1_000_000
+"""The share of the peak, and the bytes, from which on a setting that saves them is worth a word."""
 
 
 def instead_advice(facts: Facts, size: int) -> list[Advice]:
@@ -161,7 +162,7 @@ def instead_advice(facts: Facts, size: int) -> list[Advice]:
     for fact in facts.all(INSTEAD, batch_size=size):
         [(name, value)] = [(k, v) for k, v in fact.at.items() if k != "batch_size"]
         saved = 1 - fact.value / peak.value
-        if saved > WORTH:
+        if saved > WORTH and peak.value - fact.value >= LEAST:
             why = f"{WORDS[name].format(value)}: {fact.value / 1e6:,.0f} MB instead of {peak.value / 1e6:,.0f}"
             now = None if name == "precision" else False if value is True else None
             gain = {"value": saved, "unit": "of the peak", "low": None, "high": None, "n": 1, "how": "derived"}

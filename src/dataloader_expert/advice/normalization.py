@@ -7,9 +7,9 @@ from typing import Any
 
 from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
+from dataloader_expert.checks.columns.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
-from dataloader_expert.checks.images.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
@@ -187,10 +187,9 @@ def is_scaled(field: Mapping[str, Any], statistics: Fact) -> bool:
     """Whether an array has the shape of a picture and values on both sides of 0, as mean and std or a range of -1 to 1 make them: stored
     pictures have none below 0."""
     s = statistics.value
-    if len(field["shape"]) != 3 or s["min"] is None or s["std"] is None:
+    if channel_axis(field["shape"], least=1) is None or s["min"] is None or s["std"] is None:
         return False
-    channels = 1 in field["shape"] or channel_axis(field["shape"]) is not None
-    return channels and -MOST_SCALED <= s["min"] < 0 < s["max"] <= MOST_SCALED and s["std"] >= LEAST_STD
+    return bool(-MOST_SCALED <= s["min"] < 0 < s["max"] <= MOST_SCALED and s["std"] >= LEAST_STD)
 
 
 def _standard(fact: Fact) -> bool:

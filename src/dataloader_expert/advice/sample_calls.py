@@ -35,7 +35,7 @@ def said(work: dict[str, Any]) -> tuple[str, str, str]:
     name, at, share = work["name"], lines(work["places"]), f"{work['share']:.0%} of a sample's time"
     if work["kind"] == "twice":
         does = "decodes the same image" if work["decodes"] else f"reads the same thing with {name}"
-        text = f"each sample {does} {often(work['times'])}, at {at}: once would save {share}"
+        text = f"each sample {does} {often(work['times'])}, at {at}: doing it once would save {share}"
         return "avoidable-work", text, "do it once per sample, and pass the result on"
     if work["kind"] == "same":
         file = escaped(posixpath.basename(work["file"])) if work["file"] else "the same thing"

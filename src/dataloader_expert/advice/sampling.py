@@ -34,7 +34,7 @@ def sampler_advice(facts: Facts, objective: str = "auto") -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
-KEPT_OUT = "none if the others are held out for validation; else draw them too"
+KEPT_OUT = "nothing to do if the others are held out for validation; else draw them too"
 LEAST_DRAWN, IMBALANCED, COVERED = 0.05, 3, 0.1
 """The least share of the samples that a sampler with sound weights draws in an epoch, the ratio of classes that may need one,
 and the share of the samples that an epoch may leave out before it counts as drawing only some."""

@@ -163,6 +163,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         return
     if facts.value(LOCKED, {"share": 0.0})["share"] >= LOCKED_LEAST or child_processes(facts):
         return  # what they wait for is told, and is no storage
+    if waiting_for_others(facts) >= FOREIGN:
+        return  # other processes take the cores that a second worker would need
     current = settings(facts)[0]
     if current is not None and most_advised(facts) > max(1, current["num_workers"]):
         return  # more workers were proved to help, or are expected to

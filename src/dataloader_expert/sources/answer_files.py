@@ -11,6 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.layout import SPLITS, tokens
+from dataloader_expert.sources.packed import unpacked_name
+from dataloader_expert.sources.row_lists import DIVISION
 from dataloader_expert.sources.tables import Table
 
 ANSWERS = {
@@ -27,7 +29,7 @@ ANSWERS = {
     "responses",
 }
 """Words of the names of files with the answers."""
-GIVEN = {"x", "data", "feature", "features", "input", "inputs", "value", "values", "predictors"}
+GIVEN = {"x", "data", "feature", "features", "feat", "feats", "input", "inputs", "value", "values", "predictors"}
 """Words of the names of files with what the answers are to."""
 MOST = 50_000_000
 """The most cells of a file of answers, which is held in memory."""
@@ -149,7 +151,7 @@ def _said(file: File) -> frozenset[str]:
 
 
 def _stem(path: str) -> str:
-    return path.rpartition("/")[2].rpartition(".")[0]
+    return unpacked_name(path.rpartition("/")[2]).rpartition(".")[0]
 
 
 class Answered(Table, Generic[F]):
@@ -238,7 +240,8 @@ class Answered(Table, Generic[F]):
 
     def withhold_answers(self) -> None:
         """Says which fields answers are, and which of them only the training split has."""
-        held = {u.split: frozenset(n for a in self.answers.get(u.file, ()) for n in a.columns) for u in self.units}
+        found = {u.file: {n for a in self.answers.get(u.file, ()) for n in a.columns} - {DIVISION} for u in self.units}
+        held = {u.split: frozenset(found[u.file]) for u in self.units}
         if held.get("train"):
             self.withheld |= held["train"] - frozenset.intersection(*held.values())
         self.answered = frozenset().union(*held.values())

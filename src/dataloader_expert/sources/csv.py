@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import number
 from dataloader_expert.errors import Aside, NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.answer_files import placed
+from dataloader_expert.sources.answer_files import Answers, placed
 from dataloader_expert.sources.arrow_columns import absent_columns, extra_columns
 from dataloader_expert.sources.bare_columns import gap
 from dataloader_expert.sources.base import PLACED, Column, Field, Roles, Source, Unit
@@ -40,8 +40,10 @@ from dataloader_expert.sources.other_tables import (
     without_other_stems,
 )
 from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.row_lists import DIVISION
 from dataloader_expert.sources.sample_table import (
     columns_of_samples,
+    division_of,
     in_other_steps,
     key_of_several,
     lists_of_rows,
@@ -275,6 +277,11 @@ class Csv(CsvRecords):
             if not other or (large and not is_renamed(part, own)):
                 kept.append(part)
         held = {part.path for part in kept}
+        if lists and len(kept) == 1 and DIVISION not in kept[0].names:
+            said = {DIVISION: Column(division_of(lists, self._values_in))}
+            from_lists = [Answers(of.path, said if of is lists[0] else {}, plain=False) for of in lists]
+            self.answers.setdefault(kept[0].path, []).extend(from_lists)
+            held |= {part.path for part in lists}
         for part in every:
             if part.path not in held:
                 key = self._key_of(part, kept) if part.named and not part.form else None

@@ -13,6 +13,7 @@ from dataloader_expert.sources.base import Block, Field
 from dataloader_expert.sources.files import JUNK, Listing, is_about
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.opened import below
+from dataloader_expert.sources.roles import words
 
 MOST_FILES = 1_000_000
 LOOKED_AT = 200
@@ -51,6 +52,10 @@ class FileNames:
             if path.endswith(asked) or asked.endswith(path):
                 return at
         return None
+
+
+TEXTS = {"text", "json"}
+"""Kinds of files of which each may have become a row."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def find_references(
             there = sum(files.find(v, name in codes) is not None for v in values[name]) / len(values[name])
             if there >= 0.5 or (there and name in paths):
                 naming.append(Naming(name, name in codes, there >= 0.5))
-            elif name in paths:
+            elif name in paths and not _are_ids(name, values[name]):
                 lost[name] = values[name][0]
         if naming:
             return References(files, tuple(naming), lost, whole)
@@ -143,6 +148,12 @@ def _distinct(name: str, blocks: Sequence[Block]) -> list[str]:
 def _is_path(value: str) -> bool:
     suffix = "." + value.rsplit(".", 1)[-1].lower()
     return suffix in SUFFIXES and "://" not in value and _PATH.fullmatch(value) is not None
+
+
+def _are_ids(name: str, values: Sequence[str]) -> bool:
+    """Whether a field called an id holds names of texts: each row is what such a file once held, as RACE's ``high1.txt``."""
+    kinds = {SUFFIXES["." + value.rsplit(".", 1)[-1].lower()] for value in values if _is_path(value)}
+    return words(name)[-1:] == ["id"] and kinds <= TEXTS
 
 
 def _codes(values: Sequence[str], name: str, blocks: Sequence[Block]) -> bool:

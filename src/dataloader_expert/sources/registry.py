@@ -38,7 +38,7 @@ from dataloader_expert.sources.company import (
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
-from dataloader_expert.sources.json import divided_by_lists
+from dataloader_expert.sources.json_records import divided_by_lists
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
 from dataloader_expert.sources.other_tables import stem_of
@@ -53,6 +53,8 @@ NOTES = ("YAML", "text", "json", VOC)
 """Kinds of files that may describe a data set."""
 TOLD = {*NOTES, *TEXT_FORMATS, "csv", "tsv", "jsonl", YOLO}
 """Kinds of files that may say something of samples."""
+RECORDS = ("json", "jsonl")
+"""Kinds of files that hold records, of which each may be of a sample."""
 TWINS = {*TEXT_FORMATS, SUFFIXES[".ts"]}
 """Formats that archives keep beside the same data in plain text. Others, such as MATLAB's, may hold what texts only describe."""
 OF_ROWS = {"spreadsheet", "statistics package", "database", "ARFF", "LIBSVM", "ORC", "Avro"}
@@ -592,7 +594,8 @@ def _foreign(
         elif entry.kind in TEXT_FORMATS:  # they are made from the samples, as the word counts of reviews
             problems.append(Aside("note", f"{what}: not read", file=entry.path))
         elif entry.kind in TOLD and entry.path.rpartition("/")[0] not in filled:
-            problems.append(Aside("note", f"{what}, and belongs to no sample: not read", file=entry.path))
+            may = ", although it may hold labels" if counts and entry.kind in RECORDS else ""
+            problems.append(Aside("note", f"{what}, apart from the samples: not read{may}", file=entry.path))
         elif entry.kind in HOLDING and sum(other.kind == entry.kind for other in foreign) <= STRAYS:
             text = f"{what}, a format that is not read: it may hold labels or other information about the samples"
             problems.append(Aside("note", text, file=entry.path))

@@ -78,6 +78,15 @@ def lists_of_rows(parts: Sequence[P], read: Reader[P]) -> list[P]:
     return lists if whole and {*numbers} in ({*range(rows)}, {*range(1, rows + 1)}) and len(numbers) == rows else []
 
 
+def division_of(lists: Sequence[P], read: Reader[P]) -> list[str | None]:
+    """The split of each row that these files number, from 0 or from 1 on."""
+    rows = {
+        part.split: [key for column in read(part).values() for of in keys_in(column) for key in of] for part in lists
+    }
+    split = {int(row): name for name, of in rows.items() for row in of}
+    return [split[row] for row in sorted(split)]
+
+
 def small(parts: Sequence[Tabled]) -> bool:
     """Whether their values may be read to see how they belong together."""
     return sum(part.records * len(part.names) for part in parts) <= MOST_CELLS

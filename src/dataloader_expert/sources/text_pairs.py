@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 PREFERRED, REFUSED = {"chosen", "accepted", "preferred", "winner"}, {"rejected", "dispreferred", "loser"}
@@ -39,13 +39,14 @@ def are_places(lists: Iterable[Any], texts: Iterable[Any]) -> bool:
     """Whether these lists hold places in the texts of the same rows, each as where it begins and ends and what it is."""
     rows = [(of, text) for of, text in zip(lists, texts, strict=False) if isinstance(of, list) and of]
     return bool(rows) and all(
-        isinstance(text, str) and isinstance(one, list) and len(one) == 3 and _is_place(*one, len(text))
+        isinstance(text, str) and isinstance(one, list) and len(one) == 3 and _is_place(one, len(text))
         for of, text in rows
         for one in of
     )
 
 
-def _is_place(begin: Any, end: Any, kind: Any, length: int) -> bool:
+def _is_place(one: Sequence[Any], length: int) -> bool:
+    begin, end, kind = one
     return isinstance(kind, str) and isinstance(begin, int) and isinstance(end, int) and 0 <= begin < end <= length
 
 

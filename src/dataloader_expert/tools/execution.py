@@ -195,6 +195,8 @@ async def execute(
     left_out = tuple(tool.unprinted[p.name] for p in probes if p.name in tool.unprinted) if printed else ()
     if left_out:
         probes = tuple(p for p in probes if p.name not in tool.unprinted)
+    if seconds is not None:  # what finding the source and importing the recipe took is of the request's time, too
+        seconds = max(1.0, seconds - (time.monotonic() - begun))
     message, memory = message_for(ref, probes, request.seed, seconds, settings, around)
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)

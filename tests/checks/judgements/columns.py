@@ -153,6 +153,9 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "sample_lengths": {"a recording and none": sounds(sound(n=900), sound(n=0))},
     "statistics": {
+        "what a tokenizer gives of single texts of one length": (
+            Data({"attention_mask": np.ones((30, 8), int), "token_type_ids": np.zeros((30, 8), int)})
+        ),
         "numbers without holes": Data({"x": NOISE}),
         "nines of a long tail": Data({"x": np.r_[np.exp(2 * NOISE + 3), np.full(5, 999.0), np.full(5, 99.0)]}),
         "debts and gains among which -999 is one": Data({"x": np.r_[NOISE**3 * 400, np.full(4, -999.0)]}),

@@ -149,6 +149,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "ground whose bands rise beside water whose bands fall": bands(kinds=FALLING),
         "bands that are the same from either end": bands(mirrored=True, reversed_=5),
     },
+    "channel_moments": {"pictures in floats": Data({"x": rng.normal(size=(60, 3, 24, 24))}, kinds={"x": "array"})},
     "unmarked_run": test_misfiled.RUNS_SILENT,
     "keypoint_order": test_keypoint_order.ORDER_SILENT,
     "keypoint_sides": test_keypoint_sides.SILENT,
@@ -201,7 +202,8 @@ SILENT: dict[str, dict[str, Any]] = {
         "two ways of writing in both splits": masks(*[(0, 1), (0, 255)] * 12, splits=DOZENS),
         "a split with nothing but what is to be ignored": masks(*[(0, 1, 255)] * 12, *[(0, 255)] * 12, splits=DOZENS),
         "a split whose masks are withheld": masks(*[(0, 1)] * 12, *[(255,)] * 12, splits=DOZENS),
-        "a split without one of the classes": masks(*[(0, 1, 20)] * 12, *[(0, 1)] * 12, splits=DOZENS),
+        "a split without a class of a third": masks(*[(0, 1, 20), (0, 1), (0, 1)] * 4, *[(0, 1)] * 12, splits=DOZENS),
+        "volumes": Data({"mask": [np.resize([0, 1, 2], (6, 7, 8 + i % 3)) for i in range(24)]}, kinds={"mask": "mask"}),
         "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "boxes": {
@@ -295,6 +297,16 @@ SPEAKS: dict[str, dict[str, Any]] = {
         "a few resized with interpolation": (
             Data({"mask": [drawn(i % 4 == 0, i) for i in range(40)]}, kinds={"mask": "mask"}),
             "label-out-of-range",
+            "warning",
+        ),
+        "a split resized with interpolation": (
+            Data({"mask": [drawn(i < 12, i) for i in range(24)]}, splits=DOZENS, kinds={"mask": "mask"}),
+            "preprocessing-differs",
+            "error",
+        ),
+        "a split in which a class of all others was merged": (
+            masks(*[(0, 1, 2)] * 12, *[(0, 1)] * 12, splits=DOZENS),
+            "class-missing-in-split",
             "warning",
         ),
         "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),

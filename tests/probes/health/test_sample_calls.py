@@ -53,6 +53,16 @@ class Samples(Dataset):
         with Image.open(HERE / f"{{index}}.png") as image:
             return image.size
 
+    def converted(self, index, times):
+        image = Image.fromarray(self.image(index))
+        for _ in range(times):
+            x = torch.from_numpy(np.array(image)).float() / 255
+            image = Image.fromarray((x * 255).round().byte().numpy())
+        return image
+
+    def doubled(self, index):
+        return torch.from_numpy(self.image(index) / 255.0).float()
+
     def vocabulary(self):
         with open(HERE / "vocabulary.json") as file:
             return len(parsed(file))
@@ -145,9 +155,19 @@ def told(fact: Fact) -> list[tuple[str, str, list[str]]]:
         ("(self.image(index).sum(), self.vocabulary())[0]", [("same", "json.load", ["vocabulary"])]),
         ("self.whole(index)", [("same", "numpy", ["whole"])]),
         ("(self.image(index).sum(), copy.deepcopy(BOXES))[0]", [("copies", "copy.deepcopy", ["__getitem__"])]),
+        ("self.converted(index, 3) # image", [("round_trips", "PIL.Image.fromarray", ["converted", "converted"])]),
+        ("self.doubled(index) # image", [("doubles", "torch.Tensor.float", ["doubled"])]),
         ("(self.image(index), log.error('read %s', index))[0]", [("logs", "a logger", ["__getitem__"])]),
     ],
-    ids=["decoded twice", "parsed in every sample", "whole array in every sample", "copied", "logged"],
+    ids=[
+        "decoded twice",
+        "parsed in every sample",
+        "whole array in every sample",
+        "copied",
+        "converted back",
+        "float64",
+        "logged",
+    ],
 )
 def test_work_that_is_done_again_or_in_vain_is_noted_with_its_lines(
     tmp_path: Path, work: str, expected: list[tuple[str, str, list[str]]]
@@ -163,6 +183,7 @@ def test_work_that_is_done_again_or_in_vain_is_noted_with_its_lines(
         "(self.image(index), self.image((index + 1) % 16))",
         "self.sized(index) and self.image(index)",
         "self.kept(index)",
+        "self.converted(index, 0) # image",
         "self.pickled(index)",
         "(self.image(index), log.debug('read %s', index))[0]",
         "(self.image(index), copy.deepcopy(BOXES[index]))[0]",
@@ -210,9 +231,9 @@ WORK = {
             {},
             "avoidable-work",
             "warning",
-            "each sample decodes the same image 2 times, at b.py:9 in `f`: once would save 30%",
+            "each sample decodes the same image 2 times, at b.py:9 in `f`: doing it once would save 30%",
         ),
-        ({"share": 0.05}, "avoidable-work", "info", "once would save 5%"),
+        ({"share": 0.05}, "avoidable-work", "info", "doing it once would save 5%"),
         (
             {"kind": "same", "name": "json.load", "decodes": False, "file": "a/v.json"},
             "opened-per-sample",

@@ -185,3 +185,12 @@ def test_the_batch_is_found_in_another_dimension_than_the_first() -> None:
     assert with_batch_dimension(field, Growth((50, SIZE, 4)))["shape"] == [50, SIZE, 4]
     stacked = field_of("x", [torch.rand(SIZE, 50)], [SIZE])
     assert with_batch_dimension(stacked, Growth(("B", 50))) == stacked
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.int64])
+def test_boxes_of_a_made_up_batch_are_boxes_too(kind: torch.dtype) -> None:
+    """Seen: of a detector that checks its boxes no step could be taken, since those made up had corners in any order."""
+    boxes = [torch.tensor([[4, 5, 9, 11], [30, 2, 44, 8]][: k % 3]).reshape(-1, 4).to(kind) for k in range(SIZE)]
+    batch = [torch.rand(3, 6, 6) for _ in range(SIZE)], [{"boxes": b} for b in boxes]
+    made = batch_of(from_json(to_json(of_batch(batch, SIZE))), 40)[1]
+    assert all((t["boxes"][:, 2:] > t["boxes"][:, :2]).all() for t in made)

@@ -120,6 +120,20 @@ def test_padding_that_does_not_count_is_left(model: nn.Module, pad: int) -> None
     assert not ask(model, {"ids": tokens(pad)[0], "label": torch.arange(N) % 2}).misfits
 
 
+class OfLoss(Sums):
+    """Gives its loss alone."""
+
+    def forward(self, ids: torch.Tensor, label: torch.Tensor) -> Any:  # type: ignore[override]
+        return nn.functional.cross_entropy(super().forward(ids), label)
+
+
+@pytest.mark.parametrize(("index", "told"), [(0, True), (1, False)])
+def test_padding_that_counts_in_a_loss_alone_is_told(index: int, told: bool) -> None:
+    """Seen: of a model that gives its loss alone nothing was said, since no sample has an output of its own."""
+    verdict = ask(OfLoss(index), {"ids": tokens(1)[0], "label": torch.arange(N) % 2})
+    assert ["padded with 1" in m.says for m in verdict.misfits] == [True] * told
+
+
 @pytest.mark.parametrize("bare", [False, True], ids=["beside logits", "alone"])
 def test_a_loss_that_is_no_number_is_told(bare: bool) -> None:
     """Seen: reduction="none", which only backward() refuses."""

@@ -53,6 +53,17 @@ def test_a_second_target_is_never_stacked_silently() -> None:
     assert "and target, named like a target; the model takes 11" in misfit.says
 
 
+@pytest.mark.parametrize("takes", [10, 11])
+def test_a_key_is_left_out_where_the_model_has_no_room_for_it(takes: int) -> None:
+    """Seen: the eight to choose of nine columns, one of which numbers the rows, were left to the user."""
+    batch = table()
+    batch = {"id": torch.arange(5000, 5000 + N), **batch}
+    verdict = ask(net(takes), batch)
+    assert verdict.way is not None
+    assert ("id" in verdict.way.columns) == (takes == 11)
+    assert ("id is left out" in verdict.misfits[0].says) == (takes == 10)
+
+
 def test_columns_that_the_user_names_are_all_fed() -> None:
     verdict = ask(net(11), table("target"), chosen=True)
     assert verdict.way is not None and "target" in verdict.way.columns

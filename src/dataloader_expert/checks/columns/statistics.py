@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, VALUES, Check, Context
+from dataloader_expert.checks.columns.channel_moments import Channels
 from dataloader_expert.checks.columns.missing_values import MISSING_IN, NAN_PLACES, judge_missing
 from dataloader_expert.checks.columns.statistics_findings import ALONE, PILED, judge_statistics
 from dataloader_expert.checks.common.class_maps import CLASS_MAP, is_class_map
@@ -62,6 +63,7 @@ class Statistics(Check):
         """Fields of images whose pixels are not bytes: in stored units, in one channel."""
         self.numeric = {f.name for f in context.fields if f.kind in ("number", "boolean")}
         """Fields of which a list of values has numbers, whatever else is among them."""
+        self.channels = Channels(context.fields)
         self.where = Places()
         self.files = Files()
         cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
@@ -73,6 +75,7 @@ class Statistics(Check):
         self.seen += block.samples
         self.files.note(block)
         splits, codes = self.context.splits_of(block)
+        self.channels.see(block, splits, codes)
         self.in_split.update(dict(zip(splits, np.bincount(codes, minlength=len(splits)).tolist(), strict=True)))
         self.withheld.update(dict.fromkeys(self.context.lacking.get(block.unit.split or "", ()), block.samples))
         for name, column in block.columns.items():
@@ -248,6 +251,7 @@ class Statistics(Check):
         for mine, theirs in ((self.missing, other.missing), (self.present, other.present)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
+        self.channels.merge(other.channels)
         self.withheld += other.withheld
         self.in_split += other.in_split
         for name, counts in other.missing_in.items():
@@ -283,6 +287,7 @@ class Statistics(Check):
         }
         """Fields of which one value may lie alone: targets too."""
         yield from self._of_features()
+        yield from self.channels.facts(self.evidence())
         names = [
             at
             for at in dict.fromkeys((field, channel) for field, channel, _ in self.numbers)

@@ -39,6 +39,8 @@ SELDOM = 0.1
 """The largest share of zeros that are hardly a state of their own."""
 PEAKS = 0.03
 """The share of the values of arrays from which on far ones are their shape, and no outliers."""
+PLAIN = {("attention_mask", 1), ("token_type_ids", 0)}
+"""What a tokenizer gives of single texts that need no padding, beside their ids."""
 SIZE_WORDS = {"width", "height", "w", "h"}
 """Words in the names of what says how large an image is: all may be of one size."""
 SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {
@@ -56,6 +58,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     kind = field.kind if field is not None else ""
     called = f"field {name}" if name.isdigit() else name  # of a tuple
+    read = " read" if fact.evidence.how == "sampled" else ""
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
@@ -78,6 +81,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
         s["distribution"] == "constant"
         and not rare
         and not marks
+        and not (field is not None and field.shape and (name.lower(), s["min"]) in PLAIN)
         and not classes
         and (context.samples or 2) > 1
         and s["n"] > 1
@@ -89,9 +93,9 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
             "info"
             if (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
             else "warning",
-            f"{called} is missing in every sample"
+            f"{called} is missing in every sample{read}"
             if s["min"] is None
-            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample",
+            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample{read}",
             fact,
             "leave it out of the model's inputs: a field that never changes tells a model nothing",
             [{"field": name}],

@@ -45,6 +45,8 @@ TAIL = 0.1
 """The share of the other rows' numbers at either end in which no run of them has its middle: they do not drift."""
 PURE = 0.95
 """The share of the rows of a stretch that lie on its side, and of the others that lie on theirs."""
+UNITS = {"unit", "units", "currency", "scale", "metric", "measure"}
+"""Words in the names of fields that say what a number counts: another scale is then meant."""
 FACTORS: dict[str, float] = {
     "inches to centimetres": 2.54, "pounds to kilograms": 0.45359, "miles to kilometres": 1.60934, "feet to metres": 0.3048,
     "m/s to km/h": 3.6, "g to m/s²": 9.80665, "mmol/l to mg/dl (glucose)": 18.016, "minutes to seconds": 60.0,

@@ -51,7 +51,7 @@ class PairsAgain(Check):
 
         self.seen += block.samples
         self.files.note(block)
-        if self.seen > MOST or any(name not in block.columns for name in self.fields):
+        if not self.applies() or self.seen > MOST or any(name not in block.columns for name in self.fields):
             return
         for split, part in self.context.by_split(block):
             if split is not None and part.samples:

@@ -2,7 +2,8 @@
 
 A mask's values are names of classes, so they are compared as sets. A few masks of 0 and 255 among masks of 0 and 1 were scaled
 to be seen; a class that few masks have lies among the others' values. 255 is no class: by custom it marks pixels to be ignored.
-Classes are numbered one after another: a value that few masks hold, beyond numbers that none has, is none.
+Classes are numbered one after another: a value that few masks hold, beyond numbers that none has, is none. Splits are compared
+in how their masks are written, and in which classes they hold at all.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ REPLACED = Quantity(
     "masks",
     "masks that hold the ignore value but all lack a class that others have",
 )
+BLENDED_SPLIT = Quantity(
+    "masks_blended_in_split",
+    "masks",
+    "masks of a split in which most values cover few pixels each, unlike those of another split",
+)
+LOST = Quantity(
+    "mask_classes_lost", "classes", "classes that no mask of a split holds, and the share of the others that hold each"
+)
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 IGNORED = 255
 CLASSES = 64
@@ -51,11 +60,15 @@ SOME, CHANCE, AS_OFTEN = 5, 1e-6, 0.5
 the others each other class must be in them, at least."""
 THIN, SEAMS = 0.01, 8
 """The share of a mask's pixels below which a value is a seam, and the fewest seams that no classes make."""
+NEARLY_ALL = 0.8
+"""The share of a split's masks with more than two values that are blended, at least, and that are not in another, at least."""
+CHANNELS = 4
+"""The most channels of a mask: what has more along its last axis is a volume."""
 Levels = tuple[int, ...]
 
 
 class Masks(Check):
-    ids = ("shape-drift", "scale-drift", "label-out-of-range", "preprocessing-differs")
+    ids = ("shape-drift", "scale-drift", "label-out-of-range", "preprocessing-differs", "class-missing-in-split")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -66,6 +79,8 @@ class Masks(Check):
         """Masks whose values are mostly those of thin seams, and others."""
         self.splits: dict[tuple[str, str], Counter[Levels]] = {}
         """Sets of values by field and split."""
+        self.blended: dict[tuple[str, str], Counter[bool]] = {}
+        """By field and split: masks of more than two values, whose values are mostly those of thin seams, and others."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -80,20 +95,24 @@ class Masks(Check):
             for i, mask in enumerate(block.columns[name].values if name in block.columns else ()):
                 if not isinstance(mask, np.ndarray) or mask.ndim not in (2, 3) or mask.dtype.kind not in "bui":
                     continue
+                volume = mask.ndim == 3 and mask.shape[2] > CHANNELS
                 form = "[height, width]" if mask.ndim == 2 else f"[height, width, {mask.shape[2]}]"
-                self._note(self.forms, name, form, block, i)
-                if mask.ndim == 2 and mask.size:
+                self._note(self.forms, name, "[depth, height, width]" if volume else form, block, i)
+                if (mask.ndim == 2 or volume) and mask.size:
                     if mask.dtype == np.uint8:
                         found = np.flatnonzero(every := np.bincount(mask.reshape(-1)))
                         counts = every[found]
                     else:
                         found, counts = np.unique(mask, return_counts=True)
                     thin = int((counts < THIN * mask.size).sum())
-                    self._note(self.seams, name, thin >= max(SEAMS, 2 * (len(found) - thin)), block, i)
+                    blended = thin >= max(SEAMS, 2 * (len(found) - thin))
+                    self._note(self.seams, name, blended, block, i)
+                    split = splits[codes[i]]
+                    if split is not None and len(found) > 2:
+                        self.blended.setdefault((name, split), Counter())[blended] += 1
                     if len(found) <= CLASSES:
                         levels = tuple(found.tolist())
                         self._note(self.sets, name, levels, block, i)
-                        split = splits[codes[i]]
                         if split is not None and levels in self.sets[name]:
                             self.splits.setdefault((name, split), Counter())[levels] += 1
 
@@ -112,6 +131,8 @@ class Masks(Check):
             self.sets.setdefault(name, Counter()).update(sets)
         for name, seams in other.seams.items():
             self.seams.setdefault(name, Counter()).update(seams)
+        for key, blended in other.blended.items():
+            self.blended.setdefault(key, Counter()).update(blended)
         for key, sets in other.splits.items():
             self.splits.setdefault(key, Counter()).update(sets)
         self.where.merge(other.where)
@@ -152,6 +173,30 @@ class Masks(Check):
             full = sum(n for levels, n in sets.items() if set(levels) - {0, IGNORED} or len(levels) > 1)
             if full >= FEWEST and len(self.sets[name]) < SETS:  # with more, which are counted is chance
                 yield Fact(BY_SPLIT, _usual(sets), self.evidence(n=sets.total()), {"field": name, "split": split})
+        for (name, split), seams in sorted(self.blended.items()):
+            others = [s for (field, of), s in self.blended.items() if field == name and of != split]
+            plain = [s for s in others if s.total() >= FEWEST and s[False] >= NEARLY_ALL * s.total()]
+            if plain and seams.total() >= FEWEST and seams[True] >= NEARLY_ALL * seams.total():
+                blended: dict[str, Json] = {"masks": seams[True], "of": seams.total()}
+                yield Fact(BLENDED_SPLIT, blended, self.evidence(), {"field": name, "split": split})
+        for name, split in sorted(self.splits):
+            missing = self._lost(name, split) if len(self.sets[name]) < SETS else []
+            if missing:
+                yield Fact(LOST, missing, self.evidence(), {"field": name, "split": split})
+
+    def _lost(self, name: str, split: str) -> list[Json]:
+        """The classes that no mask of a split holds, though it cannot be by chance: each with the share of the other splits' masks that hold
+        it. Masks that share no class with the others are written otherwise."""
+        own, others = self.splits[name, split], Counter[Levels]()
+        for (field, of), sets in self.splits.items():
+            others.update(sets if field == name and of != split else {})
+        held = {v for levels in own for v in levels}
+        shares = {v: sum(n for s, n in others.items() if v in s) / others.total() for s in others for v in s}
+        n = sum(n for levels, n in own.items() if any(levels))
+        if n < FEWEST or not held & shares.keys() - {0, IGNORED}:
+            return []
+        lost = {v: p for v, p in shares.items() if v not in held | {0, IGNORED} and (1 - p) ** n <= CHANCE}
+        return [{"class": v, "share": round(p, 3)} for v, p in sorted(lost.items())]
 
     def _counted(self, name: str, odd: list[Levels]) -> dict[str, Any]:
         """How many masks have these sets of values, of how many, and where they are."""
@@ -207,6 +252,25 @@ class Masks(Check):
                 "regenerate these masks with nearest-neighbour interpolation, and store them without lossy compression"
             )
             yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
+        for fact in facts.all(BLENDED_SPLIT):
+            v, name, split = fact.value, escaped(fact.at["field"]), str(fact.at["split"])
+            text = f"{name} is stored differently: {v['masks']} of {v['of']} masks of {escaped(split)} hold many values in few pixels each, unlike "
+            text += "those of the other splits: they were resized with interpolation or compressed, which blends classes along their borders"
+            fix = (
+                "regenerate these masks with nearest-neighbour interpolation, and store them without lossy compression"
+            )
+            yield finding(
+                "preprocessing-differs", "error", text, fact, fix, [{"field": fact.at["field"], "split": split}]
+            )
+        for fact in facts.all(LOST):
+            if any(facts.all(BLENDED_SPLIT, field=fact.at["field"])):
+                continue  # whose values are no classes
+            name, split = escaped(fact.at["field"]), str(fact.at["split"])
+            told = " and ".join(f"{v['class']}, which {v['share']:.0%} of the others hold" for v in fact.value[:3])
+            text = f"{name}: no mask of {escaped(split)} holds class {told}"
+            fix = "find out whether the class was merged, renumbered or left out there; otherwise nothing is measured or learnt of it"
+            where = [{"field": fact.at["field"], "split": split}]
+            yield finding("class-missing-in-split", "warning", text, fact, fix, where, len(fact.value))
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(BY_SPLIT)):
             first, *others = sorted(facts.all(BY_SPLIT, field=name), key=lambda f: f.at["split"] != "train")
             for other in others:

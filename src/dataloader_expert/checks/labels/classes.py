@@ -26,7 +26,7 @@ from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.layout import PREDICTED
-from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, words
+from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 LABELS_MARKED = Quantity("labels_marked", "samples", "samples with label -1 where classes start at 0, and their places")
@@ -52,6 +52,8 @@ THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
 RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
 """Words of what users give things: more or less of it."""
+STARS = {"rating", "ratings", "stars", "star"}
+"""Those that are said of nothing else."""
 CLASS_WORDS = GROUP_WORDS | {
     "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
 }  # fmt: skip
@@ -169,10 +171,9 @@ class Classes(Check):
             self.context.label
         }
         named = [set(words(name)) for name in fields]
-        rated = (
-            {*words(self.context.label or "")} & RATINGS
-            and any(of & WHO for of in named)
-            and any(of & WHAT for of in named)
+        given, keys = {*words(self.context.label or "")}, {role.field for role in self.context.roles.keys}
+        rated = (given & RATINGS and any(of & WHO for of in named) and any(of & WHAT for of in named)) or (
+            given & STARS and sum(map(is_identifier, fields - keys)) > 1  # who, and what, whatever they are called
         )
         alone = len(fields) == len(self.context.fields) - 1  # a review is classified by its text
         levels = all(isinstance(v, int | float) for v in total) and len(total) > 2

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import LABELS_EACH, Check, Context
 from dataloader_expert.checks.common.cohorts import told_of
 from dataloader_expert.checks.common.places import Files, Places, dealt
 from dataloader_expert.checks.features import Channels
@@ -206,14 +206,19 @@ class FlatComponents(Check):
             v, name = fact.value, str(fact.at["field"])
             told = [f"{self.channels[name].called(c['component'])} is {c['value']:g}" for c in v["components"]]
             more = "" if v["count"] <= len(told) else f", and {v['count'] - len(told)} more"
+            sampled, labels = fact.evidence.how == "sampled", facts.find(LABELS_EACH, field=name) is not None
+            if labels and sampled:
+                continue  # others may have these labels
             natural = v["zeros"] >= USUAL and all(c["value"] in (0, v["floor"]) for c in v["components"])
             yield finding(
                 "constant-field",
                 "info" if natural else "warning",
                 f"{number(v['count'], 'component')} of {v['of']} of {escaped(name)} {verb(v['count'], 'have')} the same value in every "
-                f"sample: {', '.join(told)}{more}",
+                f"sample{' read' * sampled}: {', '.join(told)}{more}",
                 fact,
-                "leave them out of the model's inputs, or find out why they were not measured",
+                "find samples with these labels, or leave them out of what is predicted"
+                if labels
+                else "leave them out of the model's inputs, or find out why they were not measured",
                 [{"field": name}],
                 v["count"],
             )

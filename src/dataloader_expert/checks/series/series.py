@@ -14,7 +14,7 @@ from dataloader_expert.checks.common.fingerprint import digests, digests_of
 from dataloader_expert.checks.common.grids import DAY, HOUR, YEAR, Grid, grid_of, moment, of_calendar, seconds_of
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.series.odd_steps import OddSteps, odd_steps
-from dataloader_expert.checks.series.row_order import UNORDERED, order_said, row_order
+from dataloader_expert.checks.series.row_order import UNORDERED, RowOrder, events_out_of_order, order_said, row_order
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -105,6 +105,7 @@ class Series(Check):
         grid = grid_of(times, series, self.fields) if self.seen == self.kept else None
         if grid is None:
             yield from self._silence(times, splits, index, evidence)
+            yield from self._events(times, splits, series, index, evidence)
             return
         yield from self._repeated(grid, splits, index, evidence)
         yield from self._order(grid, splits, index, evidence)
@@ -161,17 +162,27 @@ class Series(Check):
             yield Fact(REPEATED, value, evidence, {"field": self.time})
 
     def _order(self, grid: Grid, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        found = row_order(grid, splits, self.files.numbered(index))
+        if found is not None:
+            yield self._unordered(found, list(grid.names), index, evidence)
+
+    def _events(self, times: Any, splits: Any, series: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        """Groups of events in no order of time, by the first field by which most are in order."""
+        for k, name in enumerate(self.fields if self.seen == self.kept and len(times) else ()):
+            found = events_out_of_order(series[:, k], times, splits, self.files.numbered(index))
+            if found is not None:
+                yield self._unordered(found, [name], index, evidence)
+                return
+
+    def _unordered(self, found: RowOrder, names: list[str], index: Any, evidence: Any) -> Fact:
         import numpy as np
 
-        found = row_order(grid, splits, self.files.numbered(index))
-        if found is None:
-            return
         rows = np.flatnonzero(found.rows)
         files = {self.files.of(int(i)) for i in index[rows[[0, len(rows) // 2, -1]]].tolist()}
         value = {
             "kind": found.kind,
             "count": len(rows),
-            "series": list(grid.names),
+            "series": names,
             "odd": found.odd,
             "of": found.of,
             "part": next(iter(files)) if len(files) == 1 else None,
@@ -179,7 +190,7 @@ class Series(Check):
             "until": found.until,
             "where": self._places(index[rows]),
         }
-        yield Fact(UNORDERED, value, evidence, {"field": self.time})
+        return Fact(UNORDERED, value, evidence, {"field": self.time})
 
     def _steps(self, grid: Grid, odd: OddSteps | None, index: Any, evidence: Any) -> Iterable[Fact]:
         """Steps unlike all others, in series that are otherwise strictly regular, but for gaps of many steps."""

@@ -21,6 +21,7 @@ from dataloader_expert.checks.common.rows_kept import (
     split_of,
 )
 from dataloader_expert.checks.common.treatments import placeholders
+from dataloader_expert.checks.common.units import UNITS
 from dataloader_expert.checks.common.wording import FEW
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -59,8 +60,6 @@ MEANS_APART, MEANS_NEAR = 5.0, 3.5
 """The largest distance of a mean, in standard errors, between two codes, and between one code in two splits."""
 FRACTIONS = 0.3
 """The least share of fractions among shares of one: 0 and 1 are among them."""
-UNITS = {"unit", "units", "currency", "scale", "metric", "measure"}
-"""Words in the names of fields that say what a number counts: another scale is then meant."""
 PAIRED = (
     ("chosen", "rejected"), ("positive", "negative"), ("winner", "loser"), ("accepted", "rejected"), ("better", "worse"),
     ("start", "end"), ("begin", "end"), ("min", "max"), ("low", "high"), ("lower", "upper"),

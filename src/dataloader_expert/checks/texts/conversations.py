@@ -35,6 +35,15 @@ ECHO, LONG = "echo", 30
 WRONG = {ECHO, TEMPLATED, "unanswered", "unheard", "swapped", "garbled", "dangling", "undeclared", "lacking", "surplus"}
 """What is a fault in any number of conversations that most are free of; the others may be the way of one source among several, such as an
 agent that speaks before each call of a tool."""
+REVERSED, GREETED = "reversed", "greeted"
+"""A conversation in which answers and questions alternate from an answer to a question, and one that an answer begins otherwise: where hardly
+any does, the former has its roles swapped."""
+REVERSE = (
+    "begin with an answer and end with a question, the reverse of the others: their roles seem to be swapped",
+    "swap the two roles in these conversations: a model learns to ask where it should answer",
+)
+MOSTLY = 0.9
+"""The share of conversations without a last answer that are the reverse of the others, if that is what happened to them."""
 SELDOM = 50
 """One answer in so many may repeat its question for a reason."""
 TEXTS = {
@@ -131,7 +140,13 @@ class Conversations(Check):
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         self._measure(name, turn, block, i)
-                for odd in (*oddities(roles), *odd_calls(turns, tools[i]), *echoes(turns), *templated(turns)):
+                for odd in (
+                    *oddities(roles),
+                    *begun(roles),
+                    *odd_calls(turns, tools[i]),
+                    *echoes(turns),
+                    *templated(turns),
+                ):
                     self.counts[name, odd] += 1
                     self.confined.add_odd((name, odd), splits[i], block.index(i))
                     self.where.add((name, odd), block, i, name)
@@ -174,13 +189,14 @@ class Conversations(Check):
 
         for (name, odd), n in sorted(self.counts.items()):
             of = self.counts[name, ""]
-            if not odd or of < LEAST:
+            if odd in ("", REVERSED, GREETED) or of < LEAST:
                 continue
             part = self.confined.part(name, (name, odd))
             if part is not None or n * (2 if odd in WRONG else FEW) <= of:
                 value = {"count": n, "of": of, "where": self.where.of((name, odd))}
                 value |= {"part": None if part is None else part.said()}
                 value |= {"roles": self.names[name]} if odd == "unknown" else {}
+                value |= {"reversed": self._reversed(name)} if odd == "unanswered" else {}
                 yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
 
         for name in sorted({name for name, _ in self.families}):
@@ -202,6 +218,11 @@ class Conversations(Check):
                 value = {**cut, "n": lengths.total(), "where": self.where.of((name, int(cut["value"])))}
                 yield Fact(CUT, value, self.evidence(), {"field": name})
 
+    def _reversed(self, name: str) -> bool:
+        """Whether conversations without a last answer have their roles swapped."""
+        n = self.counts[name, REVERSED]
+        return n >= MOSTLY * self.counts[name, "unanswered"] and self.counts[name, GREETED] * FEW <= n
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(FAMILIES):
             v, name = fact.value, escaped(str(fact.at["field"]))
@@ -217,6 +238,7 @@ class Conversations(Check):
             yield finding("suspicious-text", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(TURNS):
             n, (text, fix) = fact.value["count"], TEXTS[str(fact.at["odd"])]
+            text, fix = REVERSE if fact.value.get("reversed") else (text, fix)
             text = text.format(end=verb(n, "end"), have=verb(n, "have"))
             text = f"{escaped(str(fact.at['field']))}: {n} of {number(fact.value['of'], 'conversation')} {text}"
             roles = ", ".join(map(escaped, fact.value.get("roles", ())))
@@ -246,6 +268,13 @@ def oddities(roles: list[str]) -> Iterator[str]:
             yield odd
     if "system" in roles[1:]:
         yield "late"
+
+
+def begun(roles: list[str]) -> Iterator[str]:
+    """Whether an answer begins a conversation, and whether all of it is then the reverse of a conversation."""
+    said = [role in ASK for role in roles if role in ASK | ANSWER]
+    if said and not said[0]:
+        yield REVERSED if all(ask == i % 2 for i, ask in enumerate(said)) and said[-1] else GREETED
 
 
 def _swapped(roles: list[str]) -> bool:

@@ -61,6 +61,11 @@ class SampleCache(Probe):
             yield Unknown("cacheable", why)
             return
         served = serving(bench, self.batch_size, None)
+        if served.whole:
+            yield Unknown(
+                "cacheable", "the sampler asks for whole batches, which a cache of single samples would replace"
+            )
+            return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         plan = chosen(bench, served.current)
         room = FILL_SHARE * (until - time.monotonic())

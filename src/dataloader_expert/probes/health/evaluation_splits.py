@@ -90,8 +90,8 @@ def _reread(dataset: Any, until: float) -> _Seen:
 
 def _dropped(loader: Any) -> int:
     """The samples of the last batch, if a loader leaves it out."""
-    size = getattr(loader, "batch_size", None)
-    sampler = getattr(loader, "sampler", None)
+    size: Any = getattr(loader, "batch_size", None)
+    sampler: Any = getattr(loader, "sampler", None)
     if not getattr(loader, "drop_last", False) or not isinstance(size, int) or not hasattr(sampler, "__len__"):
         return 0
     return len(sampler) % size
@@ -99,10 +99,11 @@ def _dropped(loader: Any) -> int:
 
 def _classes(dataset: Any) -> tuple[list[str], bool]:
     """The names of classes in order, and whether they are given with their numbers; no names where these do not count from 0 on."""
-    numbers = getattr(dataset, "class_to_idx", None)
-    if isinstance(numbers, dict) and {*numbers.values()} == {*range(len(numbers))}:
+    numbers: Any = getattr(dataset, "class_to_idx", None)
+    whole = isinstance(numbers, dict) and all(isinstance(v, int) for v in numbers.values())
+    if whole and {*numbers.values()} == {*range(len(numbers))}:
         return [str(name) for name in sorted(numbers, key=lambda name: int(numbers[name]))], True
-    names = getattr(dataset, "classes", None)
+    names: Any = getattr(dataset, "classes", None)
     told = isinstance(names, list | tuple) and all(isinstance(c, str) for c in names)
     return (list(names) if told else []), False
 

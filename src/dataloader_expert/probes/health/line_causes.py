@@ -1,13 +1,10 @@
 """Why the user's costly lines cost what they do, as far as running a few samples shows it.
 
-In a process of its own, with Pillow's conversions, resizing and cropping noted: images that are made into the same image again, work on
-images of which few pixels are kept afterwards.
+In a process of its own, with Pillow's resizing and cropping noted: work on images and arrays of which little is kept afterwards.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
 import sys
 import time
@@ -19,7 +16,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
-from dataloader_expert.probes.health.kept_parts import KeptParts, Lines, Place, users_places, watch_images
+from dataloader_expert.probes.health.kept_parts import KeptParts, Lines, Place, watch_images
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import SLOW
 from dataloader_expert.probes.system.pristine_process import apart
@@ -27,7 +24,7 @@ from dataloader_expert.probes.system.pristine_process import apart
 CAUSES = Quantity(
     "line_causes",
     "",
-    "what a few samples did at the user's costly lines: conversions, work before a part is kept",
+    "what a few samples did at the user's costly lines: work before a part is kept",
 )
 LEAST_SHARE = 0.3
 """The least share of a sample's time of a line that is looked at."""
@@ -70,18 +67,10 @@ def slow_of(facts: Facts) -> tuple[list[int], float]:
 
 @dataclass
 class Notes:
-    """What samples did. ``again``: images made from an array that holds what an image of the same sample held."""
+    """What samples did at costly lines."""
 
     costly: set[Place]
-    again: list[Place] = field(default_factory=list)
-    exported: dict[bytes, list[Place]] = field(default_factory=dict)
-    parts: set[Place] = field(default_factory=set)
-    """The user's lines of both conversions."""
     kept: KeptParts = field(default_factory=KeptParts)
-
-    def begin(self) -> None:
-        self.exported.clear()
-        self.kept.begin()
 
 
 def looked(
@@ -90,7 +79,6 @@ def looked(
     """What a few samples did, half of them ``slow`` ones if there are some, which take ``slow_weight`` of all samples' time; changes
     this process."""
     notes, until, read = Notes(costly), time.monotonic() + seconds, 0
-    watch_conversions(notes)
     watch_images(notes.kept)
     stream = iter(dataset) if streamed else None
     size = 0 if streamed else len(dataset)
@@ -99,7 +87,7 @@ def looked(
     for index in range(SAMPLES) if streamed else dict.fromkeys(chosen):
         if time.monotonic() > until:
             break
-        notes.begin()
+        notes.kept.begin()
         begun = time.perf_counter()
         sys.settrace(partial(_entered, notes))
         try:
@@ -114,8 +102,6 @@ def looked(
         notes.kept.end(sample, time.perf_counter() - begun, index in slow)
     return {
         "samples": read,
-        "again": len(notes.again) / max(1, read),
-        "again_at": [{"file": f, "line": n} for f, n in sorted(notes.parts)],
         "before": notes.kept.told(costly, slow_weight),
     }
 
@@ -130,40 +116,6 @@ def _entered(notes: Notes, frame: FrameType, event: str, arg: Any) -> Any:
         return at_line
 
     return at_line
-
-
-def watch_conversions(notes: Notes) -> None:
-    image: Any = sys.modules.get("PIL.Image")
-    if image is None:
-        return
-    kind, made_from = image.Image, image.fromarray
-    exported = kind.__dict__.get("__array_interface__")
-
-    def from_array(*given: Any, **named: Any) -> Any:
-        made = made_from(*given, **named)
-        digest = _digest(made)
-        if digest in notes.exported:
-            places = users_places(sys._getframe(1))
-            notes.again += places[:1]
-            notes.parts.update(places, notes.exported[digest])
-        return made
-
-    for module in list(sys.modules.values()):
-        if getattr(module, "fromarray", None) is made_from:
-            with contextlib.suppress(AttributeError, TypeError):
-                module.fromarray = from_array  # type: ignore[attr-defined]  # modules take any
-    if isinstance(exported, property) and exported.fget is not None:
-        export = exported.fget
-
-        def as_array(picture: Any) -> Any:
-            notes.exported[_digest(picture)] = users_places(sys._getframe(1))
-            return export(picture)
-
-        kind.__array_interface__ = property(as_array)
-
-
-def _digest(picture: Any) -> bytes:
-    return hashlib.blake2b(picture.tobytes(), digest_size=16, salt=str(picture.size)[:16].encode()).digest()
 
 
 PROBES = (LineCauses,)

@@ -123,11 +123,14 @@ class Calls:
     made: list[Call] = field(default_factory=list)
     opened: list[tuple[str, Line]] = field(default_factory=list)
     noting_s: float = 0.0
+    _exported: dict[str, float] = field(default_factory=dict)
+    """What arrays of this sample's images hold, with the seconds of making them."""
     _within: bool = False
     """Whether a call that is noted is at work, whose own calls are not."""
 
     def begin(self) -> None:
         self.made, self.opened, self.noting_s = [], [], 0.0
+        self._exported.clear()
 
     def watch(self) -> None:
         """Replaces the functions; to be called once, in a process that does nothing else."""
@@ -146,19 +149,26 @@ class Calls:
                 plain = getattr(sys.modules.get(module), name, None)
                 if plain is not None:
                     made[id(plain)] = self._noted(plain, f"{module}.{name}".removeprefix("builtins."), kind)
+        self._replaced(made)
+        for (module, owner, method), name in READ_METHODS.items():
+            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, "reads")
+        for (module, owner, method), (name, kind) in NEEDLESS_METHODS.items():
+            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, kind)
+        self._watch_images()
+        tensor: Any = getattr(sys.modules.get("torch"), "Tensor", None)
+        for name in ("float", "to", "type") if tensor is not None else ():
+            setattr(tensor, name, self._converting(getattr(tensor, name)))
+        with contextlib.suppress(RuntimeError):  # another hook may refuse
+            sys.addaudithook(self._audit)
+
+    def _replaced(self, made: dict[int, Callable[..., Any]]) -> None:
+        """Puts functions in the place of others, given by their identity, in every module."""
         for held in list(sys.modules.values()):
             names_of = getattr(held, "__dict__", {})
             for name, value in list(names_of.items()):
                 if id(value) in made and not name.startswith("__"):
                     with contextlib.suppress(TypeError):  # a module may allow no changes
                         names_of[name] = made[id(value)]
-        for (module, owner, method), name in READ_METHODS.items():
-            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, "reads")
-        for (module, owner, method), (name, kind) in NEEDLESS_METHODS.items():
-            self._within_class(getattr(sys.modules.get(module), owner, None), method, name, kind)
-        self._watch_images()
-        with contextlib.suppress(RuntimeError):  # another hook may refuse
-            sys.addaudithook(self._audit)
 
     def _within_class(self, kind: Any, method: str, name: str, work: str) -> None:
         plain = getattr(kind, "__dict__", {}).get(method)
@@ -199,6 +209,57 @@ class Calls:
         for kind in _kinds(ImageFile.ImageFile):
             if "load" in kind.__dict__:
                 kind.load = self._decoding(kind.__dict__["load"])
+        image: Any = sys.modules["PIL.Image"]
+        made_from, exported = image.fromarray, image.Image.__dict__.get("__array_interface__")
+        if isinstance(exported, property) and exported.fget is not None:
+            image.Image.__array_interface__ = property(self._exporting(exported.fget))
+            self._replaced({id(made_from): self._importing(made_from)})
+
+    def _exporting(self, plain: Any) -> Callable[..., Any]:
+        """Notes what arrays of images hold."""
+
+        def export(picture: Any) -> Any:
+            begun = time.perf_counter()
+            made = plain(picture)
+            spent = time.perf_counter() - begun
+            if not self._within:
+                with self._noting(), contextlib.suppress(_Unknown):
+                    self._exported[_pixels(picture)] = spent
+            return made
+
+        return export
+
+    def _importing(self, plain: Any) -> Callable[..., Any]:
+        """Notes images that are made from what an image held."""
+
+        def from_array(*given: Any, **named: Any) -> Any:
+            begun = time.perf_counter()
+            made = plain(*given, **named)
+            spent = time.perf_counter() - begun
+            if not self._within:
+                with self._noting(), contextlib.suppress(_Unknown):
+                    before, at = self._exported.get(_pixels(made)), _at(sys._getframe(1))
+                    if before is not None and at is not None:
+                        self.made.append(Call("PIL.Image.fromarray", "round_trips", None, "", before + spent, at))
+            return made
+
+        return from_array
+
+    def _converting(self, plain: Any) -> Callable[..., Any]:
+        """Notes tensors of which half the bytes are dropped."""
+
+        def convert(tensor: Any, *given: Any, **named: Any) -> Any:
+            begun = time.perf_counter()
+            made = plain(tensor, *given, **named)
+            spent = time.perf_counter() - begun
+            if not self._within and _dtype(tensor) == "torch.float64" and _dtype(made) == "torch.float32":
+                with self._noting():
+                    at = _at(sys._getframe(1))
+                    if at is not None:
+                        self.made.append(Call("torch.Tensor.float", "doubles", None, "", spent, at))
+            return made
+
+        return convert
 
     def _decoding(self, plain: Any) -> Callable[..., Any]:
         def load(picture: Any, *given: Any, **named: Any) -> Any:
@@ -211,7 +272,7 @@ class Calls:
                 with self._noting():
                     at, of = _at(sys._getframe(1)), str(getattr(picture, "filename", ""))
                     if at is not None:
-                        key = f"{of} {picture.size} {picture.mode} {_digest(picture.tobytes())}"
+                        key = f"{of} {_pixels(picture)}"
                         self.made.append(Call(DECODING, "reads", key, of, spent, at))
             finally:
                 self._within = False
@@ -239,6 +300,14 @@ class Calls:
                 at = _at(sys._getframe(1))
                 if at is not None:
                     self.opened.append((given[0], at))
+
+
+def _dtype(value: Any) -> str:
+    return str(getattr(value, "dtype", ""))
+
+
+def _pixels(picture: Any) -> str:
+    return f"{picture.size} {picture.mode} {_digest(picture.tobytes())}"
 
 
 def _kinds(kind: Any) -> Iterator[Any]:

@@ -170,6 +170,16 @@ def _of_classes(y: Any) -> bool:
     return bool(getattr(y, "ndim", 0) == 2 and not y.is_floating_point() and not y.is_complex() and not is_fake(y))
 
 
+def counts_in_loss(model: Any, way: Way, batch: Any, name: str, pad: int) -> bool | None:
+    """Whether one more place of padding in each sample changes the loss that the model gives; None: it gives none."""
+    losses = (
+        _loss(ran(model, w, batch).out)
+        for w in (way, way.mended(name, f"torch.nn.functional.pad({{x}}, (0, 1), value={pad})"))
+    )
+    before, after = losses
+    return None if before is None or after is None else abs(after - before) > NOTHING * max(abs(before), NOTHING)
+
+
 def _loss(out: Any) -> float | None:
     """The loss that a model gives: its only single number, or what it calls so."""
     found = {n: v for n, v in flat(out) if hasattr(v, "ndim") and v.ndim == 0 and v.is_floating_point()}

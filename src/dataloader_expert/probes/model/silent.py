@@ -10,6 +10,7 @@ from typing import Any
 from dataloader_expert.probes.model.calling import evaluated, given_to, ran
 from dataloader_expert.probes.model.mends import Misfit, is_fake
 from dataloader_expert.probes.model.padding import DIFFERS, TRIED, Padded, difference, padded
+from dataloader_expert.probes.model.padding_counts import counts_in_loss
 from dataloader_expert.probes.model.padding_id import ends
 from dataloader_expert.probes.model.ways import TARGETS, Way, hidden, wrapped
 
@@ -90,7 +91,14 @@ def another_padding(model: Any, way: Way, batch: Any) -> tuple[Way, Misfit | Non
         rows = lengths.argsort()[:TRIED].tolist()
         of = Padded(name, lengths, "", 0.0, x.shape[1])
         before, after = difference(model, way, batch, of, rows), difference(model, way, batch, of, rows, other)
-        if before is None or after is None or before <= DIFFERS or after >= before:
+        if before is None or after is None:  # all that it gives is a loss
+            of_loss = (
+                counts_in_loss(model, way, batch, name, pad),
+                counts_in_loss(model, other, batch, name, table.padding_idx),
+            )
+            if of_loss != (True, False):
+                continue
+        elif before <= DIFFERS or after >= before:
             continue
         says = (
             f"padded with {pad}, where the model's table has padding_idx={table.padding_idx}: the padding counts as a token; "

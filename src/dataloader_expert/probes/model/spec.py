@@ -17,16 +17,18 @@ from dataloader_expert.probes.serving import by_sample
 @dataclass(frozen=True)
 class Leaf:
     """One tensor of a batch. ``shape``: ``"B"`` stands for the batch size, a float for so many rows of each sample, None for what is not
-    known. ``low`` and ``high`` bound its values; ``places``: so many of each sample, of which the values are some."""
+    known. ``low`` and ``high`` bound its values; ``places``: so many of each sample, of which the values are some. ``corners``: of rows of four numbers, the last two
+    lie beyond the first two, as in boxes, which some models insist on."""
 
     dtype: str
     shape: tuple[Dimension, ...]
     low: float | None = None
     high: float | None = None
     places: float | None = None
+    corners: bool = False
 
     def to_json(self) -> dict[str, Json]:
-        bounds = {"low": self.low, "high": self.high, "places": self.places}
+        bounds = {"low": self.low, "high": self.high, "places": self.places, "corners": self.corners}
         return {"dtype": self.dtype, "shape": list(self.shape), **bounds}
 
     def bytes_per_sample(self) -> float:
@@ -36,6 +38,10 @@ class Leaf:
         return float(item * math.prod(d for d in self.shape if isinstance(d, int | float)))
 
     def tensor(self, size: int) -> Any:
+        made = self._tensor(size)
+        return ordered(made) if self.corners else made
+
+    def _tensor(self, size: int) -> Any:
         """Values between ``low`` and ``high``; without them floats of a unit normal and integers 0 or 1."""
         import torch
 
@@ -49,6 +55,21 @@ class Leaf:
         if self.places is not None:
             high = max(low, int(self.places * size) - 1)
         return torch.randint(low, high + 1, shape).to(dtype)
+
+
+def ordered(x: Any) -> Any:
+    """Rows of four numbers, of which the last two lie beyond the first two."""
+    import torch
+
+    one, other = x[..., :2], x[..., 2:]
+    beyond = torch.maximum(one, other)
+    return torch.cat([torch.minimum(one, other), beyond if x.is_floating_point() else beyond + 1], -1)
+
+
+def are_corners(x: Any) -> bool:
+    """Whether it is of such rows."""
+    real = x.ndim > 1 and x.shape[-1] == 4 and x.numel() and not x.is_complex()
+    return bool(real) and bool((x[..., 2:] > x[..., :2]).all())
 
 
 def _at(dimension: Dimension, size: int) -> int:
@@ -108,7 +129,7 @@ def of_batch(batch: Any, size: int, growth: Mapping[str, Growth] | None = None, 
     if batch.numel() and not batch.is_complex():
         finite = batch[torch.isfinite(batch)] if batch.is_floating_point() else countable(batch)
         ends = (float(finite.min()), float(finite.max())) if finite.numel() else ends
-    return Leaf(str(batch.dtype).removeprefix("torch."), known.shape, *ends, known.places)
+    return Leaf(str(batch.dtype).removeprefix("torch."), known.shape, *ends, known.places, are_corners(batch))
 
 
 def _largest(trees: list[Tree]) -> Tree:
@@ -124,7 +145,8 @@ def _largest(trees: list[Tree]) -> Tree:
         return first
     lows, highs = ([v for v in ends if v is not None] for ends in zip(*((t.low, t.high) for t in trees), strict=True))
     shape = tuple(map(max, zip(*(t.shape for t in trees), strict=True)))
-    return replace(first, shape=shape, low=min(lows, default=None), high=max(highs, default=None))
+    corners = all(t.corners for t in trees if all(t.shape))
+    return replace(first, shape=shape, low=min(lows, default=None), high=max(highs, default=None), corners=corners)
 
 
 def of_input(given: Any, where: str = "input") -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -185,6 +185,8 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
             found.append(Way(tuple((None, where[k]) for k in inputs), tuple(inputs), target))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
             found.append(stacked(inputs, where, target, chosen))
+            if not chosen and 1 < len(others := [n for n in inputs if not like_key(n)]) < len(inputs):
+                found.append(stacked(others, where, target, chosen, [n for n in inputs if n not in others]))
     if isinstance(batch, list | tuple) and any(isinstance(part, list | tuple | Mapping) for part in batch):
         # whole parts: lists of images and of what is in them, as detectors take them
         for n in dict.fromkeys([min(len(batch), len(needed) + len(optional)), max(1, len(needed))]):
@@ -245,14 +247,26 @@ def of_texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(isinstance(v, str) for v in value)
 
 
-def stacked(inputs: list[str], where: Mapping[str, str], target: str | None, chosen: bool) -> Way:
-    """The way for a table: its columns as one tensor, without those named like a target unless the user ``chosen`` them."""
+def stacked(
+    inputs: list[str], where: Mapping[str, str], target: str | None, chosen: bool, keys: Sequence[str] = ()
+) -> Way:
+    """The way for a table: its columns as one tensor, without those named like a target unless the user ``chosen`` them, and without
+    ``keys``."""
     kept = inputs if chosen else [n for n in inputs if not like_target(n)] or inputs
     columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in kept) + "], 1)"
     says = f"the model takes one tensor [B, {len(kept)}], the batch has columns"
     if left_out := [n for n in inputs if n not in kept]:
         says += f"; {listed(left_out)} {'is' if len(left_out) == 1 else 'are'} left out, being named like a target"
+    if keys:
+        says += (
+            f"; {listed(keys)} {'is' if len(keys) == 1 else 'are'} left out, being named like what tells samples apart"
+        )
     return Way(((None, columns),), (COLUMNS,), target, told=(("shape-mismatch", inputs[0], says),), columns=tuple(kept))
+
+
+def like_key(name: str) -> bool:
+    """Whether a field is named like what numbers samples, or what they belong to."""
+    return bool({"id", "idx", "index", "unnamed"} & set(re.split(r"[^a-z]+", name.lower())))
 
 
 def like_target(name: str) -> bool:

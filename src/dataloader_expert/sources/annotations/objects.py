@@ -291,7 +291,9 @@ def _unnamed_size(rows: list[Row], names: list[str]) -> tuple[str, ...]:
     """The last two columns of a table without names that hold the size of the image: no box of any row ends beyond it."""
     if not 6 <= len(names) <= 7 or not all(map(NAMELESS.fullmatch, names)):
         return ()
-    ends = [(row.get(names[2]), row.get(names[3]), row.get(names[-2]), row.get(names[-1])) for row in rows]
+    ends: list[list[Any]] = [
+        [row.get(names[2]), row.get(names[3]), row.get(names[-2]), row.get(names[-1])] for row in rows
+    ]
     told = [of for of in ends if all(isinstance(x, int | float) for x in of)]
     within = sum(isinstance(w, int) and isinstance(h, int) and x <= w and y <= h for x, y, w, h in told)
     return (names[-2], names[-1]) if told and within >= NEARLY_ALL * len(ends) else ()

@@ -22,8 +22,8 @@ SCORER = b"scorer,"
 def join_points(found: Annotations, listing: Listing, paths: list[str]) -> None:
     _join_files(found, listing, paths)
     tables = [e for e in listing.entries if e.kind in ("csv", "text") and e.path.endswith(".csv")]
-    named = Names(paths) if tables else None
-    for entry in tables if named is not None else ():
+    named = Names(paths if tables else ())
+    for entry in tables:
         try:
             if listing.head(entry.path, len(SCORER)) == SCORER:
                 _join_table(found, listing, entry, named)

@@ -112,6 +112,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StreamWork(),
         Projection(),
         CaughtErrors(share=0.08, most_s=1.5),  # what is right comes before what is fast, and takes little of the time
+        SampleCalls(request.batch_size, share=0.1, most_s=1.5),
         WorkerSemantics(request.batch_size, share=0.12, first=True),
         WorkerResources(request.batch_size, share=0.12, first=True),
         CacheThrash(request.batch_size, share=0.08),

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.facts import Evidence, Fact, Quantity
+from dataloader_expert.sources.base import Block, Column, Field
 
 CHANNEL_MOMENTS = Quantity(
     "channel_moments",
@@ -19,54 +18,51 @@ MOST_CHANNELS, LEAST_SIDE = 16, 17
 """The most channels of a picture, and the least height and width, so that neither is taken for the other."""
 
 
-def channel_axis(shape: Sequence[int | None]) -> int | None:
-    """The place of the channels in the shape of a picture that has several; None: it is the shape of something else."""
+def channel_axis(shape: Sequence[int | None], least: int = 2) -> int | None:
+    """The place of the channels in the shape of a picture that has so many or more; None: it is the shape of something else."""
     for axis, sides in ((0, shape[1:]), (2, shape[:2])) if len(shape) == 3 else ():
         channels = shape[axis]
-        if channels is not None and 1 < channels <= MOST_CHANNELS and all(s is None or s >= LEAST_SIDE for s in sides):
+        if (
+            channels is not None
+            and least <= channels <= MOST_CHANNELS
+            and all(s is None or s >= LEAST_SIDE for s in sides)
+        ):
             return axis
     return None
 
 
-class ChannelMoments(Check):
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        axes = {f.name: channel_axis(f.shape) for f in context.fields if f.kind == "array" and "float" in f.dtype}
+class Channels:
+    """What adds up to the moments of each channel, of fields of pictures in floats."""
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        axes = {f.name: channel_axis(f.shape) for f in fields if f.kind == "array" and "float" in f.dtype}
         self.axes = {name: axis for name, axis in axes.items() if axis is not None}
         self.sums: dict[tuple[str, bool], Any] = {}
         """By field and whether they train: of each channel, how many values, their sum and that of their squares."""
 
-    def applies(self) -> bool:
-        return bool(self.axes)
-
-    def see(self, block: Block) -> None:
+    def see(self, block: Block, splits: Sequence[str | None], codes: Any) -> None:
         import numpy as np
 
-        self.seen += block.samples
-        names, codes = self.context.splits_of(block)
-        trains = np.array([name == "train" for name in names], bool)[codes]
+        trains = np.array([name == "train" for name in splits], bool)[codes]
         for field, axis in self.axes.items():
             for train, picture in zip(trains, _values(block.columns.get(field)), strict=False):
                 if getattr(picture, "ndim", 0) != 3:
                     continue
                 planes = np.moveaxis(np.asarray(picture, np.float64), axis, 0).reshape(picture.shape[axis], -1)
-                if not np.isfinite(planes).all():
-                    continue
-                sums = np.stack([np.full(len(planes), planes.shape[1]), planes.sum(1), (planes**2).sum(1)])
-                self._add((field, bool(train)), sums)
+                if np.isfinite(planes).all():
+                    sums = np.stack([np.full(len(planes), planes.shape[1]), planes.sum(1), (planes**2).sum(1)])
+                    self._add((field, bool(train)), sums)
 
     def _add(self, key: tuple[str, bool], sums: Any) -> None:
         held = self.sums.get(key)
         if held is None or held.shape == sums.shape:
             self.sums[key] = sums if held is None else held + sums
 
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, ChannelMoments)
-        self.seen += other.seen
+    def merge(self, other: Channels) -> None:
         for key, sums in other.sums.items():
             self._add(key, sums)
 
-    def facts(self) -> Iterable[Fact]:
+    def facts(self, seen: Evidence) -> Iterable[Fact]:
         import numpy as np
 
         for field in self.axes:
@@ -76,11 +72,8 @@ class ChannelMoments(Check):
                 mean = total / count
                 std = np.sqrt(np.maximum(squares / count - mean**2, 0))
                 value = {"mean": mean.round(6).tolist(), "std": std.round(6).tolist()}
-                yield Fact(CHANNEL_MOMENTS, value, self.evidence(), {"field": field})
+                yield Fact(CHANNEL_MOMENTS, value, seen, {"field": field})
 
 
 def _values(column: Column | None) -> Iterable[Any]:
     return () if column is None else column.values
-
-
-CHECK = ChannelMoments
