@@ -88,6 +88,18 @@ SILENT: dict[str, dict[str, Any]] = {
     "odd_series": test_odd_series.SILENT,
     "point_clouds": test_point_clouds.SOUND,
     "saturated": {
+        "a channel rounded to three levels in a few": Data(
+            {
+                "x": with_channel(
+                    1,
+                    np.where(
+                        np.arange(100)[:, None] < 20,
+                        np.random.default_rng(2).integers(13, 16, (100, 40)),
+                        WINDOWS[..., 1],
+                    ),
+                )
+            }
+        ),
         "channels that swing freely": Data({"x": WINDOWS}, kinds={"x": "array"}),
         "rows of a table with a code in each": Data(
             {"x": with_channel(0, np.random.default_rng(5).choice(np.arange(6, 22), (100, 40)).astype(float))},

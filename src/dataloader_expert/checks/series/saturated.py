@@ -34,6 +34,9 @@ VARIES = 0.9
 """The least share of all steps that change a channel: a measurement, which rests nowhere."""
 CODES = 20
 """Values up to which a channel's numbers are codes, such as the elements of atoms: a measurement has more."""
+LEVELS, OF_REST = 10, 4
+"""Values up to which a sample's steps were rounded to so few levels that its ends recur, and one in so many of the steps that are not at
+the end: a short window has few."""
 END = {1: "largest", -1: "least"}
 
 
@@ -91,6 +94,7 @@ class Saturated(Check):
             for end, reached in ((1, values[:, k].max(1)), (-1, values[:, k].min(1))):
                 held = (same[:, k] & (values[:, k, 1:] == reached[:, None])).sum(1)
                 at_end = (held >= EACH) & (reached != 0) & np.isfinite(reached) & (held < same.shape[2])
+                at_end[[i for i in np.flatnonzero(at_end).tolist() if coarse(values[i, k], held[i])]] = False
                 pairs[2] += int(held[at_end].sum())
                 for i in np.flatnonzero(at_end).tolist():
                     at = (name, k, end, float(reached[i]))  # of no signal there is nothing to say
@@ -171,6 +175,13 @@ class Saturated(Check):
 
 def _distinct(places: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({place["sample"]: place for place in places}.values())
+
+
+def coarse(steps: Any, held: int) -> bool:
+    """Whether a sample's channel, of which so many steps stay at an end, was rounded to few levels."""
+    import numpy as np
+
+    return len(np.unique(steps)) <= min(LEVELS, (len(steps) - held) // OF_REST)
 
 
 CHECK = Saturated
