@@ -462,3 +462,21 @@ def test_an_image_without_rows_in_a_table_of_runs_shows_nothing(tmp_path: Path) 
         picture(tmp_path / f"train_images/{i:03}a.png")
     written(tmp_path / "train.csv", "\n".join(["ImageId,ClassId,EncodedPixels", *rows]))
     assert "missing-pair" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_answers_in_another_order_than_their_questions(tmp_path: Path) -> None:
+    """Seen: several questions of an image beside the answers to others (VQA), as each file has its own order. One may lack an answer."""
+    ids = [i * 10 + k for i in range(12) for k in range(3)]
+    (tmp_path / "images").mkdir()
+    for i in range(12):
+        Image.fromarray(np.full((8, 8, 3), i * 20, np.uint8)).save(tmp_path / "images" / f"{i:04}.png")
+    questions = [{"image_id": q // 10, "question_id": q, "question": f"What is number {q}?"} for q in ids]
+    answers = [{"image_id": q // 10, "question_id": q, "answer": f"It is {q}."} for q in reversed(ids) if q != 31]
+    (tmp_path / "questions.json").write_text(json.dumps({"questions": questions}))
+    (tmp_path / "annotations.json").write_text(json.dumps({"annotations": answers}))
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    for unit in source.units:
+        columns = source.decode(unit, source.read(unit)).columns
+        asked, told = columns["question"].values[0], columns["answer"].values[0]
+        numbers = [int(text.split()[-1][:-1]) for text in asked]
+        assert [None if q == 31 else f"It is {q}." for q in numbers] == list(told)

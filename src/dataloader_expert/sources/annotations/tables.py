@@ -475,8 +475,9 @@ def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, fo
         if not _agree([r[field] for r in of if field in r])
     } | made.lists
     for path, of in grouped.items():
+        of = _in_known_order(of, found.rows.setdefault(path, {}), fields)
         values = {field: [r[field] for r in of if field in r] for field in fields}
-        found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
+        found.add(path, {f: v if f in several else _first(v) for f, v in values.items() if v})
     found.tables.append(table.path)
     found.joined.append(
         replace(
@@ -501,6 +502,32 @@ def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, fo
             Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming, **named)
         )
     return grouped
+
+
+def _first(values: list[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _in_known_order(of: list[Row], known: Row, fields: list[str]) -> list[Row]:
+    """The rows of a sample in the order in which an earlier table has their keys, with nothing for keys that either lacks: the answers of
+    VQA stand in another order than the questions that they belong to."""
+    for field in fields:
+        keys = known.get(field)
+        if not isinstance(keys, list) or len(keys) < 2 or not all(isinstance(key, str | int) for key in keys):
+            continue
+        rows = {row.get(field): row for row in of if isinstance(row.get(field), str | int)}
+        if (
+            len(rows) < len(of)
+            or len({*keys}) < len(keys)
+            or 2 * len(rows.keys() & {*keys}) < max(len(rows), len(keys))
+        ):
+            continue
+        more = [key for key in rows if key not in keys]
+        for name, values in known.items() if more else ():
+            if isinstance(values, list) and len(values) == len(keys):
+                known[name] = [*values, *(more if name == field else [None] * len(more))]
+        return [rows.get(key, {name: key if name == field else None for name in fields}) for key in [*keys, *more]]
+    return of
 
 
 def _of_header(rows: list[Row], table: Table, files: Names, folder: str) -> int:
