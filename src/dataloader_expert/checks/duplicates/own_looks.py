@@ -15,6 +15,8 @@ COMPONENTS, EACH = 8, 20
 """The most ways in which images vary that are removed, and the images to each: of few images they would be the images themselves."""
 COMMON = 0.7
 """The least share of an image that the mean and these explain where it is what it has in common with the others."""
+RIDGE = 1e-12
+"""In parts of the trace of the normal equations: where an image covers little of another, what they have in common may be alike there."""
 OWN, ROUGHLY = 0.8, 0.5
 """The least correlation, after alignment, of what is left of copies; and that where they are aligned as well as near copies must be."""
 
@@ -48,17 +50,21 @@ def _own(ones: Any, others: Any, bound: Bound, mean: Any, ways: Any) -> Any:
     """The correlation of what is left of each pair where the second image, aligned, lies on the first; float64 [n]."""
     import numpy as np
 
-    common = np.stack([np.ones_like(mean), mean, *ways], 1)
+    common = np.stack([np.ones_like(mean), mean, *ways], 1).astype(np.float64)
+    products = (common[:, :, None] * common[:, None]).reshape(len(common), -1)
     first = blurred(ones.astype(np.float32)).reshape(len(ones), len(mean))
-    found, at = np.zeros(len(ones)), 0
+    found, at = [np.zeros(0)], 0
     for fit in aligned(ones, others, bound):
-        for one, other, inside in zip(first[at:], fit.laid, fit.inside, strict=False):
-            if inside.any():
-                pair = np.stack([one, other], 1)[inside]
-                off = pair - common[inside] @ np.linalg.lstsq(common[inside], pair, rcond=None)[0]
-                found[at] = (off[:, 0] @ off[:, 1]) / (np.sqrt((off * off).sum(0)).prod() + 1e-6)
-            at += 1
-    return found
+        inside = fit.inside[:, None].astype(np.float64)
+        pairs = np.stack([first[at : at + len(inside)], fit.laid], 1) * inside
+        gram = (inside @ products).reshape(len(inside), common.shape[1], -1)
+        gram += RIDGE * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(common.shape[1]) + 1e-30
+        mixes = np.linalg.solve(gram, (pairs @ common).transpose(0, 2, 1)).transpose(0, 2, 1)
+        off = (pairs - mixes @ common.T) * inside
+        sizes = np.sqrt((off * off).sum(2)).prod(1)
+        found.append((off[:, 0] * off[:, 1]).sum(1) / (sizes + 1e-6))
+        at += len(inside)
+    return np.concatenate(found)
 
 
 def _common(images: Any, k: int) -> tuple[Any, Any]:
