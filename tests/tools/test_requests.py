@@ -61,7 +61,7 @@ def test_code_names_classes_only_where_all_samples_were_read(read: int, written:
 @pytest.mark.parametrize(("stream", "told"), [(False, True), (True, False)])
 def test_a_present_sampler_that_was_not_drawn_is_unknown(stream: bool, told: bool) -> None:
     """Seen: nothing was said of the loader's own sampler where the time had ended before it."""
-    present = {"batch_size": 4, "num_workers": 0, "own_batches": False, "drop_last": False}
+    present = {"batch_size": 4, "num_workers": 0, "sampler": "RandomSampler", "own_batches": False, "drop_last": False}
     given = Facts((Fact(PRESENT, present, SEEN), Fact(STREAM, stream, SEEN)))
     said = suggested(
         SamplerRequest.model_validate({"source": "data.py:make"}), Measured(given, (), (), surroundings(), 1.0)

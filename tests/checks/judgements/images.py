@@ -149,7 +149,6 @@ SILENT: dict[str, dict[str, Any]] = {
         "ground whose bands rise beside water whose bands fall": bands(kinds=FALLING),
         "bands that are the same from either end": bands(mirrored=True, reversed_=5),
     },
-    "channel_moments": {"pictures in floats": Data({"x": rng.normal(size=(60, 3, 24, 24))}, kinds={"x": "array"})},
     "unmarked_run": test_misfiled.RUNS_SILENT,
     "keypoint_order": test_keypoint_order.ORDER_SILENT,
     "keypoint_sides": test_keypoint_sides.SILENT,
