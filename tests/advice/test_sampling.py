@@ -129,7 +129,7 @@ def test_batches_of_several_samples_of_each_class_repeat_on_purpose() -> None:
     )
     (found,) = unseen(facts)
     assert found.severity == "info"
-    assert "each batch holds as many samples of each of its classes" in found.message
+    assert "each batch holds the same number of samples of each of its classes" in found.message
 
 
 def test_classes_that_a_subset_leaves_out_are_named() -> None:

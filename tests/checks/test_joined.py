@@ -64,6 +64,6 @@ def test_a_wrong_join_is_told_with_its_table(tmp_path: Path) -> None:
     for name, rows in (("plots", plots), ("trees", grown)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows(rows)
-    [found] = [f for f in scan(tmp_path, tmp_path).findings if "plots.csv has for the plot" in f.message]
-    assert found.message.startswith("slope is not that which plots.csv has for the plot in")
+    [found] = [f for f in scan(tmp_path, tmp_path).findings if "plots.csv for the same plot" in f.message]
+    assert found.message.startswith("slope differs from plots.csv for the same plot in")
     assert found.count == int((SLOPE[ELSEWHERE] != SLOPE[PLOT]).sum())

@@ -56,12 +56,12 @@ def test_mirrored_keypoints_are_told_without_boxes_too() -> None:
     for boxes in (True, False):
         found = judged_alone("keypoint_sides", seen(swapped, range(10, 40), boxes=boxes))["keypoints-outside"]
         assert found.count is not None and 27 <= found.count <= 30 and found.severity == "warning"
-        assert "of 80 samples in train run the other way round than all others" in found.message
+        assert "of 80 samples in train seem to have left and right swapped in keypoints" in found.message
 
 
 def test_keypoints_off_their_boxes_are_told_with_the_way() -> None:
     found = judged_alone("keypoint_sides", seen(lambda points: points + np.array([9, 0]), range(80, 110)))[
         "keypoints-outside"
     ]
-    assert "keypoints lie off their boxes in val, by about" in found.message
+    assert "keypoints in val are offset from their boxes by about" in found.message
     assert "of the width to the right compared" in found.message

@@ -54,7 +54,7 @@ def test_a_mark_of_one_split_is_told_with_what_the_others_have() -> None:
     found = judged("marks_in_arrays", depth(0, 65535))["missing-values"]
     assert (found.count, found.severity) == (20, "warning")
     assert "depth holds 65535 in 20 of 60 samples, all of them in test" in found.message
-    assert "in the other splits 0 seems to stand for it" in found.message
+    assert "the other splits seem to use 0 instead" in found.message
 
 
 def test_a_mark_that_most_samples_have_is_only_information() -> None:

@@ -32,6 +32,6 @@ def test_pairs_of_training_in_the_test_are_told() -> None:
     """Seen: users and items of training met again in the test, with another rating and a later time."""
     found = judged_alone("pairs_again", ratings(40))["splits-near-overlap"]
     assert (
-        found.message.startswith("40 of 500 pairs of user_id and item_id of test stand in train too")
+        found.message.startswith("40 of 500 pairs of user_id and item_id of test also occur in train")
         and found.count == 40
     )

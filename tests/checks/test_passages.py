@@ -34,7 +34,7 @@ FOOTER = "This message is meant for whom it names and nobody else; whoever got i
 def test_mails_that_quote_those_of_training_are_told() -> None:
     """Seen: replies in the test split quoted whole mails of the training split, line by line."""
     found = judged_alone("passages", mails(6))["splits-near-overlap"]
-    assert found.severity == "warning" and found.message.startswith("6 texts of 60 of test repeat passages of train")
+    assert found.severity == "warning" and found.message.startswith("6 of 60 texts of test repeat passages of train")
     assert {(place["split"], place["sample"]) for place in found.where} >= {("test", 120), ("train", 0)}
 
 

@@ -48,17 +48,17 @@ def test_rows_in_order_say_nothing() -> None:
 def test_a_series_that_was_shuffled_is_told() -> None:
     """Seen: hours of a year in no order, from which windows were cut by position; panels are often dealt out on purpose."""
     severity, message = said(one(HOURS[DEALT]))
-    assert severity == "warning" and "in no order of time" in message
+    assert severity == "warning" and "not in time order" in message
     same, dealt = np.arange(100), rng.permutation(100)
     severity, message = said(stations([same, same, dealt, same, same]))
-    assert severity == "warning" and message.startswith("100 rows are in no order of time: 1 of 5 series by station")
+    assert severity == "warning" and message.startswith("100 rows are not in time order: 1 of 5 series by station")
     assert said(stations([rng.permutation(100) for _ in range(5)]))[0] == "info"
 
 
 def test_a_part_that_stands_elsewhere_is_told() -> None:
     """Our promise: only where it fits without a gap: two recordings may be listed in any order."""
     severity, message = said(one(np.concatenate([HOURS[:100], HOURS[250:], HOURS[100:250]])))
-    assert severity == "warning" and "runs back" in message and "another place" in message
+    assert severity == "warning" and "jumps back" in message and "a block of rows is misplaced" in message
     assert said(one(np.concatenate([HOURS[150:], HOURS[:150] - 9e5]))) == ("", "")
 
 
@@ -84,7 +84,7 @@ def visits(dealt: Any) -> Data:
 def test_a_patient_whose_rows_are_in_no_order_is_told() -> None:
     """Our promise: also where events come at any time; where hardly anybody's rows are in order, none need be."""
     severity, message = said(visits((4,)))
-    assert severity == "warning" and "in no order of time: 1 of 12 series by patient" in message
+    assert severity == "warning" and "not in time order: 1 of 12 series by patient" in message
     assert said(visits(())) == ("", "")
     assert said(visits(range(12))) == ("", "")
     assert said(visits(range(7))) == ("", "")
@@ -112,4 +112,4 @@ def test_replies_before_their_mail_are_told() -> None:
     """Seen: replies dated a day before the mail that they answer."""
     found = judged_alone("before_parent", mails(early=(297, 298, 299)))["order-reversed"]
     assert found.count == 3 and {place["sample"] for place in found.where} == {297, 298, 299}
-    assert "sent is earlier in 3 of 299 rows than in the row that in_reply_to names" in found.message
+    assert "sent is earlier than in the parent row (in_reply_to) in 3 of 299 rows" in found.message

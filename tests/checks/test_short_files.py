@@ -35,7 +35,7 @@ def written(folder: Path, rows: list[int]) -> list[str]:
 def test_files_that_were_cut_off_are_told(tmp_path: Path) -> None:
     """Seen: 16 of 135 trips had 2 to 6 rows where all others had 96, and nothing was said."""
     said = written(tmp_path, [5 if k in (7, 20, 31) else 24 for k in range(DAYS)])
-    assert said == ["3 of 40 files have 5 rows each, such as day03_b.csv, where 37 have 24: they seem to be cut off"]
+    assert said == ["3 of 40 files seem to be cut off, such as day03_b.csv: they have 5 rows each, while 37 have 24"]
 
 
 @pytest.mark.parametrize(

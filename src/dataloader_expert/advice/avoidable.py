@@ -79,7 +79,7 @@ KINDS = {
     "collects": ("gc.collect()", "leave gc.collect() out; call gc.freeze() before workers start"),
     "round_trips": (
         "converting arrays back into the images that they came from",
-        "apply all operations on images first and convert once, at the end; or use operations on tensors alone",
+        "apply all image operations first and convert once at the end, or use only tensor operations",
     ),
     "doubles": (
         "converting float64 to float32",
@@ -88,7 +88,7 @@ KINDS = {
     ),
     "logs": (
         "printing or logging",
-        "print and log once per epoch, in the main process; or guard it by a level that training does not reach",
+        "print and log once per epoch in the main process, or only at a log level that is off in training",
     ),
     "paths": (
         "building and comparing paths (pathlib)",

@@ -16,7 +16,7 @@ def random(facts: Facts) -> Iterator[Finding]:
     for fact in facts.all(REREAD):
         read, differ, split = fact.value["read"], fact.value["differ"], str(fact.at["split"])
         if 2 * differ > read:
-            text = f"samples of {escaped(split)} are random: {differ} of {read} that were read again differed, and reading them draws random "
+            text = f"samples of {escaped(split)} are random: {differ} of {read} differed when they were read again, and reading them draws random "
             text += "numbers, as augmentation does"
             fix = "augment in training only; for validation and test use transforms without randomness, such as a centre crop"
             yield finding("not-deterministic", "warning", text, fact, fix, [{"split": split}], differ)
@@ -40,7 +40,7 @@ def numbered(facts: Facts) -> Iterator[Finding]:
             said = ", ".join(f"{k} is {escaped(name)}, not {escaped(usual)}" for k, name, usual in moved[:3])
             sure, of = fact.value["by_number"], escaped(str(fact.at["train"]))
             text = f"the dataset of {escaped(split)} {'numbers' if sure else 'lists'} its classes differently from that of {of}: {said}"
-            text += "" if sure else "; if labels are places in this list, they mean other classes"
+            text += "" if sure else "; if labels are indices into this list, the same label means different classes"
             fix = "build one numbering from the training split, such as sorted(names), and use it for every split"
             yield finding(
                 "label-conflict", "error" if sure else "warning", text, fact, fix, [{"split": split}], len(moved)

@@ -236,7 +236,7 @@ def in_common(why: dict[str, Any]) -> Iterator[str]:
             others = f"{escaped(trait['others'])} files" if trait["others"] else "none"
             yield f"the slow samples that were compared read {escaped(trait['value'])} files, the others {others}"
         elif kind == "folder":
-            yield f"the slow samples that were compared are in the folder {escaped(posixpath.basename(trait['value']))}, none of the others is"
+            yield f"the slow samples that were compared are in the folder {escaped(posixpath.basename(trait['value']))}, and none of the others is"
         elif kind == "range":
             yield f"they are samples {trait['first']:,} to {trait['last']:,}"
         elif kind == "size":
@@ -277,7 +277,7 @@ def ahead(facts: Facts) -> str:
     )
     if workers < 2 or (compared is not None and compared.value["low"] <= 1):
         return ""
-    return "; more workers or a larger prefetch_factor bridge the wait, and if the order of batches does not matter, in_order=False (torch 2.6 on) delivers the others first"
+    return "; more workers or a larger prefetch_factor hide the wait; if batches may come in any order, in_order=False (torch 2.6 and later) delivers the others first"
 
 
 def larger(facts: Facts) -> Iterator[str]:

@@ -81,7 +81,7 @@ def opened_twice(facts: Facts) -> Iterator[Finding]:
         return
     for pair in fact.value["opened"]:
         text = f"each sample opens the same file more than once, at {lines(pair['places'])}"
-        fix = "open it once, and pass on what was read: on network storage each opening waits for an answer"
+        fix = "open it once and reuse what was read: on network storage each open costs a round trip"
         yield finding("avoidable-work", "info", text, fact, fix, pair["places"], len(pair["places"]))
 
 

@@ -66,9 +66,9 @@ def keeps(facts: Facts, objective: str = "auto") -> str | None:
     if kind == "weighted" and alike(drawn.value["classes"], v["classes"]):
         return "it draws the classes about equally often"
     if kind == "weighted" and objective == "auto" and _balances(facts, much=True):
-        return "it makes the classes far more alike in number than a plain shuffle does"
+        return "it balances the classes far better than a plain shuffle does"
     if kind == "class-balanced-batch" and (v.get("even") or 0) >= EVEN:
-        return "each batch holds as many samples of each of its classes"
+        return "each batch holds the same number of samples of each of its classes"
     if kind in ("length-bucketed", "token-budget"):
         left, least = (
             d["padding_after"] / d["padding_before"] if d["padding_before"] else None for d in (v, drawn.value)
@@ -82,7 +82,7 @@ def purpose(facts: Facts) -> str | None:
     """What an epoch of the present sampler repeats samples and leaves others out for, as its batches show; None: they show nothing."""
     present = facts.find(DRAWN, strategy="present")
     if present is not None and (present.value.get("even") or 0) >= EVEN:
-        return "each batch holds as many samples of each of its classes"
+        return "each batch holds the same number of samples of each of its classes"
     return "it balances the classes" if _balances(facts, much=True) else None
 
 
@@ -140,7 +140,7 @@ def unseen(facts: Facts) -> Iterator[Finding]:
         severity = "info"
         text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
         text += f": {meant}; other epochs bring other samples"
-        fix = "draw longer epochs to cover more of them"
+        fix = "draw more samples per epoch to cover more of them"
     elif drawn < (1 - COVERED) * n:
         text += f": it draws only {drawn:,} of them"
         fix = f"draw {n:,} samples per epoch (a weighted sampler takes num_samples=len(dataset))"
@@ -205,7 +205,7 @@ def weighting(facts: Facts) -> Iterator[Finding]:
     text += f" shuffle has {max(before):,} and {min(before):,}: the sampler {'makes the imbalance worse' if worse else 'does not balance the classes'}"
     misplaced = facts.value(WEIGHED, {}).get("misplaced", False)
     if misplaced:
-        text += "; as many samples have each weight as each class has samples, but they are not those of one class"
+        text += "; the weights seem to be in another order than the samples: their counts match the class sizes, but samples of one class have several weights"
     # without replacement all are drawn in the end
     fails = worse or misplaced or present.value["max_repeats"] == 1
     severity: Severity = "warning" if fails else "info"  # weights may be for something else

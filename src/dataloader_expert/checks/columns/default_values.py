@@ -123,7 +123,7 @@ class DefaultValues(DrawnRows):
         for fact in facts.all(STRAY):
             v, name = fact.value, escaped(str(fact.at["field"]))
             text = f"{name} is {v['years']:,} years or more from all others in {v['count']:,} of {number(v['of'], 'sample')}, such as {v['such']}"
-            fix = "look these times up: a year was probably mistyped, or read with the wrong century or unit"
+            fix = "check these times: a year was probably mistyped, or read with the wrong century or unit"
             yield finding("outliers", "warning", text, fact, fix, v["where"], v["count"])
         for fact in facts.all(DEFAULTS):
             v = fact.value

@@ -23,7 +23,7 @@ from dataloader_expert.sources.roles import words
 MARKED = Quantity(
     "marks_in_arrays",
     "samples",
-    "samples with a number far from all others of the field that stands for no value, and where",
+    "samples with a number that stands for a missing value, far from all others of the field, and where",
 )
 KINDS = ("array", "sequence", "image")
 OTHERS = {
@@ -127,7 +127,7 @@ class MarksInArrays(Check):
             text = f"{escaped(name)} holds {mark:g} in {v['count']:,} of {number(v['of'], 'sample')}"
             text += f", all of them in {escaped(v['split'])}" if v["split"] is not None else ""
             text += f", far from all other values ({'at most' if mark > 0 else 'at least'} {v['nearest']:.6g}): this usually marks a missing value"
-            text += "; in the other splits 0 seems to stand for it" if v["instead_of_zero"] else ""
+            text += "; the other splits seem to use 0 instead" if v["instead_of_zero"] else ""
             fix = f"mask {mark:g} in every split before values are scaled or averaged; otherwise a model takes it for a measurement"
             usual = v["split"] is None and v["count"] > MOSTLY * v["of"]
             yield finding("missing-values", "info" if usual else "warning", text, fact, fix, v["where"], v["count"])

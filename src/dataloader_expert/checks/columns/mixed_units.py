@@ -435,7 +435,7 @@ def _told(fact: Fact, where: str, own: float, place: dict[str, Json]) -> Finding
     elif not tells_unit(v["how"], said_of(said)) or ("[" in said and " to " in v["how"] and "°" not in v["how"]):
         text = f"{name} seems to be on another scale in the samples {where}: {levels} (a factor of {abs(own / v['others']):.3g}), "
         text += "and after rescaling they are distributed like the others"
-        fix = "look for another unit there; if it is one, convert these values"
+        fix = "check whether the unit differs there; if so, convert these values"
     else:
         text = f"{name} seems to be in another unit in the samples {where}: {levels}, and after conversion ({v['how']}) they are "
         text += "distributed like the others"

@@ -20,7 +20,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import is_identifier
 
 PAIRS = Quantity(
-    "pairs_again", "samples", "samples of a split whose pair of two ids stands in training too, with places"
+    "pairs_again", "samples", "samples of a split whose pair of two ids also occurs in training, with places"
 )
 FIELDS, MOST = 3, 2_000_000
 """The most fields of ids, and the most rows that are kept, at 40 bytes each."""
@@ -92,9 +92,9 @@ class PairsAgain(Check):
             if 2 * _copies(facts, str(fact.at["split"])) >= v["count"]:
                 continue  # whole rows, which is told of these
             one, two = map(escaped, fact.at["fields"])
-            text = f"{v['count']:,} of {v['of']:,} pairs of {one} and {two} of {split} {verb(v['count'], 'stand')} in train too, though within a "
-            text += "split hardly any pair stands twice"
-            fix = f"remove them from train or from {split}: what the model has learnt of a pair is asked again"
+            text = f"{v['count']:,} of {v['of']:,} pairs of {one} and {two} of {split} also {verb(v['count'], 'occur')} in train, although hardly any "
+            text += "pair occurs twice within a split"
+            fix = f"remove them from train or from {split}: otherwise the model is tested on pairs it was trained on"
             yield finding("splits-near-overlap", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -198,12 +198,12 @@ class Passages(Check):
                 for at, name in zip(pair, (split, "train"), strict=True)
             ]
             noun, unit = ("text", "words") if self.of_words else ("sequence", "tokens")
-            text = f"{number(v['count'], noun)} of {v['of']:,} of {escaped(split)} {verb(v['count'], 'repeat')} passages of train: a fifth or more of"
-            text += f" their runs of {self.run} {unit}"
+            text = f"{v['count']:,} of {number(v['of'], noun)} of {escaped(split)} {verb(v['count'], 'repeat')} passages of train: a fifth or more of"
+            text += f" their runs of {self.run} {unit} also occur there"
             fix = "remove these passages from one of the two splits, and split by document before concatenating tokens"
             severity: Severity = "warning"
             if self.of_words:
-                fix = "remove these passages from one of the two splits, such as quoted mails; or split by thread or document"
+                fix = "remove these passages, such as quoted mails, from one of the two splits; or split by thread or document"
                 severity = "warning" if v["count"] >= max(MANY, SHARE * v["of"]) else "info"
             yield finding("splits-near-overlap", severity, text, fact, fix, where[:MAX_PLACES], v["count"])
 

@@ -21,7 +21,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.links import Link, Plain, keys_in, plain_values
 
 MISJOINED = Quantity(
-    "joined_otherwise", "samples", "samples whose values are not those of their key in the table that has them too"
+    "joined_otherwise", "samples", "samples whose values differ from those of the same key in another table"
 )
 SLIPPED = Quantity(
     "rows_slipped", "samples", "samples that agree with another table only after a column is moved by a row"
@@ -114,21 +114,21 @@ class Joined(DrawnRows):
         for fact in facts.all(MISJOINED):
             v, key, table = fact.value, escaped(str(fact.at["key"])), escaped(fact.value["table"])
             names = " and ".join(map(escaped, v["fields"]))
-            one = "is not that" if len(v["fields"]) == 1 else "are not those"
-            text = f"{names} {one} which {table} has for the {key} in {v['count']:,} of {number(v['of'], 'sample')}, "
-            text += "but that of another row" if len(v["fields"]) == 1 else "but those of other rows"
+            one = "differs" if len(v["fields"]) == 1 else "differ"
+            text = f"{names} {one} from {table} for the same {key} in {v['count']:,} of {number(v['of'], 'sample')}, "
+            text += "and equals that of another row" if len(v["fields"]) == 1 else "and equal those of other rows"
             fix = f"join {table} again by {key}"
             severity: Severity = "warning" if v["scattered"] else "info"
             if not v["scattered"]:
-                text += "; for each key they may be those of another time"
-                fix += ", unless these have changed since"
+                text += f"; the values may also be those of the same {key} at another time"
+                fix += ", unless the values have changed since"
             yield finding("columns-contradict", severity, text, fact, fix, v["where"], v["count"])
         for fact in facts.all(SLIPPED):
             v, name, key = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["key"]))
             way = "before" if v["by"] < 0 else "after"
-            text = f"{name} of {escaped(v['table'])} is that of another row: {v['agree']:.0%} of {number(v['count'], 'sample')} have what it says of "
-            text += f"their {key}, and nearly all have what it says in the row {way}"
-            fix = f"find out which of the two tables has slipped by a row, and write it again: whoever joins them by {key} gets wrong values"
+            text = f"{name} is shifted by one row against {escaped(v['table'])}: {v['agree']:.0%} of {number(v['count'], 'sample')} agree with the row of "
+            text += f"their {key}, and nearly all with the row {way} it"
+            fix = f"find out which of the two tables has slipped by a row, and rewrite it: a join by {key} gives wrong values"
             yield finding("rows-shifted", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -71,8 +71,8 @@ class ShortFiles(Check):
             v = fact.value
             rows = f"{v['least']:,}" if v["least"] == v["most"] else f"{v['least']:,} to {v['most']:,}"
             first = escaped(v["where"][0]["file"])
-            text = f"{v['count']:,} of {number(v['of'], 'file')} {verb(v['count'], 'have')} {rows} rows each, such as {first}, "
-            text += f"where {v['usually']:,} have {v['usual']:,}: they seem to be cut off"
+            text = f"{v['count']:,} of {number(v['of'], 'file')} {verb(v['count'], 'seem')} to be cut off, "
+            text += f"such as {first}: they have {rows} rows each, while {v['usually']:,} have {v['usual']:,}"
             fix = "write them again from their source, or drop them: a series that ends early is padded, or shortens its batch"
             yield finding("truncated", "warning", text, fact, fix, v["where"], v["count"])
 

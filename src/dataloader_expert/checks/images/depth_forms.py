@@ -68,8 +68,8 @@ class DepthForms(Check):
             usual, odd = v["usual"], sum(v["dtypes"].values())
             kinds = ", ".join(f"{dtype} (up to {v['tops'][dtype]:g})" for dtype in v["dtypes"])
             text = f"{odd:,} of {number(v['of'], 'depth map')} {verb(odd, 'are')} stored as {kinds}, the others as {usual} "
-            text += f"(up to {v['tops'][usual]:g}): the same value means another distance"
-            fix = f"export them again as {usual} in the unit of the others: what 8 bits rounded or cut off is lost"
+            text += f"(up to {v['tops'][usual]:g}): the same value stands for different distances"
+            fix = f"export them again as {usual} in the unit of the others: what was rounded or clipped is lost"
             yield finding("dtype-drift", "warning", text, fact, fix, v["where"], odd)
 
 

@@ -103,8 +103,8 @@ class KeypointSides(DrawnRows):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MIRRORED):
             v, name, n = fact.value, escaped(str(fact.at["field"])), fact.value["count"]
-            text = f"{name} of {n:,} of {number(v['of'], 'sample')} {told_of(str(fact.at['kind']), [str(fact.at['of'])])} {verb(n, 'run')} the other way "
-            text += "round than all others: their left and right points seem to be swapped, as where images are mirrored and the points keep their names"
+            text = f"{n:,} of {number(v['of'], 'sample')} {told_of(str(fact.at['kind']), [str(fact.at['of'])])} {verb(n, 'seem')} to have left and right swapped "
+            text += f"in {name}: the points run in the opposite direction to all others, as when images are flipped but the points keep their names"
             fix = (
                 "overlay a few on their images; if so, swap the left and the right point of each pair in these samples"
             )
@@ -117,8 +117,8 @@ class KeypointSides(DrawnRows):
                 for part, side, on, back in sides
                 if abs(part) >= AWAY / 2
             ]
-            text = f"{name} lie off their boxes {told_of(str(fact.at['kind']), [str(fact.at['of'])])}, by about {' and '.join(steps)} compared with the others"
-            fix = "overlay a few on their images: the points or the boxes were moved, as by a crop that was applied to one of them"
+            text = f"{name} {told_of(str(fact.at['kind']), [str(fact.at['of'])])} are offset from their boxes by about {' and '.join(steps)} compared with the others"
+            fix = "overlay a few on their images: the points or the boxes were moved, for example by a crop applied to only one of them"
             yield finding("keypoints-outside", "warning", text, fact, fix, v["where"], v["count"])
 
 

@@ -254,8 +254,8 @@ class Masks(Check):
             yield finding("label-out-of-range", "warning", text, fact, fix, v["where"], v["masks"])
         for fact in facts.all(BLENDED_SPLIT):
             v, name, split = fact.value, escaped(fact.at["field"]), str(fact.at["split"])
-            text = f"{name} is stored differently: {v['masks']} of {v['of']} masks of {escaped(split)} hold many values in few pixels each, unlike "
-            text += "those of the other splits: they were resized with interpolation or compressed, which blends classes along their borders"
+            text = f"{name} is stored differently: {v['masks']} of {v['of']} masks of {escaped(split)} hold many values that cover few pixels each, unlike "
+            text += "those of the other splits, because resizing with interpolation or lossy compression blended the classes along their borders"
             fix = (
                 "regenerate these masks with nearest-neighbour interpolation, and store them without lossy compression"
             )
@@ -266,9 +266,9 @@ class Masks(Check):
             if any(facts.all(BLENDED_SPLIT, field=fact.at["field"])):
                 continue  # whose values are no classes
             name, split = escaped(fact.at["field"]), str(fact.at["split"])
-            told = " and ".join(f"{v['class']}, which {v['share']:.0%} of the others hold" for v in fact.value[:3])
-            text = f"{name}: no mask of {escaped(split)} holds class {told}"
-            fix = "find out whether the class was merged, renumbered or left out there; otherwise nothing is measured or learnt of it"
+            told = " or ".join(f"class {v['class']} ({v['share']:.0%} of the others have it)" for v in fact.value[:3])
+            text = f"{name}: no mask of {escaped(split)} has {told}"
+            fix = "find out whether the class was merged, renumbered or left out there; otherwise the class is neither learned nor evaluated"
             where = [{"field": fact.at["field"], "split": split}]
             yield finding("class-missing-in-split", "warning", text, fact, fix, where, len(fact.value))
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(BY_SPLIT)):

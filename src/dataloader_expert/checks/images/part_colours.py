@@ -101,7 +101,7 @@ class PartColours(DrawnImages):
             text = f"{n:,} of {number(v['of'], 'image')} {told_of(SPLIT, [str(fact.at['split'])])}{label} {verb(n, 'have')} "
             if fact.at["odd"] == "gray":
                 text += f"no colour ({name} has three equal channels), while all other splits are in colour"
-                fix = "fetch these images again from their source, or make all images gray: a model learns the split, or the class, from it"
+                fix = "fetch these images again from their source, or make all images gray: otherwise a model learns the split or the class from the missing colour"
             else:
                 text += f"red and blue swapped in {name}: swapped back, they are like those of the other splits"
                 fix = "compare a few with the others; if so, read all images in one channel order (OpenCV reads BGR, most others RGB)"

@@ -75,8 +75,8 @@ class Unannotated(Check):
             v, n, field = fact.value, fact.value["count"], str(fact.at["field"])
             lack = f"an empty {escaped(field)}" if field in self.masks else "no objects"
             text = f"{n:,} of {number(v['of'], 'sample')} of {escaped(str(fact.at['split']))} {verb(n, 'have')} {lack}, while every sample of "
-            text += f"{escaped(v['other'])} has {'something in it' if field in self.masks else 'some'}: these were probably not annotated"
-            fix = "check a few: if they show objects, annotate or drop them, as a model would learn the objects as background; if not, keep them"
+            text += f"{escaped(v['other'])} has {'a non-empty one' if field in self.masks else 'some'}: the empty ones were probably not annotated"
+            fix = "check a few: if they show objects, annotate or drop them, because a model would learn these objects as background; if not, keep them"
             yield finding("empty-sequence", "warning", text, fact, fix, v["where"], n)
 
 

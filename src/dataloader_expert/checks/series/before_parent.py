@@ -136,10 +136,10 @@ class BeforeParent(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(EARLY):
             v, time, link = fact.value, escaped(str(fact.at["field"])), escaped(str(fact.at["parent"]))
-            text = f"{time} is earlier in {v['count']:,} of {number(v['of'], 'row')} than in the row that {link} names"
+            text = f"{time} is earlier than in the parent row ({link}) in {v['count']:,} of {number(v['of'], 'row')}"
             if v["because"] is not None:
                 text += f"; these are rows where {escaped(v['because'][0])} is {escaped(v['because'][1])}"
-            fix = "check the clocks and time zones of these rows: histories are in the wrong order, and a split by time lets the future in"
+            fix = "check the clocks and time zones of these rows: otherwise histories are in the wrong order, and a split by time leaks the future"
             yield finding("order-reversed", "warning", text, fact, fix, v["where"], v["count"])
 
 

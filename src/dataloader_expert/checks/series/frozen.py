@@ -113,10 +113,10 @@ class Frozen(Check):
             v, name, k = fact.value, str(fact.at["field"]), fact.at["component"]
             channels = self.channels[name]
             what = escaped(name) if k is None or channels.width == 1 else channels.called(int(str(k)))
-            several = " in all channels at once" if k is None and channels.width > 1 else ""
+            several = ", in all channels at once" if k is None and channels.width > 1 else ""
             text = f"{what} keeps one value for {v['steps']:,} of up to {v['from']:,} steps (median) in {v['count']:,} of {v['of']:,} samples"
-            text += f"{several}, while it changes from step to step elsewhere"
-            fix = "look at a few: the sensor hung, or a short series was filled up with its last value; drop these samples or mask these steps"
+            text += f"{several}; elsewhere it changes from step to step"
+            fix = "check a few: the sensor hung, or a short series was padded with its last value; drop these samples or mask these steps"
             yield finding("stuck-values", "warning", text, fact, fix, v["where"], v["count"])
 
 

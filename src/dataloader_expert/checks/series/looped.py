@@ -91,8 +91,8 @@ class Looped(Check):
             v, channels = of[0].value, self.channels[name]
             called = [channels.called(int(str(fact.at["component"]))) for fact in of[:3]]
             what = escaped(name) if channels.width == 1 else ", ".join(called) + (", …" if len(of) > 3 else "")
-            text = f"{what}: {v['count']:,} of {v['of']:,} samples repeat a stretch of {v['steps']:,} steps (median) exactly, as a buffer that was sent twice"
-            fix = "look at a few; if they were recorded so, drop these samples or mask the repeated steps"
+            text = f"{what}: {v['count']:,} of {v['of']:,} samples repeat a stretch of {v['steps']:,} steps (median) exactly, as if a buffer was sent twice"
+            fix = "check a few; unless the signal really repeats, drop these samples or mask the repeated steps"
             yield finding("stuck-values", "warning", text, of, fix, v["where"], v["count"])
 
 

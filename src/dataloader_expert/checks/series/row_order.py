@@ -11,9 +11,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity
 
-UNORDERED = Quantity(
-    "rows_out_of_order", "samples", "rows of regular series that are not in the order of time, and how"
-)
+UNORDERED = Quantity("rows_out_of_order", "samples", "rows of regular series that are not in time order, and how")
 LEAST, SHUFFLED = 20, 0.2
 """The fewest steps of a series in one split and file, and the share of them that run back from which on it is in no order."""
 CLEAN = 5
@@ -136,19 +134,19 @@ def order_said(fact: Fact, dated: bool, by_position: bool) -> Finding:
     v, name = fact.value, escaped(str(fact.at["field"]))
     whose = f" by {' and '.join(map(escaped, v['series']))}" if v["series"] else ""
     severity: Severity = "warning"
-    fix = f"sort the rows by {' and '.join(map(escaped, [*v['series'], str(fact.at['field'])]))}: windows, lags and splits by position mix times otherwise"
+    fix = f"sort the rows by {' and '.join(map(escaped, [*v['series'], str(fact.at['field'])]))}: otherwise windows, lags and splits by position mix times"
     if v["kind"] == MISPLACED:
-        text = f"{name} runs back from {moment(v['since'], dated)} to {moment(v['until'], dated)} between two rows"
-        text += f", and {v['count'] - 1:,} more times" if v["count"] > 1 else ""
-        text += ", though the rows are in the order of time elsewhere and without a gap once sorted: a part of them stands in another place"
+        text = f"a block of rows is misplaced: {name} jumps back from {moment(v['since'], dated)} to {moment(v['until'], dated)} between two rows"
+        text += f", and at {number(v['count'] - 1, 'more place')}" if v["count"] > 1 else ""
+        text += "; elsewhere the rows are in time order, and once sorted they have no gap"
     elif v["kind"] == SHUFFLED_SOME:
         there = f" of {v['part']}" if v["part"] else ""
-        text = f"{number(v['count'], 'row')}{there} are in no order of {name}: {v['odd']:,} of {v['of']:,} series{whose}, while all others are in order"
+        text = f"{number(v['count'], 'row')}{there} are not in {name} order: {v['odd']:,} of {v['of']:,} series{whose}, while all others are in order"
         if not v["series"]:
-            text = f"{number(v['count'], 'row')}{there} are in no order of {name}, while all others are in order"
+            text = f"{number(v['count'], 'row')}{there} are not in {name} order, while all others are"
     else:
         severity = "warning" if by_position and not v["series"] else "info"
-        text = f"the rows are in no order of {name}, although they are {'regular series' if v['series'] else 'one regular series'}{whose}"
+        text = f"the rows are not in {name} order, although they form {'regular series' if v['series'] else 'one regular series'}{whose}"
     return finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])
 
 

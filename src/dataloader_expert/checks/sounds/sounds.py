@@ -395,7 +395,7 @@ _LOOKS = {
 _TEXTS = {
     "silent-audio": "are silent throughout",
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
-    ENDED: "end in zeros for their last two fifths or more, while nearly all others last to their end: the rest was lost, or short recordings were padded",
+    ENDED: "end in zeros for their last two fifths or more, while nearly all others have sound to the end: the rest was lost, or short recordings were padded",
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
     SWAPPED: "sound like noise until the two bytes of each sample are swapped: they were stored in the other byte order",
@@ -413,7 +413,7 @@ _CODES = {
 _FIXES = {
     "rate-drift": "resample to one rate before batching",
     "channel-drift": "mix down, or select channels, before batching",
-    ENDED: "listen to them; fetch again what was lost, and cut off the zeros of what was padded",
+    ENDED: "listen to a few; fetch truncated recordings again, and trim the padding of short ones",
     CHANNEL: "leave that channel out, or record them again",
     SWAPPED: "swap the bytes (array.byteswap()) and write the files again",
     "dc-offset": "subtract the mean of each recording",

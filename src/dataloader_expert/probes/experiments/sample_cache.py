@@ -62,9 +62,7 @@ class SampleCache(Probe):
             return
         served = serving(bench, self.batch_size, None)
         if served.whole:
-            yield Unknown(
-                "cacheable", "the sampler asks for whole batches, which a cache of single samples would replace"
-            )
+            yield Unknown("cacheable", "the sampler asks for whole batches, but a cache holds single samples")
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         plan = chosen(bench, served.current)
@@ -116,7 +114,7 @@ def unfit(bench: Bench) -> str:
         return "the loader fails"
     dataset = getattr(bench.source, "dataset", None)
     if callable(getattr(type(dataset), "__getitems__", None)):
-        return "the dataset reads whole batches itself (__getitems__), which a cache of single samples would replace"
+        return "the dataset reads whole batches itself (__getitems__), but a cache holds single samples"
     if bench.facts.find(REWRITTEN) is not None:
         return "reading a sample changes it, so a cache would keep one of its versions"
     differ = bench.facts.value(NONDETERMINISTIC)

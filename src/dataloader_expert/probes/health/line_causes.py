@@ -24,7 +24,7 @@ from dataloader_expert.probes.system.pristine_process import apart
 CAUSES = Quantity(
     "line_causes",
     "",
-    "what a few samples did at the user's costly lines: work before a part is kept",
+    "what a few samples did at the user's costly lines: work on data of which only a part is kept",
 )
 LEAST_SHARE = 0.3
 """The least share of a sample's time of a line that is looked at."""

@@ -258,9 +258,7 @@ def stacked(
     if left_out := [n for n in inputs if n not in kept]:
         says += f"; {listed(left_out)} {'is' if len(left_out) == 1 else 'are'} left out, being named like a target"
     if keys:
-        says += (
-            f"; {listed(keys)} {'is' if len(keys) == 1 else 'are'} left out, being named like what tells samples apart"
-        )
+        says += f"; {listed(keys)} {'is' if len(keys) == 1 else 'are'} left out, being named like an id or index"
     return Way(((None, columns),), (COLUMNS,), target, told=(("shape-mismatch", inputs[0], says),), columns=tuple(kept))
 
 

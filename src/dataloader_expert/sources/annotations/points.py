@@ -50,7 +50,7 @@ def _join_files(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if points is not None:
             found.add(path, {POINTS: points})
         else:
-            text = "does not hold a point in each line as the others do"
+            text = "does not have one point per line, unlike the others"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
 
 

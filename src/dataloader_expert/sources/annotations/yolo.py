@@ -78,7 +78,7 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     found.problems += [Unreadable("missing-pair", "has no image", file=e.path) for e in alone[:MOST_TOLD]]
     other = [path for path, as_image in used.items() if not as_image]
     if 2 * len(other) < len(used):  # else all are called so, for a reader of their own
-        text = "has more than the name of its image, unlike the other label files: training code does not find it, and the image counts as empty"
+        text = "is not named exactly like its image, unlike the other label files: training code does not find it, and the image counts as empty"
         found.problems += [Unreadable("odd-name", text, file=path) for path in other[:MOST_TOLD]]
     found.tables += [e.path for e in listing.entries if e.kind == "YAML" or e.path.endswith(BESIDE)]
 

@@ -77,8 +77,8 @@ def of_one(facts: Facts, size: int) -> Iterator[Finding]:
     is known."""
     samples, trained, model = facts.find(SAMPLES), training_samples(facts), facts.find(MODEL)
     if size == 1 and model is not None and model.value["breaks_on_one"]:
-        text = "batches hold one sample, which the model refuses in training mode (batch normalisation)"
-        fix = "use batches of two samples or more, or layers that normalise each sample by itself, such as GroupNorm"
+        text = "the batch size is 1, which the model refuses in training mode (batch normalisation)"
+        fix = "use batches of at least two samples, or layers that normalise each sample separately, such as GroupNorm"
         yield finding("last-batch-breaks-model", "error", text, model, fix)
     if samples is None or not trained or trained <= size or trained % size != 1:
         return
