@@ -110,7 +110,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         on += f", for each feature of {', '.join(each)} by itself"
     for n in found:
         if (channels := facts.find(CHANNEL_MOMENTS, field=n)) is not None:
-            mean[n], std[n] = channels.value["mean"], channels.value["std"]
+            mean[n], std[n] = channels.value["mean"], [s or 1.0 for s in channels.value["std"]]
     applied = all(
         _standard(s) or (method == "min-max" and _unit(s)) or is_scaled(fields[n], s) for n, (s, _) in found.items()
     )

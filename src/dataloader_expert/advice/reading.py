@@ -240,9 +240,11 @@ def in_common(why: dict[str, Any]) -> Iterator[str]:
         elif kind == "range":
             yield f"they are samples {trait['first']:,} to {trait['last']:,}"
         elif kind == "size":
-            yield f"they have at least {trait['least']:,} values each, the others at most {trait['most']:,}"
+            yield f"those that were compared have at least {trait['least']:,} values each, the others at most {trait['most']:,}"
         else:
-            what = "their files have" if kind == "largest" else "they read"
+            what = (
+                "the files of those that were compared have" if kind == "largest" else "those that were compared read"
+            )
             yield f"{what} at least {in_bytes(trait['least'])} each, the others at most {in_bytes(trait['most'])}"
 
 

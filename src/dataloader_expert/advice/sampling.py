@@ -89,6 +89,8 @@ def purpose(facts: Facts) -> str | None:
 def never_drawn(facts: Facts) -> list[str]:
     """The classes of which an epoch of the present sampler holds no sample at all."""
     now, before = (facts.value(DRAWN, {}, strategy=s) for s in ("present", "random"))
+    if now.get("of_read"):
+        return []  # of the samples that were read alone
     names = before.get("class_names") or itertools.count()
     counts = zip(now.get("classes") or (), before.get("classes") or (), names, strict=False)
     return [str(name) for drawn, there, name in counts if there and not drawn]
@@ -200,7 +202,8 @@ def weighting(facts: Facts) -> Iterator[Finding]:
         or min(now) * max(before) > 1.5 * min(before) * max(now)
     ):
         return
-    text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of the most frequent class and {min(now):,} of the rarest; a plain"
+    of = "of the samples that were read, " if present.value.get("of_read") else ""
+    text = f"{of}an epoch of the present {escaped(name)} has {max(now):,} samples of the most frequent class and {min(now):,} of the rarest; a plain"
     worse = 2 * min(now) * max(before) < min(before) * max(now)  # class weights for samples, or their inverse
     text += f" shuffle has {max(before):,} and {min(before):,}: the sampler {'makes the imbalance worse' if worse else 'does not balance the classes'}"
     misplaced = facts.value(WEIGHED, {}).get("misplaced", False)

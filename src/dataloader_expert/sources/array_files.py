@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import Header, array_field, modality_of
+from dataloader_expert.sources.arrays import MOST_CHANNELS, Header, array_field, modality_of
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes, merge_shapes
 from dataloader_expert.sources.files import Entry, Listing
@@ -74,7 +74,7 @@ class ArrayFiles(FileSamples):
     def _partner(self, data: bytes, path: str, block: Block, name: str) -> Any:
         value, sample = self._value(data, path), block.columns[self.value].values[0]
         of_mask = any(f.name == name and f.kind == "mask" for f in self.partners)
-        if of_mask and value.ndim == sample.ndim and value.shape != sample.shape:
+        if of_mask and value.ndim == sample.ndim and not _fits(value.shape, sample.shape):
             a, b = (" x ".join(map(str, of.shape)) for of in (value, sample))
             block.problems.append(
                 Unreadable("length-mismatch", f"{a} values, and its array {b}", file=path, field=name)
@@ -89,3 +89,10 @@ class ArrayFiles(FileSamples):
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         return Block(unit, self.with_label(unit, self._value(raw, unit.file)), (raw,))
+
+
+def _fits(mask: tuple[int, ...], array: tuple[int, ...]) -> bool:
+    """Whether they differ in their channels at most, which stand first or last."""
+    first = mask[1:] == array[1:] and min(mask[:1] + array[:1], default=0) <= MOST_CHANNELS
+    last = mask[:-1] == array[:-1] and min(mask[-1:] + array[-1:], default=0) <= MOST_CHANNELS
+    return mask == array or (len(mask) > 2 and (first or last))

@@ -324,6 +324,7 @@ def _join(
     with_any = {entry.path.rpartition("/")[0] for key, entry in samples.items() if key in files}
     held = Counter(entry.path.rpartition("/")[0] for entry in samples.values())
     without: dict[str, None] = {}
+    example = next((files[other].path for other in samples if other in files), "")
     for key, entry in samples.items():
         if key in files or _split_in(entry.path) not in splits:  # a split may lack them on purpose
             continue
@@ -331,7 +332,6 @@ def _join(
         if folder not in with_any and held[folder] > 1:  # a folder each would make every lost one a purpose
             without[folder] = None
         else:
-            example = next(files[other] for other in samples if other in files).path
             text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
     return {name: list(without)} if without else {}

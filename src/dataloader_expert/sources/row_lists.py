@@ -55,8 +55,11 @@ def _rows(named: set[str], records: Sequence[Mapping[str, Any]]) -> dict[str, in
     keys = {str(record.get("id")): i for i, record in enumerate(records)}
     if len(keys) == len(records) and named <= keys.keys():
         return keys
-    if not all(line.isascii() and line.isdecimal() for line in named):
+    numbers = {line: int(line) for line in named if line.isascii() and line.isdecimal() and len(line) < 19}
+    known = {*numbers.values()}
+    if not named or len(numbers) < len(named) or len(known) < len(named):
         return None
-    numbers = {*map(int, named)}
-    first = 1 if max(numbers) == len(records) and 0 not in numbers else 0
-    return {str(i + first): i for i in range(len(records))} if max(numbers) < len(records) + first else None
+    first = 0 if 0 in known else 1 if max(known) == len(records) else None  # else nothing tells where they begin
+    if first is None or max(known) >= len(records) + first:
+        return None
+    return {line: number - first for line, number in numbers.items()}

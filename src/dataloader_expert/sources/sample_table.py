@@ -80,10 +80,9 @@ def lists_of_rows(parts: Sequence[P], read: Reader[P]) -> list[P]:
 
 def division_of(lists: Sequence[P], read: Reader[P]) -> list[str | None]:
     """The split of each row that these files number, from 0 or from 1 on."""
-    rows = {
-        part.split: [key for column in read(part).values() for of in keys_in(column) for key in of] for part in lists
+    split = {
+        int(row): part.split for part in lists for column in read(part).values() for of in keys_in(column) for row in of
     }
-    split = {int(row): name for name, of in rows.items() for row in of}
     return [split[row] for row in sorted(split)]
 
 

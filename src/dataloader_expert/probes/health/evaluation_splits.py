@@ -3,6 +3,7 @@ their classes by themselves."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -80,11 +81,12 @@ def _reread(dataset: Any, until: float) -> _Seen:
         try:
             one, other = dataset[index], dataset[index]
             seen.differ += word_of(one) != word_of(other) and draws(dataset, index)
-            last = [value for _, value in items_of(one)][-1]
-            seen.highest = max(seen.highest, int(last) if getattr(last, "ndim", 0) == 0 and int(last) == last else -1)
         except Exception:  # the scan has said which samples raise
             continue
         seen.read += 1
+        with contextlib.suppress(Exception):  # it may be a text, or nothing
+            last = [value for _, value in items_of(one)][-1]
+            seen.highest = max(seen.highest, int(last) if getattr(last, "ndim", 0) == 0 and int(last) == last else -1)
     return seen
 
 

@@ -68,6 +68,7 @@ class Queries:
                 continue
             with contextlib.suppress(Exception), closing_new(connected) as connection:  # a statement that was cut, say
                 connection.set_trace_callback(None)
+                connection.execute("PRAGMA query_only = ON")  # what begins with WITH may write
                 for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall():
                     detail = re.match(r"SCAN (?:TABLE )?(\w+)", str(row[3]))
                     if detail is None or "INDEX" in str(row[3]):

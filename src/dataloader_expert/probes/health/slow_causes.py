@@ -67,7 +67,8 @@ class SlowCauses(Probe):
         if rows is None:
             return
         samples = [Sample(**row) for row in rows["samples"]]
-        value = {"traits": list(traits(samples, slow, len(dataset))), **spent(samples)}
+        every = slow if found["count"] <= len(slow) else []
+        value = {"traits": list(traits(samples, every, len(dataset))), **spent(samples)}
         yield Fact(SLOW_CAUSES, value, evidence("counted", self.name, seen=len(samples)))
 
 
@@ -115,12 +116,12 @@ def read(dataset: Any, slow: list[int], spared: set[Any], seconds: float) -> dic
         opened.clear()
         before = io_counts(contents("/proc/self/io"))
         with Looks() as looks:
-            begun, cpu = time.perf_counter(), time.thread_time()
+            begun, cpu = time.perf_counter(), time.process_time()
             try:
                 sample = dataset[index]
             except Exception:  # the scan says which samples raise
                 continue
-            spent_s, cpu_s = time.perf_counter() - begun, time.thread_time() - cpu
+            spent_s, cpu_s = time.perf_counter() - begun, time.process_time() - cpu
         after = io_counts(contents("/proc/self/io"))
         row = {
             "index": index,
@@ -179,7 +180,7 @@ def traits(samples: Sequence[Sample], slow: Sequence[int], population: int) -> I
         if least >= APART * most and most > 0:
             yield {"kind": name, "least": least, "most": most}
             break  # one follows from the other
-    first, last = min(slow), max(slow)
+    first, last = min(slow, default=0), max(slow, default=0)
     within = [s for s in others if first <= s.index <= last]
     if len(slow) >= RANGE_LEAST and not within and last - first < RANGE_MOST * population:
         yield {"kind": "range", "first": first, "last": last}

@@ -219,6 +219,7 @@ class Calls:
         """Notes what arrays of images hold."""
 
         def export(picture: Any) -> Any:
+            picture.load()  # decoding is no conversion
             begun = time.perf_counter()
             made = plain(picture)
             spent = time.perf_counter() - begun
@@ -269,7 +270,7 @@ class Calls:
             try:
                 loaded = plain(picture, *given, **named)
                 spent = time.perf_counter() - begun
-                with self._noting():
+                with self._noting(), contextlib.suppress(_Unknown):
                     at, of = _at(sys._getframe(1)), str(getattr(picture, "filename", ""))
                     if at is not None:
                         key = f"{of} {_pixels(picture)}"

@@ -28,6 +28,9 @@ def as_corners(attempt: Attempt, way: Way) -> tuple[Way, Misfit] | None:
             attempt.model.eval()
         if runs:
             says = "boxes of [x, y, width, height], where the model takes corners in training: [x1, y1, x2, y2]"
+            boxes = [t["boxes"] for t in targets if len(t.get("boxes", ()))]
+            if all(bool((b[:, :2] >= b[:, 2:] / 2).all()) for b in boxes):
+                says += "; the cure takes x and y for the left top corner: if they are the centre, subtract half of the size first"
             return other, Misfit("layout-mismatch", f"{name}.boxes", says)
     return None
 

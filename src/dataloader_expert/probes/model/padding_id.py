@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.probes.model.unsigned import countable
+
 LEAST_RUN = 3
 """Equal values at the end of a sample that are padding at least."""
 
@@ -14,6 +16,7 @@ def padding_id(model: Any, x: Any) -> int | None:
 
     if not hasattr(x, "ndim") or x.ndim != 2 or x.is_floating_point() or x.is_complex() or not x.numel():
         return None
+    x = countable(x)
     if type(x).__name__ != "FakeTensor" and ends(x) is not None:
         return int(x[:, -1].mode().values)
     tables = [m for m in model.modules() if isinstance(m, nn.Embedding)] if hasattr(model, "modules") else []

@@ -39,7 +39,7 @@ class Leaf:
 
     def tensor(self, size: int) -> Any:
         made = self._tensor(size)
-        return ordered(made) if self.corners else made
+        return ordered(made) if self.corners and made.shape[-1:] == (4,) else made
 
     def _tensor(self, size: int) -> Any:
         """Values between ``low`` and ``high``; without them floats of a unit normal and integers 0 or 1."""
@@ -145,7 +145,8 @@ def _largest(trees: list[Tree]) -> Tree:
         return first
     lows, highs = ([v for v in ends if v is not None] for ends in zip(*((t.low, t.high) for t in trees), strict=True))
     shape = tuple(map(max, zip(*(t.shape for t in trees), strict=True)))
-    corners = all(t.corners for t in trees if all(t.shape))
+    filled = [t.corners for t in trees if all(t.shape)]
+    corners = bool(filled) and all(filled)
     return replace(first, shape=shape, low=min(lows, default=None), high=max(highs, default=None), corners=corners)
 
 

@@ -45,7 +45,9 @@ BARE = {four for four, how in SIDES.items() if how == SIZE}
 LOOSE = {("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1"), ("left", "top", "right", "bottom")}
 """Those that may be the ends of a line, or margins, unless the second corner is beyond the first."""
 _POINT = re.compile(r"[xy]\d")
-_FOURS = re.compile(r"\s*[-+.\d]+(?:[\s,]+[-+.\d]+){3}(?:\s*;\s*[-+.\d]+(?:[\s,]+[-+.\d]+){3})*[\s;]*")
+_SIDE = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
+_FOUR = rf"{_SIDE}(?:[\s,]+{_SIDE}){{3}}"
+_FOURS = re.compile(rf"\s*{_FOUR}(?:\s*;\s*{_FOUR})*[\s;]*")
 _BOX = re.compile(r"(?:bounding|bbox|bndbox|box|bb|roi|rect)+(?=.)")
 LISTS = ("bbox", "box", "boundingbox", "bndbox")
 RUNS = ({"rle"}, {"rles"}, {"encoded", "pixels"})
@@ -87,7 +89,9 @@ def folded(rows: list[Row], naming: str) -> Folded:
             made = _listed(rows, name, values)
             if made is not None:
                 return made
-    return _written(rows, list(names)) or _sided(rows, naming, list(names))
+    one_each = len({str(row.get(naming)) for row in rows}) == len(rows)
+    written = _written(rows, list(names)) if one_each else None
+    return written or _sided(rows, naming, list(names))
 
 
 def _written(rows: list[Row], names: list[str]) -> Folded | None:
@@ -100,9 +104,7 @@ def _written(rows: list[Row], names: list[str]) -> Folded | None:
         if not read or not all(read):
             continue
         sides = [
-            [float(word) for word in re.split(r"[\s,;]+", (cell or "").strip(" ;"))]
-            if _FOURS.fullmatch(cell or "")
-            else []
+            [float(word) for word in re.split(r"[\s,;]+", cell or "") if word] if _FOURS.fullmatch(cell or "") else []
             for cell in cells
         ]
         boxes = [[of[i : i + 4] for i in range(0, len(of), 4)] for of in sides]

@@ -55,7 +55,7 @@ def _both(one: dict[str, Any]) -> tuple[Sides, Sides] | None:
         xs = [float(x) for polygon in polygons for x in polygon[::2]]
         ys = [float(y) for polygon in polygons for y in polygon[1::2]]
         a, b, c, d = map(float, box)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, LookupError, OverflowError):
         return None
     if len(xs) < 3 or len(xs) != len(ys) or not all(map(math.isfinite, (*xs, *ys, a, b, c, d))):
         return None

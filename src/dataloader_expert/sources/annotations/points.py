@@ -8,7 +8,7 @@ import io
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import NEARLY_ALL, ODD, Annotations, Names
+from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, folder_of
 from dataloader_expert.sources.files import Entry, Listing, is_beside
 
 POINTS, MOST_BYTES, FEWEST, LOOKED_AT = "keypoints", 1 << 20, 3, 20
@@ -27,7 +27,7 @@ def join_points(found: Annotations, listing: Listing, paths: list[str]) -> None:
         try:
             if listing.head(entry.path, len(SCORER)) == SCORER:
                 _join_table(found, listing, entry, named)
-        except ODD as e:
+        except (*ODD, csv.Error) as e:
             text = f"is not a table of points: {escaped(e, 120)}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
 
@@ -35,7 +35,8 @@ def join_points(found: Annotations, listing: Listing, paths: list[str]) -> None:
 def _join_files(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """The files called after images, if all that are looked at first have equally many points."""
     texts = [e for e in listing.entries if e.kind in ("text", None) and e.path.endswith((".pts", ".txt"))]
-    texts = [e for e in texts if 0 < e.size <= MOST_BYTES and not is_beside(e.path) and e.path not in found.tables]
+    read = {*found.tables}
+    texts = [e for e in texts if 0 < e.size <= MOST_BYTES and not is_beside(e.path) and e.path not in read]
     files = Names(paths if texts else ())
     of = {path: entry for entry in texts if (path := files.beside(entry.path)) is not None}
     if len(of) < FEWEST or 2 * len(of) < len(paths):
@@ -73,17 +74,22 @@ def _join_table(found: Annotations, listing: Listing, entry: Entry, files: Names
     import numpy as np
 
     rows = list(csv.reader(io.StringIO(listing.read(entry.path).decode("utf-8-sig"), newline="")))
-    above = next(i for i, row in enumerate(rows) if not row or row[0] not in ABOVE)
+    above = next((i for i, row in enumerate(rows) if not row or row[0] not in ABOVE), len(rows))
+    if "likelihood" in rows[above - 1]:
+        return  # predictions for the frames of a video, which are no files
     first = rows[above - 1].index("x")
     found.tables.append(entry.path)
+    lost: list[Unreadable] = []
     for row in filter(None, rows[above:]):
         path = files.find("/".join(filter(None, row[:first])), False)
         if path is None:
             text = f"names {escaped('/'.join(row[:first]), 80)}, which is not there"
-            found.problems.append(Unreadable("dangling-reference", text, file=entry.path))
+            lost.append(Unreadable("dangling-reference", text, file=entry.path))
             continue
         numbers = [float(cell) if cell.strip() else np.nan for cell in row[first:]]
         places = np.array(numbers, np.float64).reshape(-1, 2)
         seen = ~np.isnan(places).any(axis=1, keepdims=True)
         points = np.hstack([np.where(seen, places, 0), SEEN * seen])
-        found.add(path, {POINTS: points, "video": path.split("/")[-2]})
+        video = folder_of(path).rpartition("/")[2]
+        found.add(path, {POINTS: points} | ({"video": video} if video else {}))
+    found.problems += lost[:MOST_TOLD]
