@@ -124,7 +124,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
                 found.not_finite.append(f"{where}: {name}")
         if name in CONTENT:
             digest.update(parts_of(value))
-            whole = np.asarray(value) if isinstance(value, list) else value
+            whole = np.asarray([*map(repr, value)], object) if isinstance(value, list) else value
             several = isinstance(whole, np.ndarray) and whole.size > 1
             phrase = isinstance(value, str) and len(value.strip()) <= PHRASE > 0
             even = even and (phrase or several)

@@ -35,8 +35,10 @@ class Channels:
     """What adds up to the moments of each channel, of fields of pictures in floats."""
 
     def __init__(self, fields: Iterable[Field]) -> None:
-        axes = {f.name: channel_axis(f.shape) for f in fields if f.kind == "array" and "float" in f.dtype}
+        shapes = {f.name: f.shape for f in fields if f.kind == "array" and "float" in f.dtype}
+        axes = {name: channel_axis(shape) for name, shape in shapes.items()}
         self.axes = {name: axis for name, axis in axes.items() if axis is not None}
+        self.widths = {name: shapes[name][axis] for name, axis in self.axes.items()}
         self.sums: dict[tuple[str, bool], Any] = {}
         """By field and whether they train: of each channel, how many values, their sum and that of their squares."""
 
@@ -46,7 +48,7 @@ class Channels:
         trains = np.array([name == "train" for name in splits], bool)[codes]
         for field, axis in self.axes.items():
             for train, picture in zip(trains, _values(block.columns.get(field)), strict=False):
-                if getattr(picture, "ndim", 0) != 3:
+                if getattr(picture, "ndim", 0) != 3 or picture.shape[axis] != self.widths[field]:
                     continue
                 planes = np.moveaxis(np.asarray(picture, np.float64), axis, 0).reshape(picture.shape[axis], -1)
                 if np.isfinite(planes).all():
@@ -55,8 +57,7 @@ class Channels:
 
     def _add(self, key: tuple[str, bool], sums: Any) -> None:
         held = self.sums.get(key)
-        if held is None or held.shape == sums.shape:
-            self.sums[key] = sums if held is None else held + sums
+        self.sums[key] = sums if held is None else held + sums
 
     def merge(self, other: Channels) -> None:
         for key, sums in other.sums.items():

@@ -35,7 +35,7 @@ LEAST, DAYS, PAIRS = 3, 10, 30
 SPIKE, CHANCE = 5.0, 1e-6
 """How many times as frequent a default is as any day near it, where it does not lie apart; and how unlikely that is if all were as frequent
 as the most frequent of these."""
-DAY, YEAR, LAST_YEAR = 86_400.0, 365.25, 9_999
+DAY, YEAR, FIRST_YEAR, LAST_YEAR = 86_400.0, 365.25, 1_000, 9_999
 NEAR = 11
 """Years on either side within which days are near: where only years are known, other years are among them."""
 DATES = (
@@ -57,8 +57,9 @@ EARLIEST, LATEST, OF_UNITS = 631e6, 2209e6, 0.9
 """1990 and 2040, in seconds; and the share of a field's numbers that lie between them, in some unit."""
 LATITUDES = {"lat", "latitude", "northing", "lats"}
 LONGITUDES = {"lon", "lng", "long", "longitude", "easting", "lons"}
-FEW, ENOUGH, FAR = 0.01, 100, 10
-"""The largest share of times that are strays, the fewest times that tell, and the years by which one lies outside of the range of all others."""
+FEW, ENOUGH, FAR = 0.01, 100, 100
+"""The largest share of times that are strays, the fewest times that tell, and the years by which one lies outside of the range of all others:
+an old car or a long loan may lie a few decades off."""
 VARIED = 0.1
 """The least share of distinct pairs of coordinates: of a few stations one may stand where both are 0."""
 
@@ -174,7 +175,13 @@ def of_years(numbers: Any) -> Any:
 
     there = np.isfinite(numbers)
     years = numbers[there]
-    if not len(years) or (years % 1 != 0).any() or years.min() < 1 or years.max() > LAST_YEAR:
+    if (
+        not len(years)
+        or (years % 1 != 0).any()
+        or years.min() < 1
+        or years.max() > LAST_YEAR
+        or np.median(years) < FIRST_YEAR
+    ):
         return np.full(len(numbers), np.nan)
     made = np.full(len(numbers), np.nan)
     made[there] = (years - 1970).astype("M8[Y]").astype("M8[D]").astype(np.float64) * DAY

@@ -121,8 +121,8 @@ class Dependencies(Check):
             forth = contradictions(seen.cells)
             found = forth or {(a, b): n for (b, a), n in contradictions(turned).items()}
             several = not found
-            forth = forth or contradictions(seen.cells, numbered=True)
-            found = found or forth
+            if several:
+                found = forth = contradictions(seen.cells, numbered=True)
             if not found:
                 continue
             places = [place for a, b in found for place in self.where.of((pair, a, b))]

@@ -15,7 +15,7 @@ from typing import Any
 
 from dataloader_expert.checks.common.recorded import few
 from dataloader_expert.checks.common.steps import step_of
-from dataloader_expert.checks.common.units import BY_TEN, FACTORS, GROUPS, LEAST
+from dataloader_expert.checks.common.units import BY_TEN, DEGREES, FACTORS, GROUPS, LEAST
 
 POSITIVE = 0.98
 """The least share of numbers above zero: others have no logarithm."""
@@ -115,6 +115,20 @@ TENTHS = (
     }
 )
 """Of quantities with units of a tenth and a tenfold."""
+TEMPERATURES = {
+    "temp",
+    "temps",
+    "temperature",
+    "temperatures",
+    "dewpoint",
+    "deg",
+    "celsius",
+    "fahrenheit",
+    "kelvin",
+    "t",
+    "t2m",
+}
+"""Words in the names of temperatures: no other measure is in degrees of heat."""
 
 
 @dataclass(frozen=True)
@@ -323,6 +337,8 @@ def fits_name(how: str, words: Iterable[str]) -> bool:
         return bool(said & TENTHS)
     if len(units) > 1 and is_money(said):
         return False
+    if how in DEGREES:
+        return bool(said & TEMPERATURES) or not any(of & said for of in OF.values())
     known = [OF[unit] for unit in units if unit in OF]
     if {*units} & SPOKEN:
         return any(OF[unit] & said for unit in units if unit in SPOKEN)

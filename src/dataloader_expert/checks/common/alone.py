@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.checks.common.quantiles import quantile
-from dataloader_expert.checks.common.treatments import customary
+from dataloader_expert.checks.common.treatments import FURTHER, customary
 
 APART, FEWEST, OTHERS = 3, 5, 12
 """How many times as wide as between its nearest others the gap beside it is; in how many samples it is, and how many other values there
@@ -42,12 +42,14 @@ def _least(levels: Any, weights: Any) -> Alone | None:
 
 def _largest(levels: Any, weights: Any) -> Alone | None:
     """Large numbers may be rare things of one kind, such as an expensive product: only one more frequent than those below it counts, or nines
-    as far from the others as these are from one another."""
+    far beyond all others, since prices end in nines too."""
     if len(levels) <= OTHERS:
         return None
     found = _first(-levels[::-1], weights[::-1], -1)
-    frequent = weights[-1] >= APART * weights[-1 - OTHERS : -1].max()
-    return found if frequent or (found is not None and found.far and customary(found.value)) else None
+    if found is None or weights[-1] >= APART * weights[-1 - OTHERS : -1].max():
+        return found
+    beyond = found.value - found.nearest >= FURTHER * (found.nearest - float(levels[0]))
+    return found if beyond and customary(found.value) else None
 
 
 def _first(levels: Any, weights: Any, sign: int) -> Alone | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.duplicates.alignment import NEVER, SIDE, aligned, blurred, settled
+from dataloader_expert.checks.duplicates.alignment import AT_ONCE, NEVER, SIDE, aligned, blurred, settled
 
 FEW = 0.2
 """The share of an image that effectively has all its edges, below which it is little else than a shape: photographs have more."""
@@ -26,9 +26,10 @@ def agree_along_edges(ones: Any, others: Any) -> Any:
     same = np.ones(len(ones), bool)
     shapes = np.flatnonzero((edged(ones) < FEW) & (edged(others) < FEW))
     if len(shapes):
-        a, b = ones[shapes], others[shapes]
-        warps = np.concatenate([fit.warp for fit in aligned(a, b, NEVER)])
-        same[shapes] = shifts(*settled(a, b, warps)) <= SHIFT
+        fits = aligned(ones[shapes], others[shapes], NEVER)
+        for first, fit in zip(range(0, len(shapes), AT_ONCE), fits, strict=True):
+            part = shapes[first : first + AT_ONCE]
+            same[part] = shifts(*settled(ones[part], others[part], fit.warp)) <= SHIFT
     return same
 
 

@@ -36,7 +36,7 @@ bit more must be zero."""
 PHRASE, LEAST, PART = 2, 4, 0.2
 """How often training has what is no phrase; and the fewest of a sequence's hashes that training has too, and the least share of them."""
 WORDS, TEXTS, OF_TEXTS = 20, 3, 15
-"""Words of a run, the most fields of texts, and the fewest runs of a text that training has too."""
+"""Words of a run, the most fields of texts, and how many runs a text must have to be looked at."""
 SHORT = 2 * (WORDS + OF_TEXTS)
 """Characters of texts with fewer words than these runs have."""
 WHOLE, MANY, SHARE = 0.8, 3, 0.01
@@ -166,8 +166,7 @@ class Passages(Check):
             at = np.minimum(np.searchsorted(known, own[:, 0]), len(known) - 1)
             hit = known[at] == own[:, 0]
             hits = np.bincount(of[hit], minlength=len(samples))
-            least = max(LEAST, OF_TEXTS >> self.bits) if self.of_words else LEAST
-            repeats = (hits >= least) & (hits >= PART * every)
+            repeats = (hits >= LEAST) & (hits >= PART * every)
             if self.of_words:
                 repeats &= hits < WHOLE * every
             told = np.flatnonzero(repeats)

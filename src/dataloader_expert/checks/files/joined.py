@@ -95,7 +95,7 @@ class Joined(DrawnRows):
                 if agree[0] >= USUAL and off.sum() >= FEWEST and (row[off] >= 0).mean() >= ALL:
                     pairs = np.unique(np.stack([rows[f"key {key}"][off], row[off]], 1), axis=0)
                     keys = len(np.unique(pairs[:, 0]))
-                    scattered += bool(off.sum() >= EACH * keys and len(pairs) >= SCATTERED * off.sum())
+                    scattered += bool(off.sum() >= EACH * keys and len(pairs) - keys >= SCATTERED * (off.sum() - keys))
                     odd |= off
                     joined.append(name)
                 elif agree[0] < USUAL and max(agree[1:]) >= SLIP:

@@ -86,9 +86,18 @@ def short_files(rows: Counter[str], usual: int) -> list[str]:
             found = numbers[-1]
             stem = file[: found.start()] + file[found.end() :]
             last[stem] = max(last.get(stem, (-1, "")), (int(found[0]), file))
-    short = {file for file, n in rows.items() if 0 < n <= FRACTION * usual}
+    series: dict[str, list[str]] = {}
+    for file in rows:
+        series.setdefault(_NUMBER.sub("", file), []).append(file)
+    # a recording begins and ends within a file
+    ends = {end(of, key=_numbers) for of in series.values() if len(of) > 2 for end in (min, max)}
+    short = {file for file, n in rows.items() if 0 < n <= FRACTION * usual} - ends
     rest = {file for _, file in last.values()}
     return sorted(short - rest if 2 * len(short & rest) > len(rest) else short)
+
+
+def _numbers(file: str) -> list[int]:
+    return [*map(int, _NUMBER.findall(file))]
 
 
 CHECK = ShortFiles

@@ -32,13 +32,16 @@ class DepthForms(Check):
         return bool(self.names)
 
     def see(self, block: Block) -> None:
+        import numpy as np
+
         self.seen += block.samples
         splits, codes = self.context.splits_of(block)
         for name, i, value in block.values(self.names):
             if getattr(value, "size", 0) and getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "f"):
                 dtype = str(value.dtype)
                 self.counts[str(splits[int(codes[i])] or ""), dtype] += 1
-                self.tops[dtype] = max(self.tops.get(dtype, 0.0), float(value.max()))
+                top = float(value.max(initial=0, where=np.isfinite(value)))  # what was not measured may be NaN
+                self.tops[dtype] = max(self.tops.get(dtype, 0.0), top)
                 self.where.add(dtype, block, i, name)
 
     def merge(self, other: Check) -> None:

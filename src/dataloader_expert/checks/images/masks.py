@@ -191,7 +191,10 @@ class Masks(Check):
         for (field, of), sets in self.splits.items():
             others.update(sets if field == name and of != split else {})
         held = {v for levels in own for v in levels}
-        shares = {v: sum(n for s, n in others.items() if v in s) / others.total() for s in others for v in s}
+        seen: Counter[int] = Counter()
+        for levels, n in others.items():
+            seen.update(dict.fromkeys(levels, n))
+        shares = {v: count / others.total() for v, count in seen.items()}
         n = sum(n for levels, n in own.items() if any(levels))
         if n < FEWEST or not held & shares.keys() - {0, IGNORED}:
             return []

@@ -123,8 +123,10 @@ class BeforeParent(Check):
             apart = moments[child] - moments[parent]
             dated = any(f.kind != "number" for f in self.context.fields if f.name == time)
             early, late = apart < (-SKEW if dated else 0), apart > 0
-            if late.sum() < LEAST or not 0 < early.sum() <= SELDOM * len(apart):
+            if late.sum() < LEAST or early.sum() > SELDOM * len(apart):
                 continue
+            if not early.any():
+                break  # it tells which one came first, and all agree: another time may be that of a later change
             odd, others = np.zeros((2, len(moments)), bool)
             odd[child[early]], others[child[~early]] = True, True
             value: dict[str, Json] = {"count": int(early.sum()), "of": int(np.isfinite(apart).sum())}

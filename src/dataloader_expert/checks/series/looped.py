@@ -10,6 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.token_runs import runs
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -18,8 +19,8 @@ from dataloader_expert.sources.base import Block
 
 LOOPED = Quantity("looped_windows", "samples", "samples in which a channel repeats a stretch of its own, with places")
 KINDS = ("array", "sequence", "embedding")
-STEPS, LONGEST, LOOKED, AT_ONCE = 32, 256, 4_000, 1 << 22
-"""The fewest and most steps of a window, the most windows that are looked at, and pairs of steps that are compared at once."""
+STEPS, LONGEST, LOOKED = 32, 256, 4_000
+"""The fewest and most steps of a window, and the most windows that are looked at."""
 LEAST, PART, VARIED = 12, 8, 0.9
 """The fewest steps that are repeated: so many, and one part of so many of the window; and the least share of different values among them."""
 SEVERAL, FEW = 3, 0.2
@@ -50,7 +51,8 @@ class Looped(Check):
         self.files.note(block)
         for name, channels in self.channels.items():
             for first, values in channels.in_block(block):
-                if STEPS <= values.shape[2] <= LONGEST and block.index(first) < LOOKED:
+                values = values[: max(0, LOOKED - block.index(first))]
+                if STEPS <= values.shape[2] <= LONGEST and len(values):
                     self.of[name] = self.of.get(name, 0) + len(values)
                     for k in range(values.shape[1]):
                         self._look(block, (name, k), first, values[:, k])
@@ -59,14 +61,12 @@ class Looped(Check):
         """``values``: samples, steps."""
         import numpy as np
 
-        steps = values.shape[1]
-        for at in range(0, len(values), size := max(1, AT_ONCE // steps**2)):
-            part = values[at : at + size]
-            equal = (part[:, :, None] == part[:, None, :]).sum((1, 2)) - steps
-            for i in np.flatnonzero(equal >= 2 * LEAST).tolist():
-                length = repeated(part[i])
-                if length:
-                    self.found.setdefault(key, []).append((block.index(first + at + i), length))
+        least = max(LEAST, values.shape[1] // PART)
+        for i, window in enumerate(values):
+            hashes = runs((window.astype(np.float64) + 0.0).view(np.int64), least)
+            length = repeated(window) if len(np.unique(hashes)) < len(hashes) else 0
+            if length:
+                self.found.setdefault(key, []).append((block.index(first + i), length))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Looped)

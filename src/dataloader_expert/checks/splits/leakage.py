@@ -117,8 +117,8 @@ class Leakage(Check):
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
-        self.files: dict[str, Recording] = {}
-        """The samples of each file and the seconds that they cover, if nothing else tells groups."""
+        self.files: dict[tuple[str, str], Recording] = {}
+        """The samples of each split and file and the seconds that they cover, if nothing else tells groups."""
         self.spans: dict[str, dict[tuple[str, str], tuple[float, float]]] = {}
         """The earliest and the latest second of each group by split and reading; none once there are too many groups."""
         self.moments: dict[str, dict[str, list[Any]]] = {}
@@ -197,8 +197,9 @@ class Leakage(Check):
         known = [s for value in {*_present(part.columns[str(self.time)])} if (s := read_time(value)[0]) is not None]
         if known:
             own = Recording(split, part.samples, min(known), max(known))
-            before = self.files.get(part.unit.file)
-            self.files[part.unit.file] = own if before is None else before.with_more(own)
+            at = split, part.unit.file
+            before = self.files.get(at)
+            self.files[at] = own if before is None else before.with_more(own)
 
     def _span(self, group: str, of: tuple[str, str], span: tuple[float, float]) -> None:
         known = self.spans.setdefault(group, {})
@@ -227,9 +228,9 @@ class Leakage(Check):
         for group, spans in other.spans.items():
             for of, span in spans.items():
                 self._span(group, of, span)
-        for file, more in other.files.items():
-            before = self.files.get(file)
-            self.files[file] = more if before is None else before.with_more(more)
+        for at, more in other.files.items():
+            before = self.files.get(at)
+            self.files[at] = more if before is None else before.with_more(more)
         for reading, moments in other.latest.items():
             self._late(reading, moments)
         self.dated += other.dated
@@ -269,7 +270,8 @@ class Leakage(Check):
                     of_training=self.dated["train", reading],
                     each_later=self._each_later(split, reading),
                     within=self._within(reading),
-                    by_file=are_recordings([*self.files.values()]),
+                    by_file=len({file for _, file in self.files}) == len(self.files)
+                    and are_recordings([*self.files.values()]),
                     **_taken(self.context.timed),
                 )
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})

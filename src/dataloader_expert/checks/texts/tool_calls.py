@@ -111,7 +111,7 @@ def _unlike(arguments: dict[str, Any], schema: dict[str, Any], written: bool) ->
     if isinstance(required, list | tuple) and {*map(str, required)} - given:
         yield "lacking"
     names = {key for key, value in taken.items() if value is not None} if isinstance(taken, dict) else set()
-    if names and given - names and not schema.get("additionalProperties"):
+    if names and given - names and schema.get("additionalProperties") in (None, False):
         yield "surplus"
 
 

@@ -28,6 +28,10 @@ LONGEST, MOST = 100_000, 5_000
 """Characters of a text in which tags are marks, and the most fields and tags that are told apart: a document has any number of them."""
 _FENCE = re.compile(r"`{3,}")
 _TAG = re.compile(r"<(/?)([A-Za-z]\w{1,30})>")
+OPTIONAL = {
+    "html", "head", "body", "li", "dt", "dd", "rt", "rp", "optgroup", "option", "colgroup", "thead", "tbody", "tfoot", "tr", "td", "th",
+}  # fmt: skip
+"""Tags of HTML whose end may be left out."""
 
 
 class Unclosed(Check):
@@ -117,7 +121,8 @@ def _balances(text: str) -> Iterator[tuple[str, bool]]:
         if opened[name] < 0:
             odd.add(name)
     for name, n in opened.items():
-        yield name, n != 0 or name in odd
+        if name.lower() not in OPTIONAL:
+            yield name, n != 0 or name in odd
 
 
 CHECK = Unclosed
