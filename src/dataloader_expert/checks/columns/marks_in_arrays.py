@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.checks.base import DEPTH, STATISTICS, Check, Context
-from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.treatments import customary, marks_of
 from dataloader_expert.conclusions import Finding, finding, number
@@ -123,8 +122,8 @@ class MarksInArrays(Check):
         for fact in facts.all(MARKED):
             v, name, mark = fact.value, str(fact.at["field"]), float(fact.at["value"])
             told = facts.value(STATISTICS, None, field=name) or {}
-            if mark in marks_of(told.get("treatment")) or facts.find(CLASS_MAP, field=name) is not None:
-                continue  # said of the field's values, or they are classes
+            if mark in marks_of(told.get("treatment")):
+                continue  # said of the field's values
             text = f"{escaped(name)} holds {mark:g} in {v['count']:,} of {number(v['of'], 'sample')}"
             text += f", all of them in {escaped(v['split'])}" if v["split"] is not None else ""
             text += f", far from all other values ({'at most' if mark > 0 else 'at least'} {v['nearest']:.6g}): this usually marks a missing value"
