@@ -113,3 +113,17 @@ def test_replies_before_their_mail_are_told() -> None:
     found = judged_alone("before_parent", mails(early=(297, 298, 299)))["order-reversed"]
     assert found.count == 3 and {place["sample"] for place in found.where} == {297, 298, 299}
     assert "sent is earlier than in the parent row (in_reply_to) in 3 of 299 rows" in found.message
+
+
+def test_a_later_change_may_come_before_a_reply() -> None:
+    """Our promise: where one time agrees with who came first, another may tell when a row was changed."""
+    changed = mails()
+    sent = np.asarray(changed.columns["sent"])
+    updated = sent.copy()
+    updated[:12] += 9e6
+    data = Data(
+        changed.columns | {"updated_at": updated},
+        kinds=changed.kinds | {"updated_at": "time"},
+        context={"time": "sent"},
+    )
+    assert judged_alone("before_parent", data) == {}

@@ -56,3 +56,10 @@ def test_the_last_part_of_each_writer_is_shorter() -> None:
     """Our promise: workers that write parts of a table end wherever their rows end."""
     parts = Counter({f"w{w}-{k:05}.csv": 100 if k < 9 else 7 * w + 3 for w in range(4) for k in range(10)})
     assert short_files(parts, 100) == []
+
+
+def test_a_recording_begins_and_ends_within_a_file() -> None:
+    """Our promise: the first and the last day of a sensor are no cut files, also where their names begin with other months."""
+    days = [*(f"2024-01-{d}.csv" for d in range(15, 32)), *(f"2024-02-{d:02}.csv" for d in range(1, 14))]
+    rows = Counter(dict.fromkeys(days, 1440) | {days[0]: 600, days[-1]: 540})
+    assert short_files(rows, 1440) == []

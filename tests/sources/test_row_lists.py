@@ -54,6 +54,13 @@ def test_other_texts_divide_nothing(tmp_path: Path, lines: list[str]) -> None:
     assert source.format == "lines"
 
 
+def test_numbers_that_may_begin_at_nought_or_one_divide_nothing(tmp_path: Path) -> None:
+    """Our promise: no row is put one place off: neither the first nor the last number tells where they begin."""
+    rows = [{"target": i % 2, "text": f"row {i} of the document"} for i in range(ROWS)]
+    lists = {"val.txt": [*map(str, range(1, 11))], "test.txt": [*map(str, range(11, 21))]}
+    assert opened(tmp_path, rows, lists).format == "lines"
+
+
 def test_ids_that_were_names_of_files(tmp_path: Path) -> None:
     """Seen: the keys of dialogues, SNG001.json, told as files that are lost."""
     rows = {f"SNG{i:03}.json": {"goal": {"hotel": {}}, "log": [{"text": f"A room for {i}"}]} for i in range(ROWS)}
