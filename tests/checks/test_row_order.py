@@ -118,12 +118,8 @@ def test_replies_before_their_mail_are_told() -> None:
 def test_a_later_change_may_come_before_a_reply() -> None:
     """Our promise: where one time agrees with who came first, another may tell when a row was changed."""
     changed = mails()
-    sent = np.asarray(changed.columns["sent"])
-    updated = sent.copy()
+    updated = np.asarray(changed.columns["sent"]).copy()
     updated[:12] += 9e6
-    data = Data(
-        changed.columns | {"updated_at": updated},
-        kinds=changed.kinds | {"updated_at": "time"},
-        context={"time": "sent"},
-    )
-    assert judged_alone("before_parent", data) == {}
+    columns = {**changed.columns, "updated_at": updated}
+    kinds = {"sent": "time", "text": "text", "updated_at": "time"}
+    assert judged_alone("before_parent", Data(columns, kinds=kinds, context={"time": "sent"})) == {}

@@ -189,7 +189,9 @@ def sampled(picture: Any) -> Any:
 
     if hasattr(picture, "getbands"):
         return np.asarray(picture.resize((32, 32), 0), np.float32) if picture.mode == "RGB" else None  # 0: the nearest
-    coloured = getattr(picture, "dtype", None) == np.uint8 and picture.ndim == 3 and 3 in (picture.shape[0], picture.shape[2])
+    coloured = (
+        getattr(picture, "dtype", None) == np.uint8 and picture.ndim == 3 and 3 in (picture.shape[0], picture.shape[2])
+    )
     if not coloured or not picture.size:
         return None
     pixels = picture if picture.shape[2] == 3 else picture.transpose(1, 2, 0)
