@@ -80,7 +80,7 @@ class Samples(Dataset):
     def pickled(self, index):
         with open(HERE / "all.pkl", "rb") as file:
             file.seek(index * ((HERE / "all.pkl").stat().st_size // 16))
-            return pickle.load(file)
+            return pickle.load(file)  # the user's own code: it is told, not imitated
 
     def history(self, query):
         if self.db is None:

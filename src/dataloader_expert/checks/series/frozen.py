@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.common.windows import windows_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -21,7 +21,6 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
 FROZEN = Quantity("frozen_windows", "samples", "samples in which channels keep one value for many steps, with places")
-KINDS = ("array", "sequence", "embedding")
 STEPS, LEAST, PART = 24, 10, 8
 """The fewest steps of a window, and the fewest that keep one value: so many, and one part of so many of the window."""
 SEVERAL, FEW, MOST = 3, 0.2, 100_000
@@ -65,12 +64,8 @@ class Frozen(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.channels: dict[str, Channels] = {
-            f.name: channels
-            for f in context.fields
-            if f.kind in KINDS and f.name != context.label and f.name not in context.identifiers and context.objects is None
-            and not set(words(f.name)) & RESTING and (channels := Channels.of_window(f)) is not None
-        }  # fmt: skip
+        resting = {f.name for f in context.fields if set(words(f.name)) & RESTING}
+        self.channels = windows_of(context, context.identifiers | resting)
         self.found = {name: _Windows() for name in self.channels}
         self.files = Files()
 

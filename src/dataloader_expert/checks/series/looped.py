@@ -11,14 +11,13 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.token_runs import runs
-from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.common.windows import windows_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
 LOOPED = Quantity("looped_windows", "samples", "samples in which a channel repeats a stretch of its own, with places")
-KINDS = ("array", "sequence", "embedding")
 STEPS, LONGEST, LOOKED = 32, 256, 4_000
 """The fewest and most steps of a window, and the most windows that are looked at."""
 LEAST, PART, VARIED = 12, 8, 0.9
@@ -32,12 +31,7 @@ class Looped(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.channels: dict[str, Channels] = {
-            f.name: channels
-            for f in context.fields
-            if f.kind in KINDS and f.name != context.label and f.name not in context.identifiers and context.objects is None
-            and (channels := Channels.of_window(f)) is not None
-        }  # fmt: skip
+        self.channels = windows_of(context, context.identifiers)
         self.found: dict[tuple[str, int], list[tuple[int, int]]] = {}
         """By field and channel, windows and how many steps are repeated."""
         self.of: dict[str, int] = {}

@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64
 from dataloader_expert.checks.common.places import Places, dealt
-from dataloader_expert.checks.features import Channels
+from dataloader_expert.checks.common.windows import windows_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -24,7 +24,6 @@ SATURATED = Quantity(
     "steps",
     "steps in a row at a value that is the least or largest of a sample's channel, and in how many samples",
 )
-KINDS = ("array", "sequence", "embedding")
 LEAST, EACH, SAMPLES, OF_STEPS = 20, 3, 5, 16
 """The fewest steps that stay there, those of a sample, and the samples with one value; and the steps from which a sample is a window."""
 TOLD = 3
@@ -49,12 +48,7 @@ class Saturated(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.channels = {
-            f.name: channels
-            for f in context.fields
-            if f.kind in KINDS and f.name != context.label and context.objects is None
-            and (channels := Channels.of_window(f)) is not None
-        }  # fmt: skip
+        self.channels = windows_of(context)
         self.ends: dict[At, list[int]] = {}
         """The steps that stay there, and the samples."""
         self.steps: dict[tuple[str, int], list[int]] = {}
