@@ -25,12 +25,6 @@ BOX, LOOKED_AT = 5, 50
 """The numbers of a line up to its box, and the files that tell whether key points follow."""
 _SEEN = re.compile(r"[012](?:\.0*)?")
 """How a key point's visibility is written."""
-_POINTS = re.compile(r"^kpt_shape:\s*\[\s*(\d+)\s*,\s*(\d+)\s*\]", re.MULTILINE)
-_LIST = re.compile(r"^names:\s*\[(.*?)\]", re.MULTILINE | re.DOTALL)
-_BLOCK = re.compile(
-    r"^names:[ \t]*(?:#.*)?\n((?:[ \t]*(?:-|\d+\s*:)[^\n]*(?:\n|\Z)|[ \t]*(?:#[^\n]*)?\n)+)", re.MULTILINE
-)
-_ITEM = re.compile(r"[ \t]*(?:-|(\d+)\s*:)[ \t]*(.*)")
 
 
 @dataclass
