@@ -296,3 +296,9 @@ def test_a_busy_machine_is_no_slow_store() -> None:
     spent = {"ms": 60.0, "cpu_ms": 1.0, "wait_ms": 31.0, "queue_ms": 28.0}
     facts = facts_of((STAGE, spent, {"stage": "unattributed"}), *OF_STORES)
     assert codes_of(facts, busy, latency, bandwidth) == ["machine-busy"]
+
+
+def test_a_sleep_on_a_busy_machine_is_still_latency() -> None:
+    """Seen: a sample that slept 4 ms and hardly computed, queued 0.7 ms behind other processes: the sleep was not told."""
+    spent = {"ms": 4.84, "cpu_ms": 0.09, "wait_ms": 4.07, "queue_ms": 0.68}
+    assert codes_of(facts_of((STAGE, spent, {"stage": "unattributed"}), *OF_STORES), latency) == ["latency-bound"]

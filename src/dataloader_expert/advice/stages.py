@@ -122,8 +122,9 @@ def latency(facts: Facts) -> Iterator[Finding]:
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
             continue
-        if fact.at["stage"] == "unattributed" and waiting_for_others(facts) >= FOREIGN:
-            continue  # what other processes interrupt looks blocked, and no stack shows it
+        others = v.get("queue_ms", 0.0) if waiting_for_others(facts) >= FOREIGN else 0.0
+        if fact.at["stage"] == "unattributed" and v["wait_ms"] <= 2 * others:
+            continue  # what other processes interrupt looks blocked, about as long as it is queued, and no stack shows it
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
         fix = "use more workers than cores, so that waits overlap"
         if not workers_help(facts) or cores_suffice(facts):
