@@ -222,6 +222,16 @@ MADE: dict[str, Callable[[Path, int], Path]] = {
 }  # fmt: skip
 
 
+def made(part: str, seed: int) -> Path:
+    """The folder with these data, made on the first call."""
+    folder = CACHE / f"peers-{part}-{seed}"
+    if not folder.exists():
+        partial = folder.with_suffix(".partial")
+        partial.mkdir(parents=True)
+        MADE[part](partial, seed).rename(folder)
+    return folder
+
+
 def runs(part: str, folder: Path) -> dict[str, list[str]]:
     """The commands to compare; ours first."""
     ours = command()
@@ -261,12 +271,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    folder = CACHE / f"peers-{given.part}-{given.seed}"
-    if not folder.exists():
-        partial = folder.with_suffix(".partial")
-        partial.mkdir(parents=True)
-        MADE[given.part](partial, given.seed).rename(folder)
-    commands = runs(given.part, folder)
+    commands = runs(given.part, made(given.part, given.seed))
     for arguments in commands.values():
         timed(arguments)  # the files are in the page cache from now on
     found: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
