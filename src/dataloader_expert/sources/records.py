@@ -41,9 +41,9 @@ def _column(values: list[Any]) -> Column:
     if kinds == {int}:
         numbers = values if nulls is None else [v or 0 for v in values]
         low, high = min(numbers), max(numbers)
-        if -INT64 < low and high < INT64:
+        if low > -INT64 and high < INT64:
             return Column(np.array(numbers, np.int64), nulls)
-        if 0 <= low and high < UINT64:  # hashes, which floats do not tell apart
+        if low >= 0 and high < UINT64:  # hashes, which floats do not tell apart
             return Column(np.array(numbers, np.uint64), nulls)
     if kinds and kinds <= {int, float}:
         return Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)
