@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import secrets
+from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.errors import NothingReadable, Unreadable
@@ -20,6 +23,8 @@ HEAD = 1 << 18
 """The first bytes of a file, which tell the keys of its records."""
 FEWEST = 50
 """Records of each file, at least, that tell them; of many files no more."""
+AT_ONCE = 64
+"""Lines that are parsed in one go."""
 
 
 class Jsonl(Table):
@@ -78,10 +83,10 @@ class Jsonl(Table):
         rows: list[int] = []
         parser = Parser()
         sample = unit.start
-        for line in utf8(raw, unit.file, problems, unit.start).split(b"\n"):
-            if not line.strip():
+        for line, found in parser.each(utf8(raw, unit.file, problems, unit.start).split(b"\n")):
+            if found is None and not line.strip():
                 continue
-            record = parse_record(line, unit.file, sample, problems, parser)
+            record = found or parse_record(line, unit.file, sample, problems, parser)
             if record is not None:
                 records.append(record)
                 rows.append(sample - unit.start)
@@ -110,6 +115,9 @@ class Parser:
         self.twice: list[str] = []
         """Keys that stand twice in an object of the last record."""
         self._decoder = json.JSONDecoder(object_pairs_hook=self._pairs)
+        self._mark = secrets.token_hex(8)
+        """What stands between lines that are parsed in one go: no line holds it, and so none goes on in the next."""
+        self._between = f',\n"{self._mark}",\n'.encode()
 
     def parsed(self, line: bytes) -> Any:
         """Raises: ValueError: if the line is not JSON."""
@@ -117,6 +125,27 @@ class Parser:
         if b"\0" in line or line.startswith(b"\xef\xbb\xbf"):  # maybe in another encoding, which json looks for
             return json.loads(line, object_pairs_hook=self._pairs)
         return self._decoder.decode(line.decode("utf-8"))
+
+    def each(self, lines: list[bytes]) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+        """Lines of UTF-8, each with its object; None where there may be something wrong with it or its neighbours."""
+        for first in range(0, len(lines), AT_ONCE):
+            some = lines[first : first + AT_ONCE]
+            yield from zip(some, self._objects(some) or itertools.repeat(None), strict=False)
+
+    def _objects(self, lines: list[bytes]) -> list[dict[str, Any]] | None:
+        """The objects of lines, parsed in one go, which takes half as long; None unless each line holds one with nothing odd about it."""
+        data = self._between.join(lines)
+        deep = data.count(b"[") + data.count(b"{") > MAX_DEPTH and any(map(too_deep, lines))
+        if deep or b"\0" in data or (b"\\u" in data and b"\\ud" in data.lower()):
+            return None
+        self.twice = []
+        try:
+            found = self._decoder.decode(f"[{data.decode('utf-8')}]")
+        except (ValueError, RecursionError):
+            return None
+        objects = found[::2]
+        apart = len(objects) == len(lines) and found[1::2] == [self._mark] * (len(lines) - 1)
+        return objects if apart and not self.twice and set(map(type, objects)) == {dict} else None
 
     def _pairs(self, items: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(items)

@@ -2,35 +2,66 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import Any
 
 from dataloader_expert.sources.arrays import stacked
-from dataloader_expert.sources.base import Column
+from dataloader_expert.sources.base import Column, few_texts
+
+NONE = type(None)
+
+
+FEW, ALIKE = 1_000, 64
+"""The fewest values of which some tell whether they are few texts that recur, and how many of these some hold at most."""
+INT64, UINT64 = 1 << 63, 1 << 64
 
 
 def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:
     """Columns of a run of records; a key that a record lacks is null."""
+    names = dict.fromkeys(itertools.chain(known, itertools.chain.from_iterable(records)))
+    return {name: _column(_values(records, name)) for name in names}
+
+
+def _values(records: list[dict[str, Any]], name: str) -> list[Any]:
+    try:
+        return [*map(operator.itemgetter(name), records)]
+    except KeyError:
+        return [r.get(name) for r in records]
+
+
+def _column(values: list[Any]) -> Column:
     import numpy as np
 
-    names = list(dict.fromkeys([*known, *(k for r in records for k in r)]))
-    columns = {}
-    for name in names:
-        values = [r.get(name) for r in records]
-        absent = np.array([v is None for v in values])
-        nulls = absent if absent.any() else None
-        present = [v for v in values if v is not None]
-        if present and all(type(v) is bool for v in present):
-            columns[name] = Column(np.array([bool(v) for v in values]), nulls)
-        elif present and all(type(v) is int and abs(v) < 1 << 63 for v in present):
-            columns[name] = Column(np.array([v or 0 for v in values], np.int64), nulls)
-        elif present and all(type(v) is int and 0 <= v < 1 << 64 for v in present):
-            # hashes, which floats do not tell apart
-            columns[name] = Column(np.array([v or 0 for v in values], np.uint64), nulls)
-        elif present and all(type(v) in (int, float) for v in present):
-            columns[name] = Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)
-        else:
-            columns[name] = Column(as_arrays(values), nulls)
-    return columns
+    kinds = set(map(type, values))
+    nulls = np.array([v is None for v in values]) if NONE in kinds else None
+    kinds -= {NONE}
+    if kinds == {bool}:
+        return Column(np.array([*map(bool, values)]), nulls)
+    if kinds == {int}:
+        numbers = values if nulls is None else [v or 0 for v in values]
+        low, high = min(numbers), max(numbers)
+        if low > -INT64 and high < INT64:
+            return Column(np.array(numbers, np.int64), nulls)
+        if low >= 0 and high < UINT64:  # hashes, which floats do not tell apart
+            return Column(np.array(numbers, np.uint64), nulls)
+    if kinds and kinds <= {int, float}:
+        return Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)
+    if kinds == {str}:
+        return Column(values, nulls, coded=_coded(values))
+    return Column(as_arrays(values) if list in kinds or np.ndarray in kinds else values, nulls)
+
+
+def _coded(values: list[str | None]) -> tuple[Any, list[str | None]] | None:
+    """Which of a few texts each value is, and the texts; None where there are many."""
+    import numpy as np
+
+    if len(values) < FEW or len(set(values[:FEW])) > ALIKE:
+        return None
+    places = {text: k for k, text in enumerate(dict.fromkeys(values))}
+    if not few_texts(len(places), len(values)):
+        return None
+    return np.fromiter(map(places.__getitem__, values), np.int64, len(values)), [*places]
 
 
 def as_arrays(values: list[Any], floats: Any = None) -> Any:

@@ -129,6 +129,8 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
             elif phrase and values and isinstance(values[0], list):  # tokens, the first, and their tags
                 first = first or [_joined(value) for value in values]
                 even[rows] = [short(first[i], phrase) for i in rows.tolist()]
+            elif not phrase and set(map(type, values)) == {str}:
+                even[rows] = [not values[i] or values[i].isspace() for i in rows.tolist()]
             else:
                 even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
         block.views[key] = even
@@ -193,13 +195,16 @@ def _each(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim > 1:
         head, rows = _head(values[:1][0]) if len(values) else b"", np.ascontiguousarray(values)
         return np.array([digest64(head + row.tobytes()) for row in rows], np.uint64)
-    if isinstance(values, list) and len(values) > 1000 and set(map(type, values[:1000])) <= {str, type(None)}:
+    some = values[:1000] if isinstance(values, list) and len(values) > 1000 else []
+    if some and set(map(type, some)) <= {str, type(None)} and 2 * len(set(some)) < len(some):
         try:
             table = {v: digest64(content(v)) for v in set(values)}
         except TypeError:  # among others stands one that is no key
             table = {}
         if table:
             return np.fromiter(map(table.__getitem__, values), np.uint64, len(values))
+    if some and set(map(type, values)) == {str}:
+        return np.fromiter((digest64(v.encode("utf-8", "surrogatepass")) for v in values), np.uint64, len(values))
     return np.array([digest(v) for v in values], np.uint64)
 
 

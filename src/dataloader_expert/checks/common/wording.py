@@ -134,7 +134,23 @@ ONCE = {"placeholder", "disclaimer", "printed", "said", "mailed", "pieces", "ent
 """Kinds that a single text may be because it speaks of them."""
 
 
+_SIGNS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f<&=@#\[]")
+"""Of a text in ASCII without any of these, little can be strange."""
+
+
 def kinds_of(text: str) -> Iterable[str]:
+    if not text.isascii() or _SIGNS.search(text) is not None:
+        return _kinds_by_signs(text)
+    bare = text.strip()
+    found = ["blank"] if not bare else ["printed"] if bare in PRINTED else ["said"] if bare in PRINTED_OR_SAID else []
+    if len(text) <= LONGEST_PLACEHOLDER and PLACEHOLDER.fullmatch(text):
+        found.append("placeholder")
+    if ("AI" in text or "language model" in text) and DISCLAIMER.search(text):
+        found.append("disclaimer")
+    return found
+
+
+def _kinds_by_signs(text: str) -> Iterable[str]:
     if not (bare := text.strip()):
         yield "blank"
     if bare in PRINTED:

@@ -1,8 +1,8 @@
 """Texts and token sequences that nearly agree: equal except for case, whitespace and punctuation, or in most word 3-grams.
 
-Method: MinHash with banding for candidates (Broder, "On the resemblance and containment of documents", 1997; Leskovec,
-Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3), each confirmed by the Jaccard index of the two sets of
-word 3-grams: exact up to ``SKETCH`` of them, else estimated from the ``SKETCH`` smallest hashes (error about 0.035).
+Method: the Jaccard index of the two sets of word 3-grams, exact up to ``SKETCH`` of them, else estimated from the ``SKETCH`` smallest
+hashes (error about 0.035; Broder, "On the resemblance and containment of documents", 1997). Which pairs are compared is told by the rarest
+3-grams of each text, of which alike texts share one (see ``candidates``).
 Pairs are not chained: two texts count as near duplicates only if they themselves agree.
 """
 
@@ -16,43 +16,51 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64, mix, short
 from dataloader_expert.checks.common.wording import said, unsaid
+from dataloader_expert.checks.duplicates.alike_sets import LARGE, Sets, pairs
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.sources.base import Block
 
-BANDS, ROWS = 16, 8
 SKETCH = 128
 ALIKE = 0.8
 """The least Jaccard index of near duplicates."""
 WORDS = 3
 MOST = 500_000
-"""The most texts of one process that are compared; each takes up to 680 bytes."""
-LARGE = 30
-"""The largest group of one band in which all pairs are confirmed; in larger ones each is compared with the first and its neighbour."""
+"""The most texts of one process that are compared; each takes up to 550 bytes."""
 RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
 MISSED = "near duplicates of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the symbols of a formula."""
+_SYMBOL = re.compile(r"[-+*/<>=%^](?<=\s.)(?=\s)")
+_PLAIN = bytes(ord(chr(c).casefold()) if re.match(r"\w", chr(c), re.ASCII) else 32 for c in range(256))
+"""What each byte of a text in ASCII becomes whose words are then what stands between spaces."""
 PRINT = 2
 """64-bit integers of a fingerprint: with a single one, some 1 in 10,000 pairs of unlike short texts would agree by chance."""
 OTHER = 18 * PRINT
 """Bits by which the fingerprints of two texts of one field must differ for these to be other texts."""
 AT_ONCE = 2_000
-"""Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
+"""Word 3-grams whose bits are counted at once: they stay in the CPU cache."""
 
 
-class _Digests(dict[str, int]):
+class _Digests(dict[bytes, int]):
     """The digest of each word, made once."""
 
-    def __missing__(self, word: str) -> int:
-        self[word] = made = digest64(word.encode("utf-8", "surrogatepass"))
+    def __missing__(self, word: bytes) -> int:
+        self[word] = made = digest64(word)
         return made
 
-    def of(self, words: list[str]) -> Any:
+    def of(self, words: list[bytes]) -> Any:
         import numpy as np
 
         return np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
+
+
+def words_of(text: str) -> list[bytes]:
+    """The words of a text in small letters, and the symbols of a formula."""
+    if text.isascii() and _SYMBOL.search(text) is None:
+        return text.encode().translate(_PLAIN).split()  # a third of the time
+    return [word.encode("utf-8", "surrogatepass") for word in _WORD.findall(text.casefold())]
 
 
 class NearTexts(Check):
@@ -74,11 +82,8 @@ class NearTexts(Check):
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
-        self.bands: list[Any] = []
-        """uint64 [n, BANDS] per block."""
-        self.sketches: list[Any] = []
-        """The concatenated sketches of a block's texts, uint32; and the length of each, int64."""
-        self.lengths: list[Any] = []
+        self.sketches: list[Sets] = []
+        """The sketches of a block's texts."""
 
     def applies(self) -> bool:
         return self.context.near and bool(self.texts or self.tokens)
@@ -94,20 +99,15 @@ class NearTexts(Check):
         if self.others or self.talks:
             self.rest.append(self._rest(block))
         names = (*self.texts, *self.tokens)
-        columns = [block.columns[name].values[:n] for name in names if name in block.columns]
-        words, lengths = self._words(columns, n, self.context.phrase)
+        values = [block.columns[name].values[:n] if name in block.columns else [] for name in names]
+        known = _Digests()
+        of_each = [_words(column, n, known) for column in values]
         if len(names) > 1:
-            none = np.zeros((n, PRINT), np.uint64)  # of a field that the block lacks
-            there = {name: block.columns[name].values[:n] for name in names if name in block.columns}
-            parts = [fingerprints(*grams_of(*self._words([there[m]], n, 0))) if m in there else none for m in names]
-            self.prints.append(np.stack(parts, 1))
-        grams, counts = grams_of(words, lengths)
-        sketches, kept = sketched(grams, counts)
+            self.prints.append(np.stack([fingerprints(*grams_of(*of)) for of in of_each], 1))
+        words, lengths = _joined(of_each, self._phrases([column for column in values if len(column)], n))
         self.looked_at += n
         self.same.append(_in_order(words, lengths))
-        self.bands.append(banded(grams, counts))
-        self.sketches.append(sketches)
-        self.lengths.append(kept)
+        self.sketches.append(sketched(*grams_of(words, lengths)))
 
     def _rest(self, block: Block) -> Any:
         """A digest of what must be equal in near copies, uint64 [n]: the other fields, and what a conversation shows but does not say."""
@@ -121,30 +121,14 @@ class NearTexts(Check):
             rest = mix(rest ^ np.array(shown, np.uint64))
         return rest
 
-    def _words(self, columns: list[Any], n: int, phrase: int) -> tuple[Any, Any]:
-        """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]; none of one that is a ``phrase``."""
+    def _phrases(self, columns: list[Any], n: int) -> Any:
+        """Which samples recur by nature; bool [n], None if none does."""
         import numpy as np
 
-        words: list[str] = []
-        lengths = np.zeros(n, np.int64)  # also for a sample without the field
-        parts: list[Any] = [np.zeros(0, np.uint64)]
-        known = _Digests()
-        for i, row in enumerate(zip(*columns, strict=True)):
-            if phrase and all(short(value, phrase) for value in row):
-                continue  # it recurs by nature
-            for value in row:
-                if hasattr(value, "dtype") and value.dtype.kind in "iu":
-                    if value.size and (value == value.flat[0]).all():
-                        continue  # unwritten space is no copy of other unwritten space
-                    parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
-                    words = []
-                    lengths[i] += value.size
-                    continue
-                for text in said(value):
-                    found = _WORD.findall(text.casefold())
-                    words += found
-                    lengths[i] += len(found)
-        return np.concatenate([*parts, known.of(words)]), lengths
+        phrase = self.context.phrase
+        if not phrase or not columns:
+            return None
+        return np.array([all(short(value, phrase) for value in row) for row in zip(*columns, strict=True)], bool)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearTexts)
@@ -154,9 +138,7 @@ class NearTexts(Check):
         self.same += other.same
         self.rest += other.rest
         self.prints += other.prints
-        self.bands += other.bands
         self.sketches += other.sketches
-        self.lengths += other.lengths
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -166,13 +148,10 @@ class NearTexts(Check):
         rows = self.kept.all()
         digest = rows.digest
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
-        sketches, ends = np.concatenate(self.sketches), np.cumsum(np.concatenate(self.lengths))
-        starts = np.concatenate([[0], ends[:-1]])
-        differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
-        pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
+        alike = self._alike(digest, rest)
         prints = np.concatenate(self.prints) if self.prints else np.zeros((0, 0, PRINT), np.uint64)
         if len(prints) == len(digest):  # questions to one long document are no copies of each other
-            pairs = {p for p in pairs if _differ(*prints[list(p)]) < OTHER}
+            alike = {p for p in alike if _differ(*prints[list(p)]) < OTHER}
         same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
@@ -183,24 +162,25 @@ class NearTexts(Check):
         within = {frozenset(p) for g in groups for p in itertools.pairwise(g)}
         key_of = {i: k for k, g in enumerate(groups) for i in g}
         apart = [
-            p for p in sorted(pairs) if frozenset(p) not in within and (key_of.get(p[0], -1) != key_of.get(p[1], -2))
+            p for p in sorted(alike) if frozenset(p) not in within and (key_of.get(p[0], -1) != key_of.get(p[1], -2))
         ]
         found = [g for g in groups if len(g) > 1] + [list(p) for p in apart]
         yield near_fact(self.kept, rows, "texts", found, RULE, self.evidence(n=self.looked_at), MISSED)
 
-    def _candidates(self) -> Iterable[tuple[int, int]]:
+    def _alike(self, digest: Any, rest: Any) -> set[tuple[int, int]]:
+        """Positions of two texts that are alike and not equal, the first before the second."""
         import numpy as np
 
-        bands = np.concatenate(self.bands)
-        for k in range(BANDS):
-            for members in _equal(bands[:, k]):
-                if not bands[members[0], k]:
-                    continue
-                if len(members) <= LARGE:
-                    yield from ((int(a), int(b)) for i, a in enumerate(members) for b in members[i + 1 :])
-                else:
-                    yield from ((int(members[0]), int(b)) for b in members[1:])
-                    yield from zip(members[:-1].tolist(), members[1:].tolist(), strict=True)
+        _, first, which = np.unique(digest, return_index=True, return_inverse=True)
+        once = np.zeros(len(digest), bool)
+        once[first] = True  # copies are as alike as what they are copies of
+        salts = mix(rest).astype(np.uint32) if self.rest else None
+        found = [(a, b) for a, b in pairs(self.sketches, once, salts, ALIKE, SKETCH).tolist() if rest[a] == rest[b]]
+        if len(first) == len(digest):
+            return {*found}
+        copies = _members(which, {int(which[i]) for pair in found for i in pair})
+        every = (itertools.product(*(copies[int(which[i])] for i in pair)) for pair in found)
+        return {(min(pair), max(pair)) for some in every for pair in itertools.islice(some, LARGE * LARGE)}
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "texts", sure=True)
@@ -210,16 +190,42 @@ class NearTexts(Check):
             yield Unknown("near-duplicates", f"only the first {self.looked_at:,} of {self.seen:,} texts were compared")
 
 
-def _alike(one: Any, two: Any) -> bool:
-    """Whether the Jaccard index of two sets of 3-grams, estimated from their sketches, is at least ``ALIKE``."""
+def _words(values: Any, n: int, known: _Digests) -> tuple[Any, Any]:
+    """The concatenated hashes of the words of each of ``n`` values, uint64; and their number, int64 [n]. There may be no values."""
     import numpy as np
 
-    shared = np.intersect1d(one, two, assume_unique=True)
-    union = np.union1d(one, two)
-    if len(one) == SKETCH or len(two) == SKETCH:
-        union = union[:SKETCH]
-        shared = shared[shared <= union[-1]]
-    return len(union) > 0 and len(shared) >= ALIKE * len(union)
+    words: list[bytes] = []
+    lengths = np.zeros(n, np.int64)  # also for a sample without the field
+    parts: list[Any] = [np.zeros(0, np.uint64)]
+    for i, value in enumerate(values):
+        if hasattr(value, "dtype") and value.dtype.kind in "iu":
+            if value.size and (value == value.flat[0]).all():
+                continue  # unwritten space is no copy of other unwritten space
+            parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
+            words = []
+            lengths[i] = value.size
+            continue
+        before = len(words)
+        for text in (value,) if isinstance(value, str) else said(value):
+            words += words_of(text)
+        lengths[i] = len(words) - before
+    return np.concatenate([*parts, known.of(words)]), lengths
+
+
+def _joined(of_each: list[tuple[Any, Any]], left_out: Any) -> tuple[Any, Any]:
+    """The words of the fields of each sample one after the other, and their number; none of those that are left out."""
+    import numpy as np
+
+    total = np.sum([lengths for _, lengths in of_each], 0)
+    words, begins = of_each[0][0], _starts(total)
+    if len(of_each) > 1:
+        words = np.empty(int(total.sum()), np.uint64)
+        for own, lengths in of_each:
+            words[np.repeat(begins, lengths) + _within(lengths)] = own
+            begins = begins + lengths
+    if left_out is None or not left_out.any():
+        return words, total
+    return words[np.repeat(~left_out, total)], np.where(left_out, 0, total)
 
 
 def fingerprints(grams: Any, counts: Any) -> Any:
@@ -291,8 +297,8 @@ def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
     return total, counts
 
 
-def sketched(grams: Any, counts: Any) -> tuple[Any, Any]:
-    """The ``SKETCH`` smallest distinct 32-bit hashes of each text, sorted, uint32; and their number."""
+def sketched(grams: Any, counts: Any) -> Sets:
+    """The ``SKETCH`` smallest distinct 32-bit hashes of each text."""
     import numpy as np
 
     text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
@@ -301,31 +307,17 @@ def sketched(grams: Any, counts: Any) -> tuple[Any, Any]:
     text = (keys >> np.uint64(32)).astype(np.int64)
     distinct = np.bincount(text, minlength=len(counts))
     kept = _within(distinct) < SKETCH
-    return keys[kept].astype(np.uint32), np.minimum(distinct, SKETCH)
+    return Sets(keys[kept].astype(np.uint32), np.minimum(distinct, SKETCH))
 
 
-_MULTIPLIERS: list[Any] = []
-
-
-def banded(grams: Any, counts: Any) -> Any:
-    """Keys from the smallest hashes of ``BANDS * ROWS`` permutations, uint64 [n, BANDS]; zeros for a text without words."""
+def _members(which: Any, of: set[int]) -> dict[int, list[int]]:
+    """The positions of each of these numbers."""
     import numpy as np
 
-    if not _MULTIPLIERS:
-        rng = np.random.default_rng(0)
-        _MULTIPLIERS.append(rng.integers(1, 1 << 63, BANDS * ROWS, np.uint64) * np.uint64(2) + np.uint64(1))
-    least = np.full((len(counts), BANDS * ROWS), np.iinfo(np.uint64).max, np.uint64)
-    text = np.repeat(np.arange(len(counts)), counts)
-    with np.errstate(over="ignore"):
-        for at in range(0, len(grams), AT_ONCE):
-            here = text[at : at + AT_ONCE]
-            first = np.flatnonzero(np.concatenate([[True], here[1:] != here[:-1]]))
-            parts = np.minimum.reduceat(_MULTIPLIERS[0][:, None] * grams[at : at + AT_ONCE], first, axis=1).T
-            least[here[first]] = np.minimum(least[here[first]], parts)
-        total = np.zeros((len(counts), BANDS), np.uint64)
-        for row in range(ROWS):
-            total = mix(total + least.reshape(-1, BANDS, ROWS)[:, :, row])
-    return np.where(counts[:, None] > 0, total | np.uint64(1), np.uint64(0))
+    found: dict[int, list[int]] = {k: [] for k in of}
+    for i in np.flatnonzero(np.isin(which, sorted(of))).tolist():
+        found[int(which[i])].append(i)
+    return found
 
 
 def _equal(keys: Any) -> Iterable[Any]:

@@ -16,10 +16,10 @@ from typing import Any
 from dataloader_expert.checks.base import GIVEAWAY, Check, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
-from dataloader_expert.checks.common.fingerprint import digest64, mix
+from dataloader_expert.checks.common.fingerprint import digest64, digests_of, mix
 from dataloader_expert.checks.common.guessed_labels import follows, is_outcome
 from dataloader_expert.checks.common.origins import ORIGINS
-from dataloader_expert.checks.common.rows_kept import NAME, texts_of
+from dataloader_expert.checks.common.rows_kept import NAME, numbered, texts_of
 from dataloader_expert.checks.giveaways.encodings import encoding_of
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
@@ -185,7 +185,10 @@ class Giveaway(DrawnRows):
             kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
             kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
             kept[f"{AROUND} {name}"] = _digests(map(_around, said))
-            kept[f"{NAMED} {name}"] = np.stack([_digests((found + [""] * READ)[:READ]) for found in split])
+            named = np.full((len(rows), READ), digest64(b""), np.uint64)
+            many = np.array([min(len(found), READ) for found in split], np.int64)
+            named[np.arange(READ) < many[:, None]] = _digests(word for found in split for word in found[:READ])
+            kept[f"{NAMED} {name}"] = named
         for name in self.keyed:
             begun = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
             kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
@@ -524,9 +527,9 @@ def _around(text: str) -> str:
 
 
 def _digests(texts: Iterable[str]) -> Any:
-    import numpy as np
 
-    return np.array([digest64(text.encode("utf-8", "surrogatepass")) for text in texts], np.uint64)
+    coded = numbered([*texts])
+    return digests_of(coded.texts)[coded.codes]
 
 
 def _size(value: Any) -> int:

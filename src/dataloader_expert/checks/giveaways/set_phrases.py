@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dataloader_expert.checks.common.fingerprint import digests_of
+from dataloader_expert.checks.common.fingerprint import digests_of, mix
 from dataloader_expert.checks.common.guessed_labels import is_outcome
-from dataloader_expert.checks.common.rows_kept import Named, in_order, places, split_of, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, in_order, numbered, places, split_of, texts_of
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -53,9 +53,9 @@ class SetPhrases(DrawnByClass):
         words = [text.split() for text in texts]
         kept: dict[str, Any] = {"class": self.called.of(block.columns[self.label], rows)}
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
-        for k in range(1, WORDS + 1):
-            kept[f"{BEGIN} {k}"] = digests_of([" ".join(w[:k]) for w in words])
-            kept[f"{END} {k}"] = digests_of([" ".join(w[-k:]) for w in words])
+        for end, some in ((BEGIN, [w[:WORDS] for w in words]), (END, [w[: -WORDS - 1 : -1] for w in words])):
+            for k, digests in enumerate(_runs(some), 1):
+                kept[f"{end} {k}"] = digests
         kept["text"] = digests_of([" ".join(w) for w in words])
         kept["form"] = digests_of([_NUMBERS.sub("0", " ".join(w)) if len(w) >= LONG else None for w in words])
         kept[BEGIN] = np.array([" ".join(w)[:SHOWN] for w in words], object)
@@ -131,6 +131,20 @@ class SetPhrases(DrawnByClass):
     def _class(self, value: dict[str, Any]) -> str:
         said = value["class"]
         return self.context.class_name(int(said) if said.isdecimal() else said)
+
+
+def _runs(words: list[list[str]]) -> Iterator[Any]:
+    """Digests of the first one, two and more of each text's words, up to ``WORDS``, or of all if there are fewer; uint64 [n]."""
+    import numpy as np
+
+    there = np.array([len(own) for own in words], np.int64)
+    coded = numbered([word for own in words for word in own])
+    table = np.zeros((len(words), WORDS), np.uint64)
+    table[np.arange(WORDS) < there[:, None]] = coded.digests
+    run = np.zeros(len(words), np.uint64)
+    for k in range(WORDS):
+        run = np.where(there > k, mix(run + table[:, k]), run)
+        yield run
 
 
 def phrase(ends: list[Any], here: Any, elsewhere: Any, others: Any) -> tuple[int, Any] | None:

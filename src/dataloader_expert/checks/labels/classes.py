@@ -112,6 +112,19 @@ class Classes(Check):
             distinct, n = np.unique(values[there], return_counts=True)
             counts.update(dict(zip(distinct.tolist(), n.tolist(), strict=True)))
             self._note(values, there, distinct[n <= MAX_PLACES], block)
+        elif column.coded is not None:
+            codes, texts = column.coded
+            used, first, n = np.unique(codes, return_index=True, return_counts=True)
+            for k in np.argsort(first).tolist():
+                text, at = texts[used[k]], np.flatnonzero(codes == used[k])[:MAX_PLACES].tolist()
+                if text is None:
+                    self.missing[split] += int(n[k])
+                    kind: Any = (split, None)
+                else:
+                    kind, at = text, at[: max(0, MAX_PLACES - counts[text])]
+                    counts[text] += int(n[k])
+                for i in at:
+                    self.where.add(kind, block, i, self.context.label)
         else:
             for i, value in enumerate(values):
                 if isinstance(value, np.ndarray):

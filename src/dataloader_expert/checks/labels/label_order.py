@@ -63,6 +63,9 @@ class LabelOrder(Check):
             distinct, counts = np.unique(values, return_counts=True)
             labels.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
             changes = int((values[1:] != values[:-1]).sum())
+        elif column.coded is not None:
+            labels.update(column.counts())
+            changes = int((column.coded[0][1:] != column.coded[0][:-1]).sum())
         elif all(isinstance(value, str | int | None) for value in values):
             labels.update(values)
             changes = sum(a != b for a, b in itertools.pairwise(values))

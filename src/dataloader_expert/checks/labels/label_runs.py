@@ -10,10 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Files
-from dataloader_expert.checks.common.rows_kept import numbers_of, texts_of
+from dataloader_expert.checks.common.rows_kept import Coded, distinct, numbers_of, texts_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -90,14 +91,14 @@ class LabelRuns(Check):
             return
         every = np.arange(block.samples)
         numeric = isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf"
-        values = numbers_of(column, every) if numeric else np.array(texts_of(column, every))
+        texts, values = ([], numbers_of(column, every)) if numeric else _in_order(distinct(column, every))
         splits, codes = self.context.splits_of(block)
         starts = np.flatnonzero(np.concatenate([[True], (values[1:] != values[:-1]) | (codes[1:] != codes[:-1])]))
         for code, n in enumerate(np.bincount(codes, minlength=len(splits)).tolist()):
             self.splits[splits[code]] += n
         rows = np.diff(np.concatenate([starts, [block.samples]]))
         classes, of = np.unique(values[starts], return_inverse=True)
-        named = [f"{value:.12g}" if numeric else value for value in classes.tolist()]
+        named = [f"{value:.12g}" for value in classes.tolist()] if numeric else [texts[k] for k in classes.tolist()]
 
         def run(k: int) -> _Run:
             told, even = self._told(block, int(starts[k]), int(rows[k])) if rows[k] >= LONGER else (False, frozenset())
@@ -205,6 +206,15 @@ def joined(runs: list[_Run]) -> list[_Run]:
         else:
             found.append(run)
     return found
+
+
+def _in_order(coded: Coded) -> tuple[list[str], Any]:
+    """The texts in order, and which one each row has."""
+    import numpy as np
+
+    texts = sorted(set(coded.texts))
+    places = {text: k for k, text in enumerate(texts)}
+    return texts, np.array([places[text] for text in coded.texts], np.int64)[coded.codes]
 
 
 CHECK = LabelRuns

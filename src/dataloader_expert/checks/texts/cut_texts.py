@@ -68,24 +68,31 @@ class CutTexts(Check):
         return bool(self.fields)
 
     def see(self, block: Block) -> None:
+        import numpy as np
+
         self.seen += block.samples
+        drawn = {*np.flatnonzero(block.indices() % self.stride == 0).tolist()}
         for name in self.fields:
             column = block.columns.get(name)
+            each = closed = 0
             for i, value in enumerate(() if column is None else column.values[: block.samples]):
                 text = value.rstrip() if isinstance(value, str) else last_said(value)
                 if text:
-                    self._look(name, text, block, i)
+                    each += 1
+                    closed += not text[-1].isalnum()
+                    if i in drawn or text[-1].isalpha():
+                        self._look(name, text, block, i, i in drawn)
+            self.each[name] += each
+            self.closed[name] += closed
 
-    def _look(self, name: str, text: str, block: Block, i: int) -> None:
-        self.each[name] += 1
-        self.closed[name] += not text[-1].isalnum()
+    def _look(self, name: str, text: str, block: Block, i: int, drawn: bool) -> None:
         if text[-1].isalpha():
             end = text[-_letters_at_end(text) :]
             text = text[: -len(end)]
             if end in self.ends[name] or len(self.ends[name]) <= MOST_ENDS:
                 self.ends[name][end] += 1
                 self.where.add((name, end), block, i, name)
-        if block.index(i) % self.stride == 0 and len(self.words[name]) <= MOST_WORDS:
+        if drawn and len(self.words[name]) <= MOST_WORDS:
             words = _WORD.findall(text := text[-READ:])
             self.words[name].update(words)
             self.marked[name].update(_MARKED.findall(text))

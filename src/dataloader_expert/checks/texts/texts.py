@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places, dealt, sample_of
@@ -13,7 +14,7 @@ from dataloader_expert.checks.common.wording import FEW, FIXES, KINDS, ONCE, STR
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.roles import words
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
@@ -60,20 +61,12 @@ class Texts(Check):
         for field in self.context.fields:
             if field.kind != "text" or field.name not in block.columns:
                 continue
-            label = block.columns.get(self.context.label or "")
             names, codes = self.context.splits_of(block)
-            for i, value in enumerate(block.columns[field.name].values):
-                if not isinstance(value, str):
-                    continue
-                if (
-                    label is not None
-                    and len(known := self.labels.setdefault((field.name, not value.strip()), set())) < FEW_LABELS
-                ):
-                    known.add(str(label.values[i]))
-                self.each[field.name] += 1
-                self.in_split.setdefault(ALL, Counter())[names[codes[i]]] += 1
-                self.short[field.name] += len(value) <= WORD and len(value.split()) == 1
-                program = False
+            values = block.columns[field.name].values
+            here = [i for i, value in enumerate(values) if isinstance(value, str)]
+            self._count(field.name, values, here, block)
+            for i in here:
+                value, program = values[i], False
                 if ":" in value and (deeper := indented(value)) is not None:
                     self.blocks[field.name] += 1
                     program = True
@@ -90,6 +83,25 @@ class Texts(Check):
                     self.counts[kind, field.name] += 1
                     self.in_split.setdefault(kind, Counter())[names[codes[i]]] += 1
                     self.where.add((kind, field.name), block, i, field.name)
+
+    def _count(self, name: str, values: Any, here: list[int], block: Block) -> None:
+        import numpy as np
+
+        names, codes = self.context.splits_of(block)
+        for code, n in enumerate(np.bincount(codes[here], minlength=len(names)).tolist() if here else ()):
+            if n:
+                self.in_split.setdefault(ALL, Counter())[names[code]] += n
+        self.each[name] += len(here)
+        words = [value for i in here if len(value := values[i]) <= WORD]
+        self.short[name] += sum(len(value.split()) == 1 for value in words)
+        label = block.columns.get(self.context.label or "")
+        if label is not None:
+            blank = [i for i in here if not values[i] or values[i].isspace()]
+            others = [i for i in here if i not in {*blank}] if blank else here
+            for is_blank, rows in ((True, blank), (False, others)):
+                known = self.labels.setdefault((name, is_blank), set()) if rows else set()
+                if rows and len(known) < FEW_LABELS:
+                    known.update(sorted(_texts_of(label, rows) - known)[: FEW_LABELS - len(known)])
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Texts)
@@ -162,6 +174,19 @@ class Texts(Check):
                 fact.value["where"],
                 n,
             )
+
+
+def _texts_of(column: Column, rows: list[int]) -> set[str]:
+    """The values of these rows as texts."""
+    import numpy as np
+
+    values = column.values
+    if column.coded is not None:
+        codes, texts = column.coded
+        return {str(texts[k]) for k in np.unique(codes[rows]).tolist()}
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return {str(value) for value in np.unique(values[rows])}
+    return {str(values[i]) for i in rows}
 
 
 CHECK = Texts

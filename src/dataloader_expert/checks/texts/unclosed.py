@@ -54,8 +54,14 @@ class Unclosed(Check):
     def see(self, block: Block) -> None:
         self.seen += block.samples
         there = {name: block.columns[name].values for name in self.texts if name in block.columns}
-        for i in range(block.samples):
-            row = [(name, marks_of(value)) for name, values in there.items() if isinstance(value := values[i], str)]
+        rows: dict[int, list[tuple[str, dict[str, bool]]]] = {}
+        for name, values in there.items():
+            for i, value in enumerate(values[: block.samples]):
+                if isinstance(value, str):
+                    self.all[name] += 1
+                    if "<" in value or FENCE in value:
+                        rows.setdefault(i, []).append((name, marks_of(value)))
+        for i, row in sorted(rows.items()):
             # a prompt that ends in the middle of a program, which its completion goes on with, is closed by it
             joined = sum(marks.get(FENCE, False) for _, marks in row) > 1
             for name, marks in row:
@@ -65,10 +71,10 @@ class Unclosed(Check):
                 for turn in turns:
                     if role_of(turn) in ANSWER:
                         text = "\n".join(said({k: v for k, v in turn.items() if k not in ROLE_KEYS}))
+                        self.all[name] += 1
                         self._count(name, marks_of(text), block, i)
 
     def _count(self, name: str, marks: dict[str, bool], block: Block, i: int) -> None:
-        self.all[name] += 1
         for mark, is_open in marks.items():
             counts = self.open if is_open else self.closed
             if mark == FENCE or (name, mark) in counts or len(counts) < MOST:
