@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.common.rows_kept import places
+from dataloader_expert.checks.common.spectra import power, window
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -102,21 +103,25 @@ def measured(value: Any, rate: float) -> tuple[float, ...]:
     if rate <= 0 or not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < 4 * BANDS:
         return unknown
     wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1)[:, 0].astype(np.float64)
-    if not np.isfinite(wave).all() or not wave.std():
+    if (value.dtype.kind == "f" and not np.isfinite(wave).all()) or wave.min() == wave.max():
         return unknown
-    power = np.abs(np.fft.rfft((wave - wave.mean()) * np.hanning(len(wave)))) ** 2
-    hums = [hum(power, rate / len(wave), hz) if len(wave) >= SHORTEST * rate else np.nan for hz in MAINS]
-    changes = np.flatnonzero((value[1:] != value[:-1]).reshape(len(value) - 1, -1).any(1))
-    return hums[0], hums[1], edge(power) * rate / 2, changes[0] / rate, (len(value) - 1 - changes[-1]) / rate
+    energy = power((wave - wave.mean()) * window(len(wave)))
+    hums = [hum(energy, rate / len(wave), hz) if len(wave) >= SHORTEST * rate else np.nan for hz in MAINS]
+    rows = value.reshape(len(value), -1)
+    moves = rows[1:] != rows[:-1]
+    moves = moves[:, 0] if moves.shape[1] == 1 else moves.any(1)
+    return hums[0], hums[1], edge(energy) * rate / 2, moves.argmax() / rate, moves[::-1].argmax() / rate
 
 
-def hum(power: Any, step: float, hz: float) -> float:
+def hum(energy: Any, step: float, hz: float) -> float:
     """Decibels by which a line near a frequency stands out; ``step``: Hz from one value to the next."""
     import numpy as np
 
-    away = np.abs(np.arange(len(power)) * step - hz)
-    beside = power[(away >= BESIDE[0]) & (away <= BESIDE[1])]
-    here = power[away <= WITHIN]
+    first = max(0, int((hz - BESIDE[1]) / step))
+    near = energy[first : int((hz + BESIDE[1]) / step) + 2]
+    away = np.abs(np.arange(first, first + len(near)) * step - hz)
+    beside = near[(away >= BESIDE[0]) & (away <= BESIDE[1])]
+    here = near[away <= WITHIN]
     return (
         float(10 * np.log10((here.max() + 1e-12) / (np.median(beside) + 1e-12)))
         if len(here) and len(beside)
@@ -124,17 +129,16 @@ def hum(power: Any, step: float, hz: float) -> float:
     )
 
 
-def edge(power: Any) -> float:
+def edge(energy: Any) -> float:
     """The share of the spectrum above which there is no sound; NaN if there is no edge."""
     import numpy as np
 
-    bounds = np.linspace(0, len(power), BANDS + 1).astype(int)[:-1]
-    level = 10 * np.log10(np.add.reduceat(power, bounds) + 1e-12)
-    for at in range(BENEATH, HIGHEST):
-        beneath, above = level[at - BENEATH : at], level[at + WIDTH :]
-        if beneath.min() - above.max() >= EDGE:
-            return (at + WIDTH / 2) / BANDS
-    return float("nan")
+    bounds = np.linspace(0, len(energy), BANDS + 1).astype(int)[:-1]
+    level = 10 * np.log10(np.add.reduceat(energy, bounds) + 1e-12)
+    beneath = np.lib.stride_tricks.sliding_window_view(level, BENEATH).min(1)[: HIGHEST - BENEATH]
+    above = np.maximum.accumulate(level[::-1])[::-1][BENEATH + WIDTH :]
+    falls = beneath - above[: len(beneath)] >= EDGE
+    return (BENEATH + int(falls.argmax()) + WIDTH / 2) / BANDS if falls.any() else float("nan")
 
 
 CHECK = Bands
