@@ -165,13 +165,14 @@ def steps_of(values: Any) -> tuple[float, float]:
     if values.dtype == np.uint8:
         levels = np.flatnonzero(np.bincount(values.reshape(-1), minlength=256)).astype(np.float64)
     else:
-        levels = np.unique(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
-    if len(levels) < 3:
-        return (float(np.ptp(levels)), 1.0) if len(levels) == 2 else (np.nan, np.nan)
+        levels = np.sort(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
     gaps = np.diff(levels)
+    gaps = gaps[gaps > 0]
+    if len(gaps) < 2:
+        return (float(gaps[0]), 1.0) if len(gaps) else (np.nan, np.nan)
     low = len(gaps) // 10
     step = float(np.partition(gaps, low)[low])
-    return step, float(np.ptp(levels)) / max(step, 1e-300)
+    return step, float(levels[-1] - levels[0]) / max(step, 1e-300)
 
 
 def coarser(own: Any, others: Any) -> bool:
@@ -193,11 +194,14 @@ def held_for(series: Any) -> int:
     import numpy as np
 
     changes = np.flatnonzero((series[:, 1:] != series[:, :-1]).any(0))
-    if len(changes) < RUNS or max(len(np.unique(channel)) for channel in series) < RUNS // 2:
-        return 1  # a rectangular wave has few values
+    if len(changes) < RUNS:
+        return 1
     runs = np.diff(changes)
-    length = int(np.median(runs))
-    return length if length > 1 and (runs == length).mean() >= MOSTLY else 1
+    length = int(np.partition(runs, len(runs) // 2)[len(runs) // 2])
+    if length == 1 or np.count_nonzero(runs == length) < MOSTLY * len(runs):
+        return 1
+    few = max(len(np.unique(channel)) for channel in series) < RUNS // 2
+    return 1 if few else length  # a rectangular wave has few values
 
 
 CHECK = Coarser

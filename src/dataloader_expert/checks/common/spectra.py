@@ -42,9 +42,22 @@ def window(n: int) -> Any:
     return np.hanning(n).astype(np.float32)
 
 
-def power(stretches: Any) -> Any:
-    """The energies of frequencies along the last axis."""
+def power(stretches: Any, n: int | None = None) -> Any:
+    """The energies of frequencies along the last axis, with zeros up to ``n`` samples."""
     import numpy as np
 
-    found = np.fft.rfft(stretches)
+    found = np.fft.rfft(stretches, n)
     return found.real**2 + found.imag**2
+
+
+@functools.lru_cache(maxsize=64)
+def fast(n: int) -> int:
+    """The next number of samples, at least so many, whose transform is fast: it has no factor beyond seven."""
+    while True:
+        rest = n
+        for factor in (2, 3, 5, 7):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return n
+        n += 1

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.common.spectra import mixed_down, power, stacks, window
+from dataloader_expert.checks.common.spectra import fast, mixed_down, power, stacks, window
 from dataloader_expert.checks.duplicates.pairs import Seen, judge_near, near_fact
 from dataloader_expert.checks.duplicates.waveforms import RATE, Likeness, compared, fine_spectra, length_for, stretches
 from dataloader_expert.conclusions import Finding
@@ -168,8 +168,8 @@ def _patterns(sounds: Any, rate: float) -> Any:
     n, length = sounds.shape
     size = length // TIMES
     frames = sounds[:, : TIMES * size].reshape(n, TIMES, size)
-    spectra = power((frames - frames.mean((1, 2), keepdims=True)) * window(size))
-    hertz = np.fft.rfftfreq(size, 1 / rate)
+    spectra = power((frames - frames.mean((1, 2), keepdims=True)) * window(size), fast(size))
+    hertz = np.fft.rfftfreq(fast(size), 1 / rate)
     places = np.searchsorted(hertz, np.geomspace(LOWEST, min(HIGHEST, rate / 2), BANDS + 1))
     # a band that is narrower than the frame resolves has the value of its neighbour
     first = np.minimum(places[:-1], len(hertz) - 1)

@@ -41,12 +41,13 @@ def stretches(sounds: Any, rates: Any, length: int) -> Any:
 
     frames = sounds.shape[1]
     sounds = sounds - sounds.mean(1, keepdims=True)
-    passed = np.cumsum(sounds * sounds, 1, dtype=np.float64)
+    energy = sounds * sounds
+    total = energy.sum(1)
     # the mean of the times, weighted with the energy: where half of it has passed may jump from one stroke to the next
-    middles = frames - passed.sum(1) / np.where(passed[:, -1] > 0, passed[:, -1], 1)
+    middles = energy @ np.arange(frames, dtype=np.float32) / np.where(total > 0, total, 1)
     kept = np.zeros((len(sounds), length), np.float16)
-    for rate in np.unique(rates[passed[:, -1] > 0]).tolist():
-        rows = np.flatnonzero((rates == rate) & (passed[:, -1] > 0))
+    for rate in np.unique(rates[total > 0]).tolist():
+        rows = np.flatnonzero((rates == rate) & (total > 0))
         span = min(frames, int(length * rate / RATE))
         first = np.clip(middles[rows] - span / 2, 0, frames - span).astype(np.int64)
         parts = (

@@ -14,7 +14,7 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import digests_by_name, in_order, places
-from dataloader_expert.checks.common.spectra import power, stacks
+from dataloader_expert.checks.common.spectra import fast, power, stacks
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -170,8 +170,8 @@ def _measured(recordings: Any) -> Any:
         low, high = np.quantile(levels, [0.1, 0.95], axis=1)
         begin = max(0, (length - LOOKED_AT) // 2)
         part = sound[:, begin : begin + LOOKED_AT]
-        total = np.cumsum(power(part - part.mean(1, keepdims=True)), 1)
-    middle = [np.searchsorted(t, t[-1] / 2) / part.shape[1] if t[-1] > 0 else np.nan for t in total]
+        total = np.cumsum(power(part - part.mean(1, keepdims=True), fast(part.shape[1])), 1)
+    middle = [np.searchsorted(t, t[-1] / 2) / fast(part.shape[1]) if t[-1] > 0 else np.nan for t in total]
     found = np.stack([low, high, np.array(middle)], 1)
     if kind.kind == "f":
         found[~np.isfinite(sound).all(1)] = np.nan
