@@ -27,8 +27,8 @@ LOUDEST = 1e10
 """No recording's samples are larger."""
 FLOOR = 1e-4
 """The least energy that counts, of the largest: 40 dB below, where noise and codecs decide."""
-ALIKE, LENGTHS = 0.95, 0.02
-"""The least correlation of copies, and the most by which their lengths differ."""
+ALIKE, LENGTHS, ROUNDED = 0.95, 0.02, 1e-3
+"""The least correlation of copies, the most by which their lengths differ, and the most that a correlation may be off by rounding."""
 RANK, UNLIKE, FAR_LESS = 10, 0.25, 0.2
 """What is not explained of a recording by its ``RANK``-th nearest beyond which it resembles few others, and the share of it that a copy
 may have if it does not."""
@@ -191,16 +191,33 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
     n = len(patterns)
     found: list[tuple[int, int, float]] = []
     crowd = np.ones(n, np.float32)
+    coarse, long = _coarse(patterns), np.log(lengths)
     for at in range(0, n, AT_ONCE):
-        likeness = patterns[at : at + AT_ONCE] @ patterns.T
-        mine = np.arange(len(likeness))
-        likeness[mine, at + mine] = -1
+        near = np.abs(long[at : at + AT_ONCE, None] - long) <= LENGTHS
+        near[np.arange(len(near)), at + np.arange(len(near))] = False
+        rows = np.flatnonzero((near & (coarse[at : at + AT_ONCE] @ coarse.T >= ALIKE - ROUNDED)).any(1))
+        likeness = patterns[at + rows] @ patterns.T
+        likeness[np.arange(len(rows)), at + rows] = -1
         if n > 2 * RANK:
-            crowd[at + mine] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
-        likeness[crowd[at + mine] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
-        near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
-        found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
+            crowd[at + rows] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
+        likeness[crowd[at + rows] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
+        pairs = np.argwhere((likeness >= ALIKE) & near[rows])
+        found += [(i, j, 1 - float(likeness[k, j])) for k, j in pairs.tolist() if (i := at + int(rows[k])) < j]
     return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]
+
+
+def _coarse(patterns: Any) -> Any:
+    """Shorter vectors whose products are no smaller than those of the patterns: the means of neighbouring bands and frames, and the length of
+    what is left of each pattern."""
+    import numpy as np
+
+    times, bands = 4, 2
+    means = patterns.reshape(-1, TIMES // times, times, BANDS // bands, bands).mean((2, 4)).reshape(len(patterns), -1)
+    means *= np.sqrt(
+        times * bands
+    )  # products of these are those of the patterns' parts that are constant where a mean is taken
+    left = np.maximum((patterns * patterns).sum(1) - (means * means).sum(1), 0)
+    return np.concatenate([means, np.sqrt(left)[:, None]], 1)
 
 
 def alike_in_spectra(waves: Any, seconds: Any, known: set[tuple[int, int]]) -> list[tuple[int, int]]:
