@@ -12,7 +12,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
-from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn import SCARCELY, Drawn
 from dataloader_expert.checks.common.per_sample import apart
 from dataloader_expert.checks.common.rows_kept import at_of, places
 from dataloader_expert.checks.features import Channels
@@ -47,7 +47,7 @@ class Coarser(Check):
         self.kinds = {f.name: f.kind for f in shown} | dict.fromkeys(self.windows, "array")
         self.kinds = dict(list(self.kinds.items())[:FIELDS])
         self.cohorts = Cohorts(context)
-        self.drawn = {name: Drawn(KEPT) for name in self.kinds}
+        self.drawn = {name: Drawn(KEPT, spare=SCARCELY) for name in self.kinds}
 
     def applies(self) -> bool:
         return bool(self.kinds)
