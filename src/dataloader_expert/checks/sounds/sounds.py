@@ -340,7 +340,7 @@ def _runs_into_peak(channel: Any) -> bool:
     between = size[(size > 0.1 * peak) & (size < 0.9 * peak)]
     if len(before) < AGAIN or len(between) < BETWEEN * len(size) or len(np.unique(between)) < LEVELS:
         return False  # the last two: a wave of a few levels
-    return float(np.median(before)) < (1 - RUN_INTO) * peak
+    return bool(np.median(before) < (1 - RUN_INTO) * peak)
 
 
 def swapped(value: Any) -> bool:
