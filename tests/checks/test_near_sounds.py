@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dataloader_expert.checks.duplicates.near_sounds import alike, pattern
+from dataloader_expert.checks.duplicates.near_sounds import alike, looks
 from tests.checks.looking import Data, judged_alone
 
 RATE = 16_000
@@ -56,7 +56,7 @@ def test_copies_are_found_and_nothing_else(change: Any) -> None:
     sounds = [spoken(rng, rng.uniform(1, 4)) for _ in range(60)]
     chosen = rng.permutation(60)[:20].tolist()
     sounds += [change(sounds[i], rng) for i in chosen]
-    patterns = np.stack([pattern(s, RATE) for s in sounds]).astype(np.float32)
+    patterns = looks(sounds, np.full(len(sounds), float(RATE)), 1024)[0].astype(np.float32)
     found = alike(patterns, np.array([len(s) for s in sounds], float))
     assert sorted(found) == sorted((i, 60 + k) for k, i in enumerate(chosen))
 
@@ -72,7 +72,7 @@ def test_one_sound_in_many_variations_has_no_copies() -> None:
         beeps.append(
             (9000 * np.sin(2 * np.pi * 440 * t) * np.exp(-4 * t) + rng.normal(0, 30, RATE)).astype(np.int16)[:, None]
         )
-    patterns = np.stack([pattern(s, RATE) for s in beeps]).astype(np.float32)
+    patterns = looks(beeps, np.full(len(beeps), float(RATE)), 1024)[0].astype(np.float32)
     assert alike(patterns, np.full(60, float(RATE))) == []
 
 
@@ -98,7 +98,7 @@ def heard(sounds: list[Any]) -> Any:
 def test_strokes_with_one_envelope_are_no_copies() -> None:
     """Seen: strokes of bells, whose decay and few bands are alike, were called copies of each other."""
     sounds = strokes(8)
-    patterns = np.stack([pattern(s, RATE) for s in sounds]).astype(np.float32)
+    patterns = looks(sounds, np.full(len(sounds), float(RATE)), 1024)[0].astype(np.float32)
     assert alike(patterns, np.full(8, float(RATE))), "their patterns alone do not tell them apart"
     assert heard(sounds) == {}
 
@@ -114,4 +114,4 @@ def test_a_copy_without_its_beginning_is_found() -> None:
 
 @pytest.mark.parametrize("value", [np.zeros((5000, 1), np.int16), np.zeros((3, 1), np.int16), np.zeros((0, 1)), None])
 def test_what_has_no_pattern_has_no_copy(value: Any) -> None:
-    assert not pattern(value, RATE).any()
+    assert not looks([value], np.array([float(RATE)]), 1024)[0].any()

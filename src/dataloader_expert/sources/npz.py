@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -17,6 +18,7 @@ from dataloader_expert.sources.bundle import DAMAGED, Bundle
 from dataloader_expert.sources.files import Entry
 from dataloader_expert.sources.layout import label_by_name, without_split
 from dataloader_expert.sources.npy_header import ObjectArray, parse_npy
+from dataloader_expert.sources.stored_zip import stored
 
 _NAMELESS = re.compile(r"arr_\d+|data")
 """What numpy calls an array that was saved without a name, and what others do."""
@@ -110,16 +112,11 @@ class Npz(Bundle):
         """The arrays of a file that are wanted; None: all that are asked for and can be loaded."""
         import numpy as np
 
-        archive = open_zip(raw, file)
         arrays = {}
-        for info in members(archive, file):
-            name = info.filename.removesuffix(".npy")
+        for name, content in _contents(raw, file):
             if name not in wanted if wanted is not None else not self.wants(name):
                 continue
-            try:
-                data = archive.read(info)
-            except DAMAGED as e:
-                raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=file) from None
+            data = content()
             try:
                 dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), file)
             except ObjectArray:
@@ -144,6 +141,29 @@ def _hold_the_data(objects: Mapping[str, ObjectArray], plain: Mapping[str, Heade
     rows = {shape[0] for _, shape in plain.values() if shape}
     matrices = any(len(shape) > 1 for _, shape in plain.values())
     return not rows or (not matrices and any(rows & {*array.shape[:1]} for array in objects.values()))
+
+
+def _contents(raw: bytes, file: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """The names of a file's arrays, and what gives the bytes of each.
+
+    Raises:
+        Unreadable: as :func:`open_zip` and :func:`members`; for what it gives, ``checksum-mismatch``.
+    """
+    plain = stored(raw)
+    if plain is not None:
+        yield from ((name.removesuffix(".npy"), partial(plain.__getitem__, name)) for name in plain)
+        return
+    archive = open_zip(raw, file)
+
+    def read(info: zipfile.ZipInfo) -> bytes:
+        try:
+            return archive.read(info)
+        except DAMAGED as e:
+            name = info.filename.removesuffix(".npy")
+            raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=file) from None
+
+    for info in members(archive, file):
+        yield info.filename.removesuffix(".npy"), partial(read, info)
 
 
 def open_zip(data: bytes, file: str) -> zipfile.ZipFile:

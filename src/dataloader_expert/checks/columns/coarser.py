@@ -12,7 +12,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.cohorts import SPLIT, Cohorts, told_of
-from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn import SCARCELY, Drawn
 from dataloader_expert.checks.common.per_sample import apart
 from dataloader_expert.checks.common.rows_kept import at_of, places
 from dataloader_expert.checks.features import Channels
@@ -47,7 +47,7 @@ class Coarser(Check):
         self.kinds = {f.name: f.kind for f in shown} | dict.fromkeys(self.windows, "array")
         self.kinds = dict(list(self.kinds.items())[:FIELDS])
         self.cohorts = Cohorts(context)
-        self.drawn = {name: Drawn(KEPT) for name in self.kinds}
+        self.drawn = {name: Drawn(KEPT, spare=SCARCELY) for name in self.kinds}
 
     def applies(self) -> bool:
         return bool(self.kinds)
@@ -165,13 +165,14 @@ def steps_of(values: Any) -> tuple[float, float]:
     if values.dtype == np.uint8:
         levels = np.flatnonzero(np.bincount(values.reshape(-1), minlength=256)).astype(np.float64)
     else:
-        levels = np.unique(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
-    if len(levels) < 3:
-        return (float(np.ptp(levels)), 1.0) if len(levels) == 2 else (np.nan, np.nan)
+        levels = np.sort(values[np.isfinite(values)] if values.dtype.kind == "f" else values).astype(np.float64)
     gaps = np.diff(levels)
+    gaps = gaps[gaps > 0]
+    if len(gaps) < 2:
+        return (float(gaps[0]), 1.0) if len(gaps) else (np.nan, np.nan)
     low = len(gaps) // 10
     step = float(np.partition(gaps, low)[low])
-    return step, float(np.ptp(levels)) / max(step, 1e-300)
+    return step, float(levels[-1] - levels[0]) / max(step, 1e-300)
 
 
 def coarser(own: Any, others: Any) -> bool:
@@ -193,11 +194,14 @@ def held_for(series: Any) -> int:
     import numpy as np
 
     changes = np.flatnonzero((series[:, 1:] != series[:, :-1]).any(0))
-    if len(changes) < RUNS or max(len(np.unique(channel)) for channel in series) < RUNS // 2:
-        return 1  # a rectangular wave has few values
+    if len(changes) < RUNS:
+        return 1
     runs = np.diff(changes)
-    length = int(np.median(runs))
-    return length if length > 1 and (runs == length).mean() >= MOSTLY else 1
+    length = int(np.partition(runs, len(runs) // 2)[len(runs) // 2])
+    if length == 1 or np.count_nonzero(runs == length) < MOSTLY * len(runs):
+        return 1
+    few = max(len(np.unique(channel)) for channel in series) < RUNS // 2
+    return 1 if few else length  # a rectangular wave has few values
 
 
 CHECK = Coarser

@@ -11,6 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.picture_hashes import looks, sampled
+from dataloader_expert.checks.common.spectra import mixed_down, power, stacks, window
 from dataloader_expert.checks.common.vectors import pooled, vectors
 from dataloader_expert.checks.common.word_cells import likelihoods_by, presences_by
 from dataloader_expert.checks.features import Channels
@@ -46,7 +47,7 @@ def numbers_of_content(context: Context, block: Block, names: list[str], rows: A
             made[:] = np.nan  # on another scale, which is told elsewhere
         return made[:, :WIDEST].astype(np.float32)
     if field.kind == "audio" and len(names) == 1:
-        return _bands(block, field.name, rows).astype(np.float32)
+        return _bands(block, field.name, rows)
     part = block if len(rows) == block.samples else block.take(rows)
     channels = Channels.of(field) if len(field.shape) > 1 and len(names) == 1 else None
     moving = None if channels is None else _of_channels(channels, part)
@@ -71,28 +72,42 @@ def _colours(block: Block, name: str, rows: Any) -> Any:
 
 
 def _bands(block: Block, name: str, rows: Any) -> Any:
-    """Decibels of each band of recordings, of all of it, and how these vary over time, [rows, 2 * bands]; NaN where there is no sound."""
+    """Decibels of each band of recordings, of all of it, and how these vary over time, float32 [rows, 2 * bands]; NaN where there is no
+    sound. Made once of each row."""
     import numpy as np
 
-    made = np.full((len(rows), 2 * TONES), np.nan)
-    values, rates = block.columns[name].values, block.columns.get(RATE)
-    edges = np.geomspace(LOWEST, HIGHEST, TONES + 1)
-    for k, i in enumerate(rows.tolist()):
-        rate = float(rates.values[i]) if rates is not None else USUAL_RATE
-        value = values[i]
-        if not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < FRAME or not rate > 2 * LOWEST:
-            continue
-        wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1).astype(np.float64).mean(1)
-        frames = wave[: len(wave) // FRAME * FRAME].reshape(-1, FRAME)
-        power = np.abs(np.fft.rfft((frames - frames.mean(1, keepdims=True)) * np.hanning(FRAME), axis=1)) ** 2
-        at = np.searchsorted(np.fft.rfftfreq(FRAME, 1 / rate), edges)
-        sums = np.concatenate([np.zeros((len(power), 1)), np.cumsum(power, 1)], 1)
-        bands = sums[:, at[1:]] - sums[:, at[:-1]]
-        total = float(bands.sum())
-        if np.isfinite(total) and total > 0:
-            shares = 10 * np.log10(bands / (total / len(bands)) + 1e-6)
-            made[k] = np.concatenate([shares.mean(0), shares.std(0)])
-    return made
+    n = block.samples
+    known, made = block.once(
+        ("bands", name), None, lambda: (np.zeros(n, bool), np.full((n, 2 * TONES), np.nan, np.float32))
+    )
+    new = rows[~known[rows]]
+    known[new] = True
+    rates = block.columns.get(RATE)
+    for here, recordings in stacks(block.columns[name].values, new.tolist()):
+        each = [USUAL_RATE if rates is None else float(rates.values[i]) for i in here.tolist()]
+        for rate in {*each} if recordings.shape[1] >= FRAME else ():
+            own = np.array(each) == rate
+            if rate > 2 * LOWEST:
+                made[here[own]] = _bands_of(mixed_down(recordings[own, :LONGEST]), rate)
+    return made[rows]
+
+
+def _bands_of(waves: Any, rate: float) -> Any:
+    import numpy as np
+
+    n, frames = len(waves), waves.shape[1] // FRAME
+    parts = waves[:, : frames * FRAME].reshape(n * frames, FRAME)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # an infinity makes these NaN
+        energy = power((parts - parts.mean(1, keepdims=True)) * window(FRAME))
+        at = np.searchsorted(np.fft.rfftfreq(FRAME, 1 / rate), np.geomspace(LOWEST, HIGHEST, TONES + 1))
+        places = np.arange(energy.shape[1])[:, None]
+        inside = (places >= at[:-1]) & (places < at[1:])
+        bands = (energy @ inside.astype(np.float32)).reshape(n, frames, TONES)
+        total = bands.sum((1, 2), dtype=np.float64)
+        shares = 10 * np.log10(bands / (total / frames)[:, None, None] + 1e-6)
+        found = np.concatenate([shares.mean(1), shares.std(1)], 1)
+    found[~(np.isfinite(total) & (total > 0))] = np.nan
+    return found
 
 
 def _of_channels(channels: Channels, block: Block) -> Any:

@@ -8,18 +8,18 @@ from typing import Any
 from dataloader_expert.checks.common.fingerprint import mix
 from dataloader_expert.sources.base import Block
 
-SPARE = 2
-"""How many times as many rows as are kept are drawn at first, of a known number: of some, nothing can be kept."""
+SPARE, SCARCELY = 2, 1.1
+"""How many times as many rows as are kept are drawn at first, of a known number: of some, nothing can be kept; and where of hardly any."""
 
 
 class Drawn:
     """At most ``most`` rows, with the data kept for each: arrays by name, first axis the rows.
 
-    ``of_all``: whether all samples are offered to it, and not those of a split alone.
+    ``of_all``: whether all samples are offered to it, and not those of a split alone. ``spare``: how many times as many are drawn at first.
     """
 
-    def __init__(self, most: int, of_all: bool = True) -> None:
-        self.most, self.of_all = most, of_all
+    def __init__(self, most: int, of_all: bool = True, spare: float = SPARE) -> None:
+        self.most, self.of_all, self.at_first = most, of_all, int(spare * most)
         self.parts: list[tuple[Any, dict[str, Any]]] = []
         """Hashes of rows, and the data kept for them."""
         self.held = 0
@@ -31,8 +31,8 @@ class Drawn:
         import numpy as np
 
         limit = self.limit
-        if self.of_all and limit is None and block.population > SPARE * self.most:
-            limit = (SPARE * self.most << 64) // block.population
+        if self.of_all and limit is None and block.population > self.at_first:
+            limit = (self.at_first << 64) // block.population
 
         def drawn() -> Any:
             hashes = block.once("row hashes", None, lambda: self._hashes(block, np.arange(block.samples)))

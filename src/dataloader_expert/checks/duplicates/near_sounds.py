@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.common.spectra import fast, mixed_down, power, stacks, window
 from dataloader_expert.checks.duplicates.pairs import Seen, judge_near, near_fact
-from dataloader_expert.checks.duplicates.waveforms import RATE, Likeness, compared, fine_spectra, length_for, stretch
+from dataloader_expert.checks.duplicates.waveforms import RATE, Likeness, compared, fine_spectra, length_for, stretches
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.sources.base import Block
@@ -26,8 +27,8 @@ LOUDEST = 1e10
 """No recording's samples are larger."""
 FLOOR = 1e-4
 """The least energy that counts, of the largest: 40 dB below, where noise and codecs decide."""
-ALIKE, LENGTHS = 0.95, 0.02
-"""The least correlation of copies, and the most by which their lengths differ."""
+ALIKE, LENGTHS, ROUNDED = 0.95, 0.02, 1e-3
+"""The least correlation of copies, the most by which their lengths differ, and the most that a correlation may be off by rounding."""
 RANK, UNLIKE, FAR_LESS = 10, 0.25, 0.2
 """What is not explained of a recording by its ``RANK``-th nearest beyond which it resembles few others, and the share of it that a copy
 may have if it does not."""
@@ -57,7 +58,7 @@ class NearSounds(Check):
         """Of each, its frames."""
         self.length = length_for(context.samples)
         self.waves: list[Any] = []
-        """As of ``stretch``."""
+        """As of ``stretches``."""
         self.rates: list[Any] = []
 
     def applies(self) -> bool:
@@ -76,17 +77,14 @@ class NearSounds(Check):
         ):
             return
         self.kept.see(block)
-        rates = (
-            block.columns[self.rate].values if self.rate is not None and self.rate in block.columns else [16_000] * n
-        )
+        said = block.columns[self.rate].values if self.rate is not None and self.rate in block.columns else [16_000] * n
+        rates = np.array([float(r or 0) for r in list(said)[:n]], np.float64)
         values = list(block.columns[self.field].values[:n])
-        self.patterns.append(np.stack([pattern(v, float(r)) for v, r in zip(values, rates, strict=False)]))
+        patterns, waves = looks(values, rates, self.length)
+        self.patterns.append(patterns)
+        self.waves.append(waves)
         self.lengths.append(np.array([len(v) if hasattr(v, "shape") else 0 for v in values], np.float64))
-        self.rates.append(np.array([float(r or 0) for r in list(rates)[:n]], np.float64))
-        some = self.patterns[-1].any(1).tolist()
-        nothing = np.zeros(self.length, np.float16)
-        told = zip(values, rates, some, strict=False)
-        self.waves.append(np.stack([stretch(v, float(r), self.length) if has else nothing for v, r, has in told]))
+        self.rates.append(rates)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearSounds)
@@ -134,36 +132,56 @@ class NearSounds(Check):
             yield Unknown("near-duplicates", f"near duplicates of recordings are searched for among at most {MOST:,}")
 
 
-def pattern(value: Any, rate: float) -> Any:
-    """The pattern of a recording, [frames, channels], as a vector of unit length; zeros where there is none."""
+def looks(values: Any, rates: Any, length: int) -> tuple[Any, Any]:
+    """The patterns of recordings, [frames] or [frames, channels], at these rates, and stretches of their waveforms, [n, length]; zeros where there
+    is none."""
     import numpy as np
 
-    nothing = np.zeros(TIMES * BANDS, np.float16)
-    if not hasattr(value, "shape") or len(value) < LEAST or not rate > 2 * LOWEST:
-        return nothing
-    if not value.size or value.dtype.kind not in "iuf" or not np.isfinite(value).all() or np.abs(value).max() > LOUDEST:
-        return nothing
-    sound = value.astype(np.float32)
-    sound = sound.mean(1) if sound.ndim > 1 else sound
-    size = len(sound) // TIMES
-    frames = sound[: TIMES * size].reshape(TIMES, size)
-    power = np.abs(np.fft.rfft((frames - frames.mean()) * np.hanning(size).astype(np.float32), axis=1)) ** 2
-    hertz = np.fft.rfftfreq(size, 1 / rate)
-    edges = np.geomspace(LOWEST, min(HIGHEST, rate / 2), BANDS + 1)
-    places = np.searchsorted(hertz, edges)
-    total = np.concatenate([np.zeros((TIMES, 1)), np.cumsum(power, 1, dtype=np.float64)], 1)
+    n = len(values)
+    patterns, waves = np.zeros((n, TIMES * BANDS), np.float16), np.zeros((n, length), np.float16)
+    for here, recordings in stacks(values):
+        if recordings.shape[1] >= LEAST:
+            sounds = mixed_down(recordings)
+            patterns[here] = patterns_of(sounds, rates[here])
+            some = patterns[here].any(1)
+            waves[here[some]] = stretches(sounds[some], rates[here[some]], length)
+    return patterns, waves
+
+
+def patterns_of(sounds: Any, rates: Any) -> Any:
+    """The patterns of recordings, float32 [n, frames], at these rates, as vectors of unit length, float16 [n, TIMES * BANDS]; zeros where
+    there is none."""
+    import numpy as np
+
+    made = np.zeros((len(sounds), TIMES * BANDS), np.float16)
+    largest = np.abs(sounds).max(1)  # NaN if a sample is
+    fit = (largest <= LOUDEST) & (rates > 2 * LOWEST)
+    for rate in np.unique(rates[fit]).tolist():
+        rows = np.flatnonzero(fit & (rates == rate))
+        made[rows] = _patterns(sounds[rows], rate)
+    return made
+
+
+def _patterns(sounds: Any, rate: float) -> Any:
+    import numpy as np
+
+    n, length = sounds.shape
+    size = length // TIMES
+    frames = sounds[:, : TIMES * size].reshape(n, TIMES, size)
+    spectra = power((frames - frames.mean((1, 2), keepdims=True)) * window(size), fast(size))
+    hertz = np.fft.rfftfreq(fast(size), 1 / rate)
+    places = np.searchsorted(hertz, np.geomspace(LOWEST, min(HIGHEST, rate / 2), BANDS + 1))
     # a band that is narrower than the frame resolves has the value of its neighbour
-    energy = (
-        total[:, np.minimum(np.maximum(places[1:], places[:-1] + 1), len(hertz))]
-        - total[:, np.minimum(places[:-1], len(hertz) - 1)]
-    )
-    largest = float(energy.max())
-    if not np.isfinite(largest) or largest <= 0:
-        return nothing
-    level = np.log(energy + FLOOR * largest)
-    level = level - level.mean(0) - level.mean(1, keepdims=True) + level.mean()
-    norm = float(np.sqrt((level * level).sum()))
-    return (level / norm).reshape(-1).astype(np.float16) if norm > 1e-6 else nothing
+    first = np.minimum(places[:-1], len(hertz) - 1)
+    end = np.minimum(np.maximum(places[1:], places[:-1] + 1), len(hertz))
+    at = np.arange(len(hertz))[:, None]
+    energy = (spectra @ ((at >= first) & (at < end)).astype(np.float32)).astype(np.float64)
+    largest = energy.max((1, 2), keepdims=True)
+    sounding = np.isfinite(largest) & (largest > 0)
+    level = np.log(np.where(sounding, energy + FLOOR * largest, 1))
+    level += level.mean((1, 2), keepdims=True) - level.mean(1, keepdims=True) - level.mean(2, keepdims=True)
+    norm = np.sqrt((level * level).sum((1, 2), keepdims=True))
+    return np.where(norm > 1e-6, level / np.maximum(norm, 1e-6), 0).reshape(n, -1)
 
 
 def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
@@ -173,16 +191,33 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
     n = len(patterns)
     found: list[tuple[int, int, float]] = []
     crowd = np.ones(n, np.float32)
+    coarse, long = _coarse(patterns), np.log(lengths)
     for at in range(0, n, AT_ONCE):
-        likeness = patterns[at : at + AT_ONCE] @ patterns.T
-        mine = np.arange(len(likeness))
-        likeness[mine, at + mine] = -1
+        near = np.abs(long[at : at + AT_ONCE, None] - long) <= LENGTHS
+        near[np.arange(len(near)), at + np.arange(len(near))] = False
+        rows = np.flatnonzero((near & (coarse[at : at + AT_ONCE] @ coarse.T >= ALIKE - ROUNDED)).any(1))
+        likeness = patterns[at + rows] @ patterns.T
+        likeness[np.arange(len(rows)), at + rows] = -1
         if n > 2 * RANK:
-            crowd[at + mine] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
-        likeness[crowd[at + mine] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
-        near = (likeness >= ALIKE) & (np.abs(np.log(lengths[at + mine, None] / lengths[None])) <= LENGTHS)
-        found += [(at + i, j, 1 - float(likeness[i, j])) for i, j in np.argwhere(near).tolist() if at + i < j]
+            crowd[at + rows] = 1 - np.partition(likeness, -RANK, 1)[:, -RANK]
+        likeness[crowd[at + rows] <= 1 - ALIKE] = -1  # so many others are as much like it that none is a copy
+        pairs = np.argwhere((likeness >= ALIKE) & near[rows])
+        found += [(i, j, 1 - float(likeness[k, j])) for k, j in pairs.tolist() if (i := at + int(rows[k])) < j]
     return [(a, b) for a, b, apart in found if _stands_out(apart, float(min(crowd[a], crowd[b])))]
+
+
+def _coarse(patterns: Any) -> Any:
+    """Shorter vectors whose products are no smaller than those of the patterns: the means of neighbouring bands and frames, and the length of
+    what is left of each pattern."""
+    import numpy as np
+
+    times, bands = 4, 2
+    means = patterns.reshape(-1, TIMES // times, times, BANDS // bands, bands).mean((2, 4)).reshape(len(patterns), -1)
+    means *= np.sqrt(
+        times * bands
+    )  # products of these are those of the patterns' parts that are constant where a mean is taken
+    left = np.maximum((patterns * patterns).sum(1) - (means * means).sum(1), 0)
+    return np.concatenate([means, np.sqrt(left)[:, None]], 1)
 
 
 def alike_in_spectra(waves: Any, seconds: Any, known: set[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -15,6 +15,8 @@ from dataloader_expert.sources.base import Block
 
 WIDEST, LEAST, DISTINCT = 64, 8, 0.8
 """The most numbers of a row, the fewest rows of a sample, and the least share of them that differ: atoms of few kinds recur in any order."""
+AT_ONCE = 1 << 16
+"""Numbers that are looked at together: they stay in the cache."""
 OF, RULE = "reordered samples", "the same rows in another order"
 
 
@@ -37,9 +39,14 @@ class Reordered(Check):
         column = block.columns.get(self.field or "")
         if column is None or not block.samples:
             return
-        keys = [_unordered(value) for value in column.values[: block.samples]]
-        alone = mix(block.indices().astype(np.uint64))  # what has no rows of its own is like no other
-        self.kept.see(block, np.where([k is None for k in keys], alone, np.array([k or 0 for k in keys], np.uint64)))
+        keys = mix(block.indices().astype(np.uint64))  # what has no rows of its own is like no other
+        whole = column.array
+        if whole is not None:
+            _unordered(whole[: len(keys)], keys)
+        else:
+            for i, value in enumerate(column.values[: len(keys)]):
+                _unordered(value[None] if hasattr(value, "dtype") else None, keys[i : i + 1])
+        self.kept.see(block, keys)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Reordered)
@@ -55,20 +62,24 @@ class Reordered(Check):
         return judge_near(facts, OF, sure=True)
 
 
-def _unordered(value: Any) -> int | None:
-    """A digest of the rows of an array that does not depend on their order; None of too few, or with too many equal ones."""
+def _unordered(values: Any, keys: Any) -> None:
+    """Sets the key of each array, [n, rows, numbers], to a digest of its rows that does not depend on their order; not of too few rows, or
+    with too many equal ones."""
     import numpy as np
 
-    fits = getattr(value, "ndim", 0) == 2 and value.dtype.kind == "f" and value.shape[1] <= WIDEST
-    if not fits or len(value) < LEAST:
-        return None
-    bits = np.ascontiguousarray(value.astype(np.float64) + 0.0).view(np.uint64)
-    rows = np.zeros(len(value), np.uint64)
-    for column in bits.T:
-        rows = mix(rows ^ column)
-    if len(np.unique(rows)) < DISTINCT * len(rows):
-        return None
-    return int(mix(rows).sum(dtype=np.uint64))
+    fits = getattr(values, "ndim", 0) == 3 and values.dtype.kind == "f" and values.shape[2] <= WIDEST
+    if not fits or values.shape[1] < LEAST or not values.size:
+        return
+    _, rows, width = values.shape
+    factors = mix(np.arange(width, dtype=np.uint64) + np.uint64(1)) | np.uint64(1)  # one of each column, all odd
+    step = max(1, AT_ONCE // (rows * width))
+    for at in range(0, len(values), step):
+        bits = (values[at : at + step].astype(np.float64) + 0.0).view(np.uint64)
+        bits *= factors
+        bits ^= bits >> np.uint64(32)
+        digests = np.sort(bits.sum(2, dtype=np.uint64), 1)
+        differ = 1 + (digests[:, 1:] != digests[:, :-1]).sum(1) >= DISTINCT * rows
+        keys[at : at + step][differ] = mix(digests).sum(1, dtype=np.uint64)[differ]
 
 
 CHECK = Reordered

@@ -34,26 +34,30 @@ def length_for(recordings: int | None) -> int:
     return min(LONGEST, max(SHORTEST, HELD // recordings)) if recordings else SHORTEST
 
 
-def stretch(value: Any, rate: float, length: int) -> Any:
-    """The stretch around the middle of a recording's energy, [frames] or [frames, channels], as float16 [length] of largest value 1; zeros
-    of silence. A copy of another loudness, or with its ends cut, has it at the same place or close to it."""
+def stretches(sounds: Any, rates: Any, length: int) -> Any:
+    """The stretch around the middle of the energy of each of these recordings, float32 [n, frames], at these rates, as float16 [n, length] of largest
+    value 1; zeros of silence. A copy of another loudness, or with its ends cut, has it at the same place or close to it."""
     import numpy as np
 
-    sound = value.astype(np.float32)
-    sound = sound.mean(1) if sound.ndim > 1 else sound
-    sound = sound - sound.mean()
-    power = np.cumsum(sound * sound, dtype=np.float64)
-    if not power[-1] > 0:
-        return np.zeros(length, np.float16)
-    span = min(len(sound), int(length * rate / RATE))
+    frames = sounds.shape[1]
+    sounds = sounds - sounds.mean(1, keepdims=True)
+    energy = sounds * sounds
+    total = energy.sum(1)
     # the mean of the times, weighted with the energy: where half of it has passed may jump from one stroke to the next
-    middle = len(sound) - float(power.sum() / power[-1])
-    first = int(min(max(0.0, middle - span / 2), len(sound) - span))
-    spectrum = np.fft.rfft(sound[first : first + span])
-    n = min(length, int(span * RATE / rate))
-    made = np.fft.irfft(spectrum[: n // 2 + 1], n)
-    kept = np.zeros(length, np.float16)
-    kept[:n] = made / max(float(np.abs(made).max()), 1e-12)
+    middles = energy @ np.arange(frames, dtype=np.float32) / np.where(total > 0, total, 1)
+    kept = np.zeros((len(sounds), length), np.float16)
+    for rate in np.unique(rates[total > 0]).tolist():
+        rows = np.flatnonzero((rates == rate) & (total > 0))
+        span = min(frames, int(length * rate / RATE))
+        first = np.clip(middles[rows] - span / 2, 0, frames - span).astype(np.int64)
+        parts = (
+            sounds[rows]
+            if span == frames
+            else np.stack([sounds[i, at : at + span] for i, at in zip(rows, first, strict=True)])
+        )
+        n = min(length, int(span * RATE / rate))
+        made = np.fft.irfft(np.fft.rfft(parts)[:, : n // 2 + 1], n)
+        kept[rows, :n] = made / np.maximum(np.abs(made).max(1, keepdims=True), 1e-12)
     return kept
 
 

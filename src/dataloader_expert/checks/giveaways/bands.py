@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.drawn import SCARCELY, Drawn
 from dataloader_expert.checks.common.rows_kept import places
+from dataloader_expert.checks.common.spectra import power, stacks, window
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -44,12 +47,17 @@ class Bands(DrawnByClass):
     ids = ("label-leaked-by-field",)
     kind, most, classes = "audio", KEPT, CLASSES
 
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.drawn = Drawn(self.most, spare=SCARCELY)  # what is measured of one costs much
+
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        values, rates = block.columns[self.name].values, block.columns.get(RATE)
-        heard = [measured(values[i], 0.0 if rates is None else float(rates.values[i])) for i in rows.tolist()]
-        return {"heard": np.array(heard, np.float64), "class": self.called.of(block.columns[self.label], rows)}
+        rates = block.columns.get(RATE)
+        each = np.array([0.0 if rates is None else float(rates.values[i]) for i in rows.tolist()])
+        heard = measured(block.columns[self.name].values, rows, each)
+        return {"heard": heard, "class": self.called.of(block.columns[self.label], rows)}
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -93,48 +101,62 @@ class Bands(DrawnByClass):
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
 
 
-def measured(value: Any, rate: float) -> tuple[float, ...]:
-    """By how many decibels hum at 50 and at 60 Hz stands out of what is next to it, the frequency above which there is no sound, and the
-    seconds of one value at the beginning and at the end; NaN where there is none, or a recording says nothing."""
+def measured(values: Any, rows: Any, rates: Any) -> Any:
+    """Of these of the recordings, by how many decibels hum at 50 and at 60 Hz stands out of what is next to it, the frequency above which there
+    is no sound, and the seconds of one value at the beginning and at the end, float64 [rows, 5]; NaN where there is none, or a recording
+    says nothing."""
     import numpy as np
 
-    unknown = (np.nan,) * 5
-    if rate <= 0 or not hasattr(value, "dtype") or value.dtype.kind not in "iuf" or len(value) < 4 * BANDS:
-        return unknown
-    wave = value[:LONGEST].reshape(min(len(value), LONGEST), -1)[:, 0].astype(np.float64)
-    if not np.isfinite(wave).all() or not wave.std():
-        return unknown
-    power = np.abs(np.fft.rfft((wave - wave.mean()) * np.hanning(len(wave)))) ** 2
-    hums = [hum(power, rate / len(wave), hz) if len(wave) >= SHORTEST * rate else np.nan for hz in MAINS]
-    changes = np.flatnonzero((value[1:] != value[:-1]).reshape(len(value) - 1, -1).any(1))
-    return hums[0], hums[1], edge(power) * rate / 2, changes[0] / rate, (len(value) - 1 - changes[-1]) / rate
+    found = np.full((len(rows), 5), np.nan)
+    place = np.zeros(len(values), np.int64)
+    place[rows] = np.arange(len(rows))
+    for here, recordings in stacks(values, rows.tolist()):
+        at = place[here]
+        waves = recordings[:, :LONGEST, 0].astype(np.float64)
+        says = np.isfinite(waves).all(1) & (waves.min(1) < waves.max(1)) & (rates[at] > 0)
+        for rate in {*rates[at[says]].tolist()} if recordings.shape[1] >= 4 * BANDS else ():
+            own = np.flatnonzero(says & (rates[at] == rate))
+            found[at[own]] = _measured(waves[own], recordings[own], rate)
+    return found
 
 
-def hum(power: Any, step: float, hz: float) -> float:
-    """Decibels by which a line near a frequency stands out; ``step``: Hz from one value to the next."""
+def _measured(waves: Any, recordings: Any, rate: float) -> Any:
     import numpy as np
 
-    away = np.abs(np.arange(len(power)) * step - hz)
-    beside = power[(away >= BESIDE[0]) & (away <= BESIDE[1])]
-    here = power[away <= WITHIN]
-    return (
-        float(10 * np.log10((here.max() + 1e-12) / (np.median(beside) + 1e-12)))
-        if len(here) and len(beside)
-        else np.nan
-    )
+    energy = power((waves - waves.mean(1, keepdims=True)) * window(waves.shape[1]))
+    moves = recordings[:, 1:] != recordings[:, :-1]
+    moves = moves.any(2) if moves.shape[2] > 1 else moves[:, :, 0]
+    still = [moves.argmax(1) / rate, moves[:, ::-1].argmax(1) / rate]
+    if waves.shape[1] >= SHORTEST * rate:
+        hums = [hum(energy, rate / waves.shape[1], hz) for hz in MAINS]
+    else:
+        hums = [np.full(len(waves), np.nan)] * len(MAINS)
+    return np.stack([*hums, edge(energy) * rate / 2, *still], 1)
 
 
-def edge(power: Any) -> float:
-    """The share of the spectrum above which there is no sound; NaN if there is no edge."""
+def hum(energy: Any, step: float, hz: float) -> Any:
+    """Decibels by which a line near a frequency stands out, by ``energy`` [n, frequencies]; ``step``: Hz from one to the next."""
     import numpy as np
 
-    bounds = np.linspace(0, len(power), BANDS + 1).astype(int)[:-1]
-    level = 10 * np.log10(np.add.reduceat(power, bounds) + 1e-12)
-    for at in range(BENEATH, HIGHEST):
-        beneath, above = level[at - BENEATH : at], level[at + WIDTH :]
-        if beneath.min() - above.max() >= EDGE:
-            return (at + WIDTH / 2) / BANDS
-    return float("nan")
+    first = max(0, int((hz - BESIDE[1]) / step))
+    near = energy[:, first : int((hz + BESIDE[1]) / step) + 2]
+    away = np.abs(np.arange(first, first + near.shape[1]) * step - hz)
+    here, beside = near[:, away <= WITHIN], near[:, (away >= BESIDE[0]) & (away <= BESIDE[1])]
+    if not here.size or not beside.size:
+        return np.full(len(energy), np.nan)
+    return 10 * np.log10((here.max(1) + 1e-12) / (np.median(beside, 1) + 1e-12))
+
+
+def edge(energy: Any) -> Any:
+    """The share of the spectrum above which there is no sound, by ``energy`` [n, frequencies]; NaN if there is no edge."""
+    import numpy as np
+
+    bounds = np.linspace(0, energy.shape[1], BANDS + 1).astype(int)[:-1]
+    level = 10 * np.log10(np.add.reduceat(energy, bounds, 1) + 1e-12)
+    beneath = np.lib.stride_tricks.sliding_window_view(level, BENEATH, 1).min(2)[:, : HIGHEST - BENEATH]
+    above = np.maximum.accumulate(level[:, ::-1], 1)[:, ::-1][:, BENEATH + WIDTH :]
+    falls = beneath - above[:, : beneath.shape[1]] >= EDGE
+    return np.where(falls.any(1), (BENEATH + falls.argmax(1) + WIDTH / 2) / BANDS, np.nan)
 
 
 CHECK = Bands

@@ -83,6 +83,8 @@ def gap(value: Any, rate: float) -> int:
         return 0
     wave = value.reshape(len(value), -1)
     shortest = max(8, int(GAP * rate))
+    if value.size - np.count_nonzero(value) < shortest * wave.shape[1]:
+        return 0
     sound = np.flatnonzero(wave.any(1))
     steps = np.diff(sound)
     at = np.flatnonzero(steps > shortest)

@@ -14,6 +14,7 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import digests_by_name, in_order, places
+from dataloader_expert.checks.common.spectra import fast, power, stacks
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -52,9 +53,8 @@ class Recordings(DrawnRows):
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        values = block.columns[self.field].values
-        measured = np.array([_measured(values[i]) for i in rows.tolist()], np.float64).reshape(len(rows), 4)
-        kept = {name: measured[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
+        found = measured(block.columns[self.field].values, rows)
+        kept = {name: found[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
         rates = block.columns.get("sample_rate")
         kept["rate"] = (
             np.zeros(len(rows)) if rates is None else np.array([rates.values[i] for i in rows.tolist()], np.float64)
@@ -142,27 +142,40 @@ def noise_alone(pauses: Any, loud: Any, label: Any) -> Any:
     return odd if FEWEST <= odd.sum() <= MOST * len(odd) else None
 
 
-def _measured(value: Any) -> tuple[float, float, float, float]:
-    """How loud the quieter and the louder pieces are, as shares of full scale, the middle of the spectrum as a share of the rate, and the length."""
+def measured(values: Any, rows: Any) -> Any:
+    """Of these of the recordings, how loud the quieter and the louder pieces are, as shares of full scale, the middle of the spectrum as a share of
+    the rate, and the length, float64 [rows, 4]; NaN but for the length of what is no sound."""
     import numpy as np
 
-    nothing = (np.nan, np.nan, np.nan, float(len(value)))
-    if not hasattr(value, "dtype") or value.dtype.kind not in "if" or len(value) < 4 * FRAMES:
-        return nothing
-    sound = value.reshape(len(value), -1)[:, 0].astype(np.float32)
-    sound = sound / (1.0 if value.dtype.kind == "f" else float(2.0 ** (8 * value.dtype.itemsize - 1)))
-    if not np.isfinite(sound).all():
-        return nothing
-    each = len(sound) // FRAMES
-    pieces = sound[: each * FRAMES].reshape(FRAMES, each)
-    levels = np.sqrt(np.square(pieces - pieces.mean(1, keepdims=True)).mean(1))
-    low, high = np.quantile(levels, [0.1, 0.95])
-    begin = max(0, (len(sound) - LOOKED_AT) // 2)
-    part = sound[begin : begin + LOOKED_AT]
-    power = np.square(np.abs(np.fft.rfft(part - part.mean())))
-    total = np.cumsum(power)
-    middle = float(np.searchsorted(total, total[-1] / 2)) / len(part) if total[-1] > 0 else np.nan
-    return float(low), float(high), middle, float(len(value))
+    found = np.full((len(rows), 4), np.nan)
+    found[:, 3] = [len(values[i]) for i in rows.tolist()]
+    place = np.zeros(len(values), np.int64)
+    place[rows] = np.arange(len(rows))
+    for here, recordings in stacks(values, rows.tolist()):
+        if recordings.dtype.kind in "if" and recordings.shape[1] >= 4 * FRAMES:
+            found[place[here], :3] = _measured(recordings)
+    return found
+
+
+def _measured(recordings: Any) -> Any:
+    import numpy as np
+
+    kind, (n, length, _) = recordings.dtype, recordings.shape
+    sound = recordings[:, :, 0].astype(np.float32)
+    if kind.kind == "i":
+        sound /= float(2.0 ** (8 * kind.itemsize - 1))
+    each = length // FRAMES
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN
+        levels = sound[:, : each * FRAMES].reshape(n, FRAMES, each).std(2)
+        low, high = np.quantile(levels, [0.1, 0.95], axis=1)
+        begin = max(0, (length - LOOKED_AT) // 2)
+        part = sound[:, begin : begin + LOOKED_AT]
+        total = np.cumsum(power(part - part.mean(1, keepdims=True), fast(part.shape[1])), 1)
+    middle = [np.searchsorted(t, t[-1] / 2) / fast(part.shape[1]) if t[-1] > 0 else np.nan for t in total]
+    found = np.stack([low, high, np.array(middle)], 1)
+    if kind.kind == "f":
+        found[~np.isfinite(sound).all(1)] = np.nan
+    return found
 
 
 CHECK = Recordings

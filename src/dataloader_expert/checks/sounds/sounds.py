@@ -59,8 +59,8 @@ numbers of either sign."""
 AS_LONG, OTHER_RATE, CLIPS = 0.02, 1.2, 5
 """By how much the median numbers of frames at two rates may differ if they are the same, how many times the other one a rate must be, and the fewest
 clips of a rate that tell it."""
-AGAIN = 10
-"""Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
+AGAIN, STAYS = 10, 3
+"""Pairs of samples at full scale that are no chance, as the peak of a loud tone is one sample; and how many stay at a level below it."""
 
 
 class Sounds(Check):
@@ -305,19 +305,15 @@ def _full(value: Any) -> float:
 
 def clipped(value: Any) -> bool:
     """In a channel, three consecutive samples at full scale, or again and again two, as of a high tone."""
-    import numpy as np
-
     if not value.size or value.dtype.kind not in "if":
         return False
     # the largest value, of 24 bits in 32 too
     top = (
-        1.0
-        if value.dtype.kind == "f"
-        else 2.0 ** (8 * value.dtype.itemsize - 1) - (1 if value.dtype.itemsize < 4 else 256)
+        1 if value.dtype.kind == "f" else 2 ** (8 * value.dtype.itemsize - 1) - (1 if value.dtype.itemsize < 4 else 256)
     )
-    at = np.abs(value.astype(np.float64)) >= top
-    if not at.any():
+    if value.max() < top and value.min() > -top:
         return False
+    at = (value >= top) | (value <= -top)
     twice = at[:-1] & at[1:]
     return bool((twice[:-1] & at[2:]).any() or twice.sum(axis=0).max() >= AGAIN)
 
@@ -325,33 +321,37 @@ def clipped(value: Any) -> bool:
 def levelled(value: Any) -> bool:
     """Below full scale, a channel runs again and again into its own peak and stays there for three samples: it was clipped before it was
     made quieter. The crest of a low tone is as flat, but is not run into."""
+    if value.ndim < 2 or not value.size or value.dtype.kind not in "if":
+        return False
+    return any(map(_runs_into_peak, value.T)) and not clipped(value)
+
+
+def _runs_into_peak(channel: Any) -> bool:
     import numpy as np
 
-    if value.ndim < 2 or not value.size or value.dtype.kind not in "if" or clipped(value):
+    peak = max(channel.max().item(), -channel.min().item())
+    if not peak >= LOUD * _full(channel):
         return False
-    size = np.abs(value.astype(np.float64))
-    peak = size.max(axis=0)
-    if (peak < LOUD * _full(value)).all():
+    at = (channel == peak) | (channel == -peak)
+    if not STAYS * AGAIN <= np.count_nonzero(at) <= OF_PEAK * len(at):
         return False
-    at = size >= peak
-    stays = at[1:-2] & at[2:-1] & at[3:] & ~at[:-3]
-    for channel in range(value.shape[1]):
-        begins = np.flatnonzero(stays[:, channel])
-        before = size[begins, channel]
-        between = (size[:, channel] > 0.1 * peak[channel]) & (size[:, channel] < 0.9 * peak[channel])
-        if between.mean() < BETWEEN or len(np.unique(size[between, channel])) < LEVELS:
-            continue  # a wave of a few levels
-        enough = len(begins) >= AGAIN and at[:, channel].mean() <= OF_PEAK and peak[channel] >= LOUD * _full(value)
-        if enough and float(np.median(before)) < (1 - RUN_INTO) * peak[channel]:
-            return True
-    return False
+    size = np.abs(channel.astype(np.float64))
+    before = size[:-3][at[1:-2] & at[2:-1] & at[3:] & ~at[:-3]]
+    between = size[(size > 0.1 * peak) & (size < 0.9 * peak)]
+    if len(before) < AGAIN or len(between) < BETWEEN * len(size) or len(np.unique(between)) < LEVELS:
+        return False  # the last two: a wave of a few levels
+    return bool(np.median(before) < (1 - RUN_INTO) * peak)
 
 
 def swapped(value: Any) -> bool:
     """Samples of 16 bits are loud noise as they are, and with their two bytes swapped far quieter, or neighbours are far more alike."""
     import numpy as np
 
-    if value.dtype != np.int16 or len(value) < SAMPLES:
+    if (
+        value.dtype != np.int16
+        or len(value) < SAMPLES
+        or int(value.max()) - int(value.min()) < 2 * NOISE * _full(value)
+    ):
         return False
     as_is = value.astype(np.float64)
     if as_is.std() < NOISE * _full(value) or _rough(as_is) < ROUGH:
