@@ -6,16 +6,17 @@ expression", PNAS 99(10), 2002), so that the many numbers in which classes are a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.picture_hashes import looks, sampled
+from dataloader_expert.checks.common.picture_hashes import Looks, looks
 from dataloader_expert.checks.common.spectra import mixed_down, power, stacks, window
 from dataloader_expert.checks.common.vectors import pooled, vectors
 from dataloader_expert.checks.common.word_cells import likelihoods_by, presences_by
 from dataloader_expert.checks.features import Channels
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Field
 
 WIDEST = 256
 """The most numbers of a sample that are looked at."""
@@ -41,11 +42,9 @@ def numbers_of_content(context: Context, block: Block, names: list[str], rows: A
 
     field = next(f for f in context.fields if f.name == names[0])
     if field.kind == "image" and len(names) == 1:  # of these, small copies are made of a whole block at once
-        made = np.concatenate([pooled(looks(block, field.name))[rows], _colours(block, field.name, rows)], 1)
-        stored = getattr(block.columns[field.name].values, "dtype", None)
-        if stored is not None and stored.kind != "O" and stored.name != field.dtype:
-            made[:] = np.nan  # on another scale, which is told elsewhere
-        return made[:, :WIDEST].astype(np.float32)
+        every = block.once(("looks in numbers", field.name), None, lambda: _of_pictures(block, field))
+        numbers: Any = every[rows]
+        return numbers
     if field.kind == "audio" and len(names) == 1:
         return _bands(block, field.name, rows)
     part = block if len(rows) == block.samples else block.take(rows)
@@ -56,19 +55,27 @@ def numbers_of_content(context: Context, block: Block, names: list[str], rows: A
     return made[:, :WIDEST].astype(np.float32)
 
 
-def _colours(block: Block, name: str, rows: Any) -> Any:
-    """Square roots of the shares of a picture's pixels in each shade, [rows, shades]; zeros of those in gray."""
+def _of_pictures(block: Block, field: Field) -> Any:
+    """The same of all pictures of a block."""
     import numpy as np
 
-    made = np.zeros((len(rows), SHADES**3))
-    values = block.columns[name].values
-    for i, value in enumerate(values[k] for k in rows.tolist()):
-        pixels = sampled(value) if hasattr(value, "ndim") or hasattr(value, "getbands") else None
-        if pixels is not None:
-            shades = (pixels * (SHADES / 256)).astype(np.intp).clip(0, SHADES - 1).reshape(-1, 3)
-            codes = shades @ np.array([SHADES**2, SHADES, 1])
-            made[i] = np.sqrt(np.bincount(codes, minlength=SHADES**3) / len(codes))
-    return made
+    seen = looks(block, field.name)
+    made = np.concatenate([pooled(seen), _colours(seen)], 1)
+    stored = getattr(block.columns[field.name].values, "dtype", None)
+    if stored is not None and stored.kind != "O" and stored.name != field.dtype:
+        made[:] = np.nan  # on another scale, which is told elsewhere
+    return made[:, :WIDEST].astype(np.float32)
+
+
+def _colours(seen: Looks) -> Any:
+    """Square roots of the shares of each picture's pixels in each shade, [n, shades]; zeros of those in gray."""
+    import numpy as np
+
+    at, made = np.flatnonzero(seen.coloured), np.zeros((len(seen.coloured), SHADES**3))
+    codes = (seen.some[at] // (256 // SHADES)) @ np.array([SHADES**2, SHADES, 1], np.uint8)
+    for i, own in zip(at.tolist(), codes, strict=True):
+        made[i] = np.bincount(own.ravel(), minlength=SHADES**3)
+    return np.sqrt(made / math.prod(codes.shape[1:]))
 
 
 def _bands(block: Block, name: str, rows: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_grey, pixels_of
+from dataloader_expert.sources.pictures import as_grey, pixels_of, samples_of
 
 LUMA = (0.299, 0.587, 0.114)
 WINDOW = 96
@@ -136,13 +136,15 @@ def _is_picture(value: Any) -> bool:
 
 class Looks(NamedTuple):
     """How a field's images look in gray: small, float32 [samples, 32, 32]; which samples have one, bool; and of Pillow's images,
-    the central square or what there is of it, uint8 [h, w] (None of others). ``tints``: how much redder and bluer than gray they
-    are, float32 [samples, 2]; NaN where that is unknown, or the image is gray. ``colours``: the same by place, int8
-    [samples, 2, 16, 16]; 0 where it is unknown."""
+    the central square or what there is of it, uint8 [h, w] (None of others). ``some``: pixels of those in colour, evenly spread, uint8
+    [samples, 32, 32, 3]; ``coloured``: which these are, bool. ``tints``: how much redder and bluer than gray they are, float32 [samples,
+    2]; NaN where that is unknown, or the image is gray. ``colours``: the same by place, int8 [samples, 2, 16, 16]; 0 where it is unknown."""
 
     small: Any
     there: Any
     middles: list[Any]
+    some: Any
+    coloured: Any
     tints: Any
     colours: Any
 
@@ -156,39 +158,37 @@ def looks(block: Block, name: str) -> Looks:
         values = block.columns[name].values
         small, there = np.zeros((len(values), 32, 32), np.float32), np.zeros(len(values), bool)
         middles: list[Any] = [None] * len(values)
+        some, coloured = np.zeros((len(values), 32, 32, 3), np.uint8), np.zeros(len(values), bool)
         tints = np.full((len(values), 2), np.nan, np.float32)
         colours = np.zeros((len(values), 2, 16, 16), np.int8)
-        coloured: dict[int, Any] = {}
         for i, value in enumerate(values):
-            picture = value
+            pixels = sampled(value)
             if hasattr(value, "getbands"):
                 value = as_grey(value)
                 middles[i] = _middle(pixels_of(value))
             elif not _is_picture(value):
                 continue
             small[i], there[i] = thumb(value), True
-            some = sampled(picture)
-            if some is not None:
-                coloured[i] = some
-        for at in range(0, len(coloured), TINTED):
-            rows = list(coloured)[at : at + TINTED]
-            pixels = np.stack([coloured[i] for i in rows])
-            tints[rows], colours[rows] = tints_of(pixels, small[rows]), colours_of(pixels)
-        block.views.update(zip(keys, (small, there, middles, tints, colours), strict=True))
+            if pixels is not None:
+                some[i], coloured[i] = pixels, True
+        at = np.flatnonzero(coloured)
+        for rows in (at[k : k + TINTED] for k in range(0, len(at), TINTED)):
+            tints[rows], colours[rows] = tints_of(some[rows], small[rows]), colours_of(some[rows])
+        block.views.update(zip(keys, (small, there, middles, some, coloured, tints, colours), strict=True))
     return Looks(*map(block.views.__getitem__, keys))
 
 
 def visible(block: Block, name: str, rows: Any) -> Any:
     """Those of these rows whose images could be looked at."""
-    return rows[looks(block, name).there[rows]] if len(rows) else rows
+    return block.once(("visible", name), rows, lambda: rows[looks(block, name).there[rows]] if len(rows) else rows)
 
 
 def sampled(picture: Any) -> Any:
-    """Some pixels of a picture in colour, evenly spread, float32 [32, 32, 3]; None of others."""
+    """Some pixels of a picture in colour, evenly spread, uint8 [32, 32, 3]; None of others."""
     import numpy as np
 
     if hasattr(picture, "getbands"):
-        return np.asarray(picture.resize((32, 32), 0), np.float32) if picture.mode == "RGB" else None  # 0: the nearest
+        return samples_of(picture, 32) if picture.mode == "RGB" else None
     coloured = (
         getattr(picture, "dtype", None) == np.uint8 and picture.ndim == 3 and 3 in (picture.shape[0], picture.shape[2])
     )
@@ -196,7 +196,7 @@ def sampled(picture: Any) -> Any:
         return None
     pixels = picture if picture.shape[2] == 3 else picture.transpose(1, 2, 0)
     down, across = ((np.arange(32) * 2 + 1) * n // 64 for n in pixels.shape[:2])
-    return pixels[down[:, None], across].astype(np.float32)
+    return pixels[down[:, None], across]
 
 
 def tints_of(pixels: Any, gray: Any) -> Any:
@@ -204,7 +204,7 @@ def tints_of(pixels: Any, gray: Any) -> Any:
     without colour; float32 [n, 2].
 
     Args:
-        pixels: some of their pixels, float32 [n, 32, 32, 3].
+        pixels: some of their pixels, uint8 [n, 32, 32, 3].
         gray: the pictures, float32 [n, 32, 32].
     """
     import numpy as np
@@ -213,11 +213,12 @@ def tints_of(pixels: Any, gray: Any) -> Any:
     edges = inside[:, 0], inside[:, -1], inside[:, :, 0], inside[:, :, -1]
     bare = np.logical_and.reduce([edge.any(1) for edge in edges])
     inside[bare | ~inside.any((1, 2))] = True
-    luma = pixels.reshape(-1, 3) @ np.array(LUMA, np.float32)
+    bands = pixels.reshape(-1, 3).astype(np.float32)
+    luma = bands @ np.array(LUMA, np.float32)
     weights = inside.reshape(len(gray), 1, -1).astype(np.float32)
     means, sizes = np.empty((len(gray), 2), np.float32), np.empty((len(gray), 2), np.float32)
     for k, channel in enumerate((0, 2)):
-        own = (pixels[..., channel].reshape(-1) - luma).reshape(len(gray), -1, 1)
+        own = (bands[:, channel] - luma).reshape(len(gray), -1, 1)
         means[:, k] = (weights @ own)[:, 0, 0]
         sizes[:, k] = (weights @ np.abs(own))[:, 0, 0]
     means /= weights.sum(2)
@@ -226,10 +227,11 @@ def tints_of(pixels: Any, gray: Any) -> Any:
 
 
 def colours_of(pixels: Any) -> Any:
-    """How much redder and bluer than gray pictures, float32 [n, 32, 32, 3], are at each place; int8 [n, 2, 16, 16]."""
+    """How much redder and bluer than gray pictures, uint8 [n, 32, 32, 3], are at each place; int8 [n, 2, 16, 16]."""
     import numpy as np
 
-    soft = pixels.reshape(len(pixels), 16, 2, 16, 2, 3).mean((2, 4))
+    pairs = pixels[:, ::2].astype(np.uint16) + pixels[:, 1::2]
+    soft = (pairs[:, :, ::2] + pairs[:, :, 1::2]) * np.float32(1 / 4)
     off = soft[..., ::2] - (soft @ np.array(LUMA, np.float32))[..., None]
     return np.clip(np.rint(off), -127, 127).astype(np.int8).transpose(0, 3, 1, 2)
 

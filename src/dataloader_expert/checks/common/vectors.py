@@ -84,7 +84,8 @@ def pooled(seen: Looks) -> Any:
     """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
     import numpy as np
 
-    means = seen.small.reshape(-1, 8, 4, 8, 4).mean((2, 4), dtype=np.float64).reshape(-1, 64)
+    lines = sum(seen.small[:, k::4] for k in range(4))
+    means = (sum(lines[:, :, k::4] for k in range(4)) / 16).reshape(-1, 64).astype(np.float64)
     means[~seen.there] = np.nan
     return means
 

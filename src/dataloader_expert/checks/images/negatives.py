@@ -145,7 +145,7 @@ def lit(small: Any) -> Any:
     mean = flat.mean(1)
     off = flat - mean[:, None]
     spread = np.sqrt((off * off).mean(1))
-    return np.stack([mean, spread, (off**3).mean(1) / np.maximum(spread, 1) ** 3], 1)
+    return np.stack([mean, spread, (off * off * off).mean(1) / np.maximum(spread, 1) ** 3], 1)
 
 
 def turned_over(lit: Any, own: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, only_there, told_of
-from dataloader_expert.checks.common.picture_hashes import sampled
+from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import Named, in_order, places
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -46,14 +46,13 @@ class PartColours(DrawnImages):
         return bool(self.name) and self.context.several_splits
 
     def rows(self, block: Block) -> Any:
-        rows, values = super().rows(block), block.columns[self.name].values
-        return rows[[sampled(values[i]) is not None for i in rows.tolist()]]
+        rows = super().rows(block)
+        return rows[looks(block, self.name).coloured[rows]] if len(rows) else rows
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        values = block.columns[self.name].values
-        pixels = np.stack([sampled(values[i]) for i in rows.tolist()]).reshape(len(rows), -1, 3)
+        pixels = looks(block, self.name).some[rows].reshape(len(rows), -1, 3).astype(np.float32)
         steps = np.stack([pixels[..., 0] - pixels[..., 1], pixels[..., 1] - pixels[..., 2]], 2)
         kept = {"steps": steps.mean(1), "gray": np.abs(steps).mean((1, 2)) <= GRAY}
         return kept | {"class": self.classes.of(block.columns.get(self.label), rows)} | self.cohorts.of(block, rows)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
+from dataloader_expert.checks.common.picture_hashes import looks
 from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -25,8 +26,8 @@ SWAPPED = Quantity(
 )
 KEPT, LEAST = 4_000, 30
 """The most images whose pixels are kept, and the fewest of a cohort."""
-SIDE, LEVELS = 8, 6
-"""Pixels of an image in each direction, and levels of each channel, by which colours are counted."""
+EVERY, LEVELS = 4, 6
+"""Which of the pixels that were sampled of an image are kept in each direction, and levels of each channel, by which colours are counted."""
 UNLIKE, LESS = 0.4, 1 / 3
 """The least distance (total variation) of a cohort's colours from those of the others, and the share of it that remains at most."""
 TIMES = 2.0
@@ -40,14 +41,11 @@ class Recoloured(DrawnImages):
     most = KEPT
 
     def rows(self, block: Block) -> Any:
-        rows, values = super().rows(block), block.columns[self.name].values
-        return rows[[in_colour(values[i]) for i in rows.tolist()]]
+        rows = super().rows(block)
+        return rows[looks(block, self.name).coloured[rows]] if len(rows) else rows
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
-        import numpy as np
-
-        values = block.columns[self.name].values
-        pixels = np.stack([sampled(values[i]) for i in rows.tolist()])
+        pixels = looks(block, self.name).some[rows, EVERY // 2 :: EVERY, EVERY // 2 :: EVERY]
         return {"pixels": pixels.reshape(len(rows), -1)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
@@ -74,26 +72,6 @@ class Recoloured(DrawnImages):
             text += "swapping them back"
             fix = "compare a few with the others; if so, read all images in one channel order (OpenCV reads BGR, most others RGB)"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
-
-
-def in_colour(value: Any) -> bool:
-    import numpy as np
-
-    if getattr(value, "mode", None) == "RGB":
-        return True
-    bytewise = getattr(value, "dtype", None) == np.uint8 and value.ndim == 3
-    return bytewise and value.size > 0 and 3 in (value.shape[0], value.shape[2])
-
-
-def sampled(value: Any) -> Any:
-    """Some pixels of an image in colour, evenly spread, uint8 [pixels, 3]."""
-    import numpy as np
-
-    if hasattr(value, "mode"):
-        return np.asarray(value.resize((SIDE, SIDE), 0)).reshape(-1, 3)  # 0: the nearest
-    whole = value if value.shape[2] == 3 else value.transpose(1, 2, 0)
-    down, across = ((np.arange(SIDE) * 2 + 1) * n // (2 * SIDE) for n in whole.shape[:2])
-    return whole[down[:, None], across].reshape(-1, 3)
 
 
 def swapped(pixels: Any, whose: Any, cohorts: int) -> list[int]:
