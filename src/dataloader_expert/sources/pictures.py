@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
@@ -256,9 +257,17 @@ def samples_of(image: Image, side: int) -> Any:
     held = _held(image)
     if held is None:
         return np.asarray(image.resize((side, side), 0))  # 0: the nearest
-    down, across = ((np.arange(side) * 2 + 1) * n // (2 * side) for n in (image.height, image.width))
     whole = np.frombuffer(held, np.uint32).reshape(image.height, image.width)
-    return whole.take(down, 0).take(across, 1).view(np.uint8).reshape(side, side, 4)[..., :3]
+    some = whole.take(_spread(image.height, side), 0).take(_spread(image.width, side), 1)
+    return some.view(np.uint8).reshape(side, side, 4)[..., :3]
+
+
+@lru_cache(256)
+def _spread(n: int, most: int) -> Any:
+    """The middles of so many equal parts of ``n`` pixels."""
+    import numpy as np
+
+    return (np.arange(most) * 2 + 1) * n // (2 * most)
 
 
 def _held(image: Image) -> Any:
