@@ -112,13 +112,9 @@ class Groups:
         """Keeps the first groups: what a copied file explains comes last, for it is told as that file."""
         import numpy as np
 
-        kept, plain = self.first[name], 0
-        for g in groups[np.argsort(rows.index[starts[groups]], kind="stable")].tolist():
-            if plain >= MOST_SHOWN:
-                break
-            lo, size = int(starts[g]), int(sizes[g])
-            explained = bool(self.copies) and self._explained(rows.index[lo : lo + min(size, MOST_SHOWN)])
-            plain += not explained
+        kept, copied = self.first[name], self._explained(rows, starts, sizes)
+        for g in groups[np.lexsort((rows.index[starts[groups]], copied[groups]))[:MOST_SHOWN]].tolist():
+            lo, size, explained = int(starts[g]), int(sizes[g]), bool(copied[g])
             if name == "crossing":  # one of each of two splits
                 splits = self.kept.named(rows.split[lo : lo + size].tolist())[:2]
                 at = [lo + int(np.argmax(rows.split[lo : lo + size] == s)) for s in splits]
@@ -128,9 +124,15 @@ class Groups:
             kept.append(((explained, int(rows.index[lo])), rows.take(at[:PLACES])))
         self.first[name] = sorted(kept, key=lambda k: k[0])[:MOST_SHOWN]
 
-    def _explained(self, members: Any) -> bool:
-        copied = sum(self.kept.files.of(i) in self.copies for i in members.tolist())
-        return copied + 1 >= len(members)
+    def _explained(self, rows: Rows, starts: Any, sizes: Any) -> Any:
+        """Which groups are explained by copied files: their first samples are all in such, but for one; bool."""
+        import numpy as np
+
+        if not self.copies:
+            return np.zeros(len(sizes), bool)
+        copied = np.concatenate([[0], np.cumsum(self.kept.files.within(rows.index, self.copies))])
+        some = np.minimum(sizes, MOST_SHOWN)
+        return copied[starts + some] - copied[starts] + 1 >= some
 
     def value(self) -> dict[str, Json]:
         places = {
