@@ -38,6 +38,9 @@ PRINT = 2
 """64-bit integers of a fingerprint: with a single one, some 1 in 10,000 pairs of unlike short texts would agree by chance."""
 OTHER = 18 * PRINT
 """Bits by which the fingerprints of two texts of one field must differ for these to be other texts."""
+CLOSE, SHORT = 12 * PRINT, 11
+"""The same where another field recurs in most samples, such as the premise of several hypotheses: equal ones then say nothing of copies. And
+the words from which on texts that differ in one may be alike: fewer must all be the same then."""
 AT_ONCE = 2_000
 """Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
 
@@ -71,6 +74,8 @@ class NearTexts(Check):
         """Digests of the other fields, which must be equal: an image may have several captions."""
         self.prints: list[Any] = []
         """Fingerprints of each text field, where there are several: uint64 [n, fields, PRINT] per block."""
+        self.few: list[Any] = []
+        """Hashes of the texts of fewer than ``SHORT`` words, 0 for others; uint64 [n, fields] per block."""
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
@@ -99,8 +104,10 @@ class NearTexts(Check):
         if len(names) > 1:
             none = np.zeros((n, PRINT), np.uint64)  # of a field that the block lacks
             there = {name: block.columns[name].values[:n] for name in names if name in block.columns}
-            parts = [fingerprints(*grams_of(*self._words([there[m]], n, 0))) if m in there else none for m in names]
-            self.prints.append(np.stack(parts, 1))
+            spoken = [self._words([there[m]], n, 0) if m in there else None for m in names]
+            self.prints.append(np.stack([none if w is None else fingerprints(*grams_of(*w)) for w in spoken], 1))
+            few = [none[:, 0] if w is None else np.where(w[1] < SHORT, _in_order(*w), 0) for w in spoken]
+            self.few.append(np.stack(few, 1))
         grams, counts = grams_of(words, lengths)
         sketches, kept = sketched(grams, counts)
         self.looked_at += n
@@ -154,6 +161,7 @@ class NearTexts(Check):
         self.same += other.same
         self.rest += other.rest
         self.prints += other.prints
+        self.few += other.few
         self.bands += other.bands
         self.sketches += other.sketches
         self.lengths += other.lengths
@@ -172,7 +180,14 @@ class NearTexts(Check):
         pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
         prints = np.concatenate(self.prints) if self.prints else np.zeros((0, 0, PRINT), np.uint64)
         if len(prints) == len(digest):  # questions to one long document are no copies of each other
-            pairs = {p for p in pairs if _differ(*prints[list(p)]) < OTHER}
+            limit, few = OTHER, None
+            if any(map(_recurs, prints.swapaxes(0, 1))):
+                limit, few = CLOSE, np.concatenate(self.few)
+            pairs = {
+                (i, j)
+                for i, j in pairs
+                if _differ(prints[i], prints[j]) < limit and (few is None or (few[i] == few[j]).all())
+            }
         same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
@@ -248,6 +263,15 @@ def fingerprints(grams: Any, counts: Any) -> Any:
 def _differ(one: Any, two: Any) -> int:
     """The most bits by which the fingerprints of one field differ; both are uint64 [fields, PRINT]."""
     return max((sum(int(bits).bit_count() for bits in field) for field in one ^ two), default=0)
+
+
+def _recurs(prints: Any) -> bool:
+    """Whether most samples have a text of a field that others have, too; uint64 [n, PRINT], 0 for an empty text."""
+    import numpy as np
+
+    keys = mix(prints[:, 0]) ^ prints[:, -1]
+    _, counts = np.unique(keys[prints.any(axis=1)], return_counts=True)
+    return bool(2 * counts[counts > 1].sum() > len(prints))
 
 
 def _starts(lengths: Any) -> Any:

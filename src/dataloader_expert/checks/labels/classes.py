@@ -20,6 +20,7 @@ from dataloader_expert.checks.base import (
 from dataloader_expert.checks.common.alike import meant_by, misspelt, spelt, twins
 from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
@@ -50,8 +51,6 @@ DENSE = 0.5
 """The least share of their range that numbers of classes fill."""
 THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
-RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
-"""Words of what users give things: more or less of it."""
 STARS = {"rating", "ratings", "stars", "star"}
 """Those that are said of nothing else."""
 CLASS_WORDS = GROUP_WORDS | {
