@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.sources.arrays import stacked
-from dataloader_expert.sources.base import Column
+from dataloader_expert.sources.base import Column, Field
 
 
-def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:
-    """Columns of a run of records; a key that a record lacks is null."""
+def columns_of_records(
+    records: list[dict[str, Any]], known: list[str], fields: Iterable[Field] = ()
+) -> dict[str, Column]:
+    """Columns of a run of records; a key that a record lacks is null, and so is NaN among texts, for so pandas writes one that is missing."""
     import numpy as np
 
     names = list(dict.fromkeys([*known, *(k for r in records for k in r)]))
+    texts = {f.name for f in fields if f.dtype == "str"}
     columns = {}
     for name in names:
         values = [r.get(name) for r in records]
+        if name in texts or any(type(v) is str for v in values):
+            values = [None if type(v) is float and v != v else v for v in values]
         absent = np.array([v is None for v in values])
         nulls = absent if absent.any() else None
         present = [v for v in values if v is not None]
