@@ -488,6 +488,11 @@ EPOCH_UNITS = Quantity(
 LABEL_BASES = Quantity(
     "label_bases", "files", "files whose class numbers are those of the others, each larger or smaller by one"
 )
+CODES = Quantity(
+    "codes_of_part",
+    "samples",
+    "rows of one part with values of a category that no other part has, and those of the others",
+)
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")
@@ -547,6 +552,11 @@ CONSTANT = Quantity(
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
+
+
+def recoded(facts: Facts, label: str | None) -> bool:
+    """Whether one part writes the classes with numbers or codes of its own, so that they cannot be compared with those of the others."""
+    return facts.find(LABEL_BASES) is not None or facts.find(CODES, field=label) is not None
 
 
 def lacks_partner(facts: Facts, places: Iterable[Mapping[str, Json]], n: int) -> bool:

@@ -199,6 +199,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "unfit_targets": test_misfiled.TARGETS,
     "classes": {
         "-1 beside classes from 0 on": (tabled(np.array([0, 1, 2, -1] * 6)), "label-out-of-range", "warning"),
+        "a dash beside names": (
+            tabled(["entailed", "neutral", "contrary"] * 8 + ["-"]),
+            "label-out-of-range",
+            "warning",
+        ),
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
         "a class of one sample in a long tail": (
             Data({"target": np.repeat(np.arange(40), [40 - k for k in range(40)])}, "target"),

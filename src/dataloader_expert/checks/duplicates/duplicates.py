@@ -11,7 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.common.fingerprint import DIGEST, blank, digest64, mix
 from dataloader_expert.checks.duplicates.chance import Chance, explains, pairs_of
-from dataloader_expert.checks.duplicates.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, Seen
+from dataloader_expert.checks.duplicates.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, RATED, Seen
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -282,7 +282,7 @@ class Duplicates(Check):
             agreeing.add(_with_labels(rows.repeated()))
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
         yield Fact(DISTINCT, distinct, evidence)
-        more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
+        more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST, "rated": self.kept.rated(drawn.label)}
         chance = self.chance.equal()
         named = [n for split, n in sizes.items() if self.kept.splits[split] is not None]
         across = (sum(named) ** 2 - sum(n * n for n in named)) / 2
@@ -371,7 +371,7 @@ class Duplicates(Check):
                 g["cross_split"],
             )
         if g["conflicts"]:
-            undecided = chance or measured
+            undecided = chance or measured or g["rated"]
             sets = any(f.name == self.context.label and (f.shape or f.dtype == "list") for f in self.context.fields)
             # of several labels a sample, some are often left out
             severity: Severity = "info" if undecided else "error" if rich and not sets else "warning"
@@ -380,7 +380,9 @@ class Duplicates(Check):
                 severity,
                 f"{g['conflicts']} sample{'s occur' if g['conflicts'] != 1 else ' occurs'} several times with different labels ({self.context.label})",
                 plain,
-                "nothing to do: the fields do not determine the label, so no model can be right on all of them"
+                RATED
+                if g["rated"]
+                else "nothing to do: the fields do not determine the label, so no model can be right on all of them"
                 if undecided
                 else "decide on one label: no model can be right on both",
                 g["conflict_where"],

@@ -10,18 +10,21 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.fingerprint import blank, content_fields, digest64, digests, mix
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.duplicates.right_answers import right_answers
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows, Spill, at_once
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
 
 DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
 AGREEING = Quantity("duplicates_agreeing", "samples", "the same for samples that are equal in their labels too")
 NEAR = Quantity("near_duplicates", "samples", "near duplicates of another sample, exact copies not counted")
+RATED = "nothing to do: people who write the same give different marks"
 MOST_SHOWN = 20
 FEWEST, NEARLY_ALL = 3, 0.95
 """The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
@@ -109,6 +112,14 @@ class Seen:
                 labels[np.asarray(column.nulls[:n], bool)] = 0
             block.views[key] = labels
         return block.views[key]
+
+    def rated(self, labels: Any) -> bool:
+        """Whether these are marks of texts on a scale, such as stars: two people who write the same often give different ones."""
+        import numpy as np
+
+        kinds = {f.kind for f in self.context.fields if f.name in self.names}
+        scale = self.context.aside is not None and not RATINGS.isdisjoint(words(self.context.aside))
+        return scale and "text" in kinds and not kinds & {"image", "audio"} and len(np.unique(labels[labels != 0])) > 2
 
     def merge(self, other: Seen) -> None:
         import numpy as np
@@ -254,6 +265,7 @@ def near_fact(
         return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in first]
 
     value = {
+        "rated": seen.rated(label),
         "extra": len(extra),
         "of": len(rows),
         "pairs": tell(pairs),
@@ -373,10 +385,10 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if v["conflicts"] and sure and not versions:
         yield finding(
             "label-conflict",
-            "info" if frames else "warning",  # what a clip shows begins and ends within it
+            "info" if frames or v["rated"] else "warning",  # what a clip shows begins and ends within it
             f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label",
             near,
-            "inspect them and decide on one label",
+            RATED if v["rated"] else "inspect them and decide on one label",
             [place for pair in v["conflicting"] for place in pair],
             v["conflicts"],
         )

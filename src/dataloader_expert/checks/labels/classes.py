@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -10,17 +11,19 @@ from typing import Any, cast
 from dataloader_expert.checks.base import (
     CLASS_COUNTS,
     EFFECTS,
-    LABEL_BASES,
     LABELS_BLANK,
     QUANTITY_LABEL,
     Check,
     Context,
     lacks_partner,
+    recoded,
 )
 from dataloader_expert.checks.common.alike import meant_by, misspelt, spelt, twins
 from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
+from dataloader_expert.checks.common.wording import ABSENT
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -29,7 +32,9 @@ from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
-LABELS_MARKED = Quantity("labels_marked", "samples", "samples with label -1 where classes start at 0, and their places")
+LABELS_MARKED = Quantity(
+    "labels_marked", "samples", "samples with a label that stands for none, such as -1, and their places"
+)
 TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
@@ -50,14 +55,14 @@ DENSE = 0.5
 """The least share of their range that numbers of classes fill."""
 THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
-RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
-"""Words of what users give things: more or less of it."""
 STARS = {"rating", "ratings", "stars", "star"}
 """Those that are said of nothing else."""
 CLASS_WORDS = GROUP_WORDS | {
     "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
 }  # fmt: skip
 """Words in the name of a field whose numbers name classes."""
+NAME = re.compile(r"[^\W\d_]{2}")
+"""Two letters, which names have and marks lack."""
 JOINING, MOSTLY = "|;,", 0.9
 """What may join labels, and the least share of parts that are labels elsewhere."""
 
@@ -79,7 +84,8 @@ class Classes(Check):
         self.missing: Counter[str | None] = Counter()
         self.floats = False
         self.marked = 0
-        """Samples with -1 for a label, where it is no class; they are counted as missing."""
+        self.mark: Any = None
+        """How many samples have a label that stands for none, such as -1, and which one; they are counted as missing."""
         self.odd = 0
         self.where = Places()
 
@@ -163,11 +169,13 @@ class Classes(Check):
 
     def _hide(self) -> None:
         """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
-        on, for so SNLI and others mark what has none."""
+        on, or "-" beside names, for so SNLI and others mark what has none."""
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        if self.context.classes is None and _marks_none(total):
+        mark = _mark_of(total) if self.context.classes is None else None
+        if mark is not None:
+            self.mark = mark
             for split, counts in self.counts.items():
-                n = counts.pop(-1, 0)
+                n = counts.pop(mark, 0)
                 self.missing[split] += n
                 self.marked += n if counts else 0
             return
@@ -233,7 +241,8 @@ class Classes(Check):
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
         if self.marked:
-            yield Fact(LABELS_MARKED, {"count": self.marked, "where": self.where.of(-1)}, evidence)
+            value = {"count": self.marked, "mark": self.mark, "where": self.where.of(self.mark)}
+            yield Fact(LABELS_MARKED, value, evidence)
         # a split in which most samples have no label is unlabelled on purpose
         some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
         where = [place for split in some for place in self.where.of((split, None))]
@@ -317,15 +326,17 @@ class Classes(Check):
             )
         marked = facts.find(LABELS_MARKED)
         if marked is not None:
+            mark, n = marked.value["mark"], marked.value["count"]
+            numbers = isinstance(mark, int)
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1, while the classes are 0 to {len(counts) - 1}: "
-                "treated as unlabelled",
+                f"{number(n, 'sample')} {verb(n, 'have')} the label {mark if numbers else repr(mark)}, while the classes are "
+                f"{f'0 to {len(counts) - 1}' if numbers else spelt(sorted(counts)[:5])}: treated as unlabelled",
                 marked,
-                "leave them out: cross-entropy rejects a label of -1, and a model would learn it if it counted as a class",
+                f"leave them out: {'cross-entropy rejects a label of -1, and ' * numbers}a model would learn it if it counted as a class",
                 marked.value["where"],
-                marked.value["count"],
+                n,
             )
         for names in twins(counts):
             yield finding(
@@ -373,8 +384,8 @@ class Classes(Check):
         return few and is_outcome(self.context.label) and seen * math.log(elsewhere) <= math.log(CHANCE)
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
-        if not self.context.several_splits:
-            return
+        if not self.context.several_splits or recoded(facts, self.context.label):
+            return  # what is written differently is neither missing nor new
         meant = _meant(counts)
         # a split without any label omits them on purpose
         found = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None and f.value]
@@ -391,7 +402,7 @@ class Classes(Check):
             )
             return
         sound = sound_only(facts)
-        for fact in found if facts.find(LABEL_BASES) is None else ():  # moved numbers are neither missing nor new
+        for fact in found:
             split = fact.at.get("split")
             if fact.evidence.how != "counted":
                 continue
@@ -436,10 +447,17 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
 
 
-def _marks_none(counts: Mapping[Any, int]) -> bool:
-    """Whether -1 says that a sample has no label: the others are numbers of classes from 0 on, more than the two of a scale from -1 to 1."""
-    others = sorted(v for v in counts if v != -1) if all(type(v) is int for v in counts) else []
-    return -1 in counts and len(others) > 2 and others == list(range(len(others)))
+def _mark_of(counts: Mapping[Any, int]) -> Any:
+    """The label that says that a sample has none: -1 where the others are numbers of classes from 0 on, more than the two of a scale
+    from -1 to 1; or what stands for a missing text where the others are names. None if there is no such."""
+    if all(type(v) is int for v in counts):
+        others = sorted(v for v in counts if v != -1)
+        return -1 if -1 in counts and len(others) > 2 and others == list(range(len(others))) else None
+    if not all(isinstance(v, str) for v in counts):
+        return None
+    marks = [v for v in counts if v.strip().casefold() in ABSENT]
+    named = sum(bool(NAME.search(v)) for v in counts if v not in marks) == len(counts) - 1 > 1
+    return marks[0] if len(marks) == 1 and named and 2 * counts[marks[0]] < sum(counts.values()) else None
 
 
 def several(counts: Mapping[Any, int]) -> bool:
