@@ -121,6 +121,7 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False) -> Judge
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
+    declared = corners
     corners = corners or (bool(len(known)) and float(beyond.mean()) >= CORNERS)
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
@@ -141,10 +142,13 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False) -> Judge
     flat, out = found[form]
     placed = np.column_stack([width, height])
     sides = np.column_stack(_sides(boxes, form))
-    others = list(box_readings.misread(box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)))
+    with_area = box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)
+    others = list(box_readings.misread(with_area))
+    if not others and declared and out.mean() > UNCLEAR:
+        others = box_readings.all_misread(with_area)
     for _, images in others:
         out = out & ~np.isin(samples, images)
-    if out.mean() > UNCLEAR:  # an unknown unit or format
+    if out.mean() > UNCLEAR and not declared:  # an unknown unit or format
         out = np.zeros_like(out)
     return form, "fractions of the image" if shares else PIXELS, flat, out, others
 
