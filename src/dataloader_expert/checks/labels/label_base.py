@@ -134,6 +134,7 @@ class LabelBase(Check):
                     every = {value for of in parts.values() for value in of}
                     ends = (min(every), max(every)) if by == 1 else (max(every), min(every))
                     value = {"parts": sorted(found)[:TOLD], "count": len(found), "of": len(parts), "samples": samples}
+                    value["others"] = sorted(parts.keys() - {*found})[:TOLD]
                     value |= {"end": ends[0], "beyond": ends[1], "alike": alike(parts, found, by)}
                     yield Fact(LABEL_BASES, value, self.evidence(), {"field": self.context.label, "of": what, "by": by})
                     return  # seen from them, the others are moved the other way
@@ -153,11 +154,12 @@ class LabelBase(Check):
         for fact in facts.all(LABEL_BASES):
             v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
             one, what = v["count"] == 1, str(fact.at["of"])
+            rest = escaped(v["others"][0]) if len(v["others"]) == 1 else number(v["of"] - v["count"], f"other {what}")
             yield finding(
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
-                f"{'higher' if more else 'lower'} than in {number(v['of'] - v['count'], f'other {what}')}: {'it has' if one else 'they have'} no "
+                f"{'higher' if more else 'lower'} than in {rest}: {'it has' if one else 'they have'} no "
                 f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
                 fact,
                 f"{'subtract' if more else 'add'} one there, if that is so",
