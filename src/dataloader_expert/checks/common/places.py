@@ -85,6 +85,10 @@ class Files:
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
 
+    def names(self) -> set[str]:
+        """The files; none if there are too many units to record."""
+        return set(self._starts.values()) if len(self._starts) < MOST_UNITS else set()
+
     def numbered(self, samples: Any) -> Any:
         """A number for the file of each of these samples, int64 [n]; the same for all where files are not known."""
         import numpy as np
