@@ -369,6 +369,17 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "box-degenerate",
             "error",
         ),
+        "corners in the wrong order, as flipped images leave them, in targets of detectors": (
+            Data(
+                {
+                    "1.boxes": [np.array([[5.0, 5, 20, 30]])] * 20 + [np.array([[20.0, 5, 5, 30]])] * 9,
+                    "1.labels": [np.array([1])] * 29,
+                    "1.area": [np.array([375.0])] * 29,
+                }
+            ),
+            "box-degenerate",
+            "error",
+        ),
         "not a number": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 9 + [np.array([np.nan, 5, 5, 20])]}),
             "box-degenerate",

@@ -81,9 +81,10 @@ class Seen:
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
         even = blank(block, self.names, 0 if self.phrases else self.context.phrase)
-        if even is not None:  # equal to no other
+        if even is not None:  # equal to no other, nor nearly
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)
+            key = None if key is None else np.where(even[:n], key ^ own, key)
         if self.phrases:
             short = blank(block, self.names, self.context.phrase)
             digest = digest & ~np.uint64(PHRASE)
