@@ -524,6 +524,11 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label of held-out rows: 0 is no better than a guess, 1 always right",
 )
+ODD_POINTS = Quantity(
+    "odd_keypoints",
+    "objects",
+    "objects whose keypoints lie outside their box, or inside it only with x and y swapped",
+)
 ODD_SCALES = Quantity(
     "odd_scales",
     "samples",

@@ -151,8 +151,10 @@ class Annotated(FolderLabels):
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
         if len(nameless) == len(apart) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
-        if self.label is None:
-            self.label, how = self._only_category(usual)
+        if self.label is None or PLACED in how:
+            kind, why = self._only_category(usual)
+            if self.label is None or {*words(kind or "")[-1:]} & KINDS:  # whose name says more than a place
+                self.label, how = kind, why
         if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
             aside = {role["field"] for role in (self.roles or Roles()).listed()}
             only = the_only_one([f for f in self.annotated if f.name in usual], usual, aside)

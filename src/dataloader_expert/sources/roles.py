@@ -68,6 +68,9 @@ PLACES = {"zip", "zipcode", "postcode", "postal", "plz"}
 """Words of columns that say where something is: not whose it is."""
 DIGITS = 19
 """More are no number of a row."""
+CUT_FROM = {"src", "source", "orig", "original"}
+MEDIA = {"file", "filename", "recording", "clip", "audio", "sound", "image", "img", "picture", "photo", "video", "scan"}
+"""The first words of what samples were cut from, and the last: ``src_file``, ``original_image``."""
 SHARED, FEWEST_SHARED = {"device", "worker"}, 20
 """Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""
 TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
@@ -437,6 +440,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):
             continue
+        elif repeated and said and said[0] in CUT_FROM and said[-1] in MEDIA and len(values) <= LARGEST_GROUP * distinct:
+            guesses.append((2, Role(name, "by its name, as what samples were cut from, and its values, which repeat")))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]

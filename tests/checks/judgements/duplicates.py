@@ -146,6 +146,10 @@ SILENT: dict[str, dict[str, Any]] = {
             {"lat": 52.5 + NOISE / 50, "lon": 13.4 + NOISE[::-1] / 50, "speed": np.abs(NOISE).round(1)},
             context={"offsets": {"lat": 3, "lon": 3}},
         ),
+        "vectors of nothing but zeros": Data(
+            {"v": np.where(np.arange(40)[:, None] % 4 > 0, np.random.default_rng(3).normal(0, 1, (40, 6)), 0.0)},
+            kinds={"v": "embedding"},
+        ),
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },
     "noisy_copies": test_noisy_copies.SOUND,

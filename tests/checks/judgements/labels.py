@@ -319,6 +319,15 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "label-out-of-range",
             "warning",
         ),
+        "a split from one on": (
+            Data(
+                {"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)},
+                "label",
+                splits=["train"] * 300 + ["test"] * 100,
+            ),
+            "label-out-of-range",
+            "warning",
+        ),
         "one site from one on": (numbered_by_site(lambda site, y: y + (site == 1)), "label-out-of-range", "warning"),
         "one site, by its number, from one on": (
             Data(

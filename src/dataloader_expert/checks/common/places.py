@@ -95,6 +95,10 @@ class Files:
         named = np.array([False, *(self._starts[start] in names for start in starts)])
         return named[np.searchsorted(starts, samples, side="right")]
 
+    def names(self) -> set[str]:
+        """The files; none if there are too many units to record."""
+        return set(self._starts.values()) if len(self._starts) < MOST_UNITS else set()
+
     def numbered(self, samples: Any) -> Any:
         """A number for the file of each of these samples, int64 [n]; the same for all where files are not known."""
         import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,9 +84,10 @@ class Seen:
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
         even = blank(block, self.names, 0 if self.phrases else self.context.phrase)
-        if even is not None:  # equal to no other
+        if even is not None:  # equal to no other, nor nearly
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)
+            key = None if key is None else np.where(even[:n], key ^ own, key)
         if self.phrases:
             short = blank(block, self.names, self.context.phrase)
             digest = digest & ~np.uint64(PHRASE)
@@ -278,8 +280,9 @@ def near_fact(
         "missed": missed,
         "versions": _versions(seen, rows, groups),
         "frames": _are_frames(
-            (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
-            for a, b in pairs
+            [(seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b])) for a, b in pairs],
+            [{seen.files.of(int(index[i])) or "" for i in group} for group in groups],
+            seen.files.names(),
         ),
     }
     return Fact(NEAR, value, evidence, {"of": of})
@@ -309,27 +312,34 @@ def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[s
     return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
 
 
-def _are_frames(pairs: Iterable[tuple[str, str, bool]]) -> bool:
-    """Whether most files of the pairs have a near copy that is a neighbour by number: the next by the last number in their names, or
-    such a one of the same label in the next folder, as clips of one recording are; the pairs say whether their labels are equal."""
-    every, within, beside = set[str](), set[str](), set[str]()
+def _are_frames(pairs: list[tuple[str, str, bool]], groups: list[set[str]], names: Iterable[str]) -> bool:
+    """Whether most files of the pairs have a near copy that is a neighbour by number: the next of all files of that name by the last number in it,
+    or such a one of the same label in the next folder, as clips of one recording are; the pairs say whether their labels are equal."""
+    if len({name for *pair, _ in pairs for name in pair}) < FRAMES:
+        return False
+    every, within, beside = {name for group in groups for name in group}, set[str](), set[str]()
+    place = _places_by_number(names)
+    for group in groups:
+        told = sorted((*place[name], name) for name in group if name in place)
+        for one, two in itertools.pairwise(told):
+            within.update((one[-1], two[-1]) if one[0] == two[0] and two[1] - one[1] <= APART else ())
     for *pair, same_label in pairs:
-        every.update(pair)
         one, two = (_NUMBERED.match(name) for name in pair)
         if one is None or two is None or one[3] != two[3] or abs(int(one[2]) - int(two[2])) > APART:
             continue
-        if one[1] == two[1]:
-            within.update(pair if one[2] != two[2] else ())
-            continue
-        homes = [_NUMBERED.match(name[1]) for name in (one, two)]
-        if (
-            same_label
-            and homes[0] is not None
-            and homes[1] is not None
-            and homes[0].group(1, 3) == homes[1].group(1, 3)
-        ):
+        homes = [_NUMBERED.match(match[1]) for match in (one, two)] if one[1] != two[1] and same_label else [None, None]
+        if homes[0] is not None and homes[1] is not None and homes[0].group(1, 3) == homes[1].group(1, 3):
             beside.update(pair if abs(int(homes[0][2]) - int(homes[1][2])) <= APART else ())
-    return len(every) >= FRAMES and 2 * len(within | beside) >= len(every) and len(within) * BESIDE >= len(beside)
+    return 2 * len(within | beside) >= len(every) and len(within) * BESIDE >= len(beside)
+
+
+def _places_by_number(names: Iterable[str]) -> dict[str, tuple[tuple[str, str], int]]:
+    """Of each file that ends in a number what it is called without it, and its place among all that are called so: frames may be every tenth."""
+    numbers: dict[tuple[str, str], dict[str, int]] = {}
+    for name in names:
+        if (match := _NUMBERED.match(name)) is not None:
+            numbers.setdefault((match[1], match[3]), {})[name] = int(match[2])
+    return {name: (of, i) for of, own in numbers.items() for i, name in enumerate(sorted(own, key=own.__getitem__))}
 
 
 def _stem(path: str) -> str:

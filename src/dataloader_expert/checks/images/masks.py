@@ -304,8 +304,15 @@ def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
         return [], []
     odd = [s for s in sets if any(s) and not set(s) & set(usual) - {0, IGNORED if top != IGNORED else 0}]
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
-    odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
+    odd = [s for s in odd if IGNORED not in (top, _top(s)) or not _ignored(sets)]
     return (odd, usual) if sum(sets[s] for s in odd) <= few * total else ([], [])
+
+
+def _ignored(sets: Counter[Levels]) -> bool:
+    """Whether 255 marks what to ignore: it stands beside a class in as many masks as without one, or in several."""
+    beside = {s: n for s, n in sets.items() if IGNORED in s and set(s) - {0, IGNORED}}
+    alone = sum(n for s, n in sets.items() if IGNORED in s and s not in beside)
+    return 0 < min(SOME, alone) <= sum(beside.values())
 
 
 def _stray(sets: Counter[Levels]) -> tuple[set[int], list[int]]:

@@ -65,6 +65,7 @@ class Drift(Check):
         roles = context.roles
         self.known: set[str | None] = {
             context.label,
+            context.classes_of_objects,
             *(r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None),
         }
         """Fields that differ between splits by nature."""
