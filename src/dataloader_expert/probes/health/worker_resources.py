@@ -121,7 +121,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic())) + starts_s
     served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
-    watch = Watch("unattributed", bench.at, maps=True, calls=True)
+    watch = Watch("unattributed", bench.at, served.count, maps=True, calls=True)
     before, files = used(), [open_now() or 0]
     batches = 0
     iterator: Any = None
