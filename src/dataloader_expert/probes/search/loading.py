@@ -164,6 +164,7 @@ class Loading(Probe):
         if starts_s > ledger.room:  # nothing ends a start that takes longer
             why = f"starting {workers} workers takes about {starts_s:.0f} s: raise budget_s"
             settings.failed[settings.words(settings.now)], settings.most = why, workers
+            yield Fact(STARTING, round(starts_s, 1), evidence("derived", "loading"), point(settings.now))
         elif settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
