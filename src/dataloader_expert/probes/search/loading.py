@@ -196,7 +196,7 @@ def learn(settings: Settings, step_s: float) -> None:
     ledger.belief = Belief(
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
         stream=bench.source.iterable, copied=copied(bench),
-        start=start_of(bench, served, seen.sample_s),
+        start=start_of(bench, served, seen.sample_s), queue_s=seen.queue_s,
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
     ledger.fine = (
