@@ -7,8 +7,8 @@ from typing import Any
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.probes.search.loading import CURRENT, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
-from dataloader_expert.probes.search.trials import THROUGHPUT
+from dataloader_expert.probes.search.loading import CURRENT, ENDED, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 
 NOW = {"num_workers": 2, "batch_size": 16, "prefetch_factor": 2, "persistent_workers": False}
 HANDLE = Finding("handle-shared-across-fork", "error", "workers share a handle", ({"fact": "x"},), "open it in each")
@@ -67,6 +67,27 @@ def test_a_probable_gain_is_not_told_as_a_proved_one() -> None:
     known = facts({**NOW, "num_workers": 8}, unproved, speedup=1.3, timed=True)
     told = loading_summary(known, [], None, [], False)
     assert "num_workers=8 is probably 1.30 times as fast (95 % 1.17 to 1.43; to prove it, repeat" in told
+
+
+def test_only_a_search_that_ended_by_itself_says_that_nothing_is_faster() -> None:
+    """Seen: "no other setting is predicted to be 5 % faster", of a loader that waits, where there was no time to try more workers."""
+    for ended, words in (("out of time", "no time to try another setting"), ("converged", "predicted to be 5 % faster")):
+        told = loading_summary(facts(NOW, Fact(ENDED, ended, Evidence("counted", "a test"))), [], None, [], False)
+        assert words in told
+
+
+def trial(workers: int, rate: float, n: int) -> dict[str, Any]:
+    plan = {"num_workers": workers, "prefetch_factor": 2, "in_order": True, "persistent_workers": False}
+    return {**plan, "throughput": {"value": rate, "n": n}}
+
+
+def test_what_looked_faster_and_was_not_compared_is_not_told_as_slower() -> None:
+    """Seen: "no other setting tried is faster", above a table in which one block of another was three times as fast."""
+    for rate, n, told_so in ((260.0, 1, True), (95.0, 1, False), (260.0, 3, False)):
+        trials = Fact(TRIALS, [trial(2, 92.0, 3), trial(4, rate, n)], Evidence("timed", "a test"))
+        told = loading_summary(facts(NOW, trials), [], None, [], False)
+        looked = "proved to be faster (num_workers=4), although num_workers=4 looked 2.83 times as fast"
+        assert (looked in told) is told_so and ("is faster (num_workers=4)" in told) is not told_so
 
 
 def test_it_ends_with_what_there_was_no_time_to_check() -> None:

@@ -14,6 +14,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.stuck import STUCK
+from dataloader_expert.probes.search.thresholds import ROUNDS, WORTH
 from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
@@ -92,14 +93,29 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         parts.append(f"{text} times {of}, {low:.1f} to {high:.1f}; raise budget_s to try it)")
     if not parts:
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
+        late = facts.value(ENDED) == "out of time"
         none = "no other setting could be tried (see unknowns)" if refused else ""
+        none = none or ("there was no time to try another setting (raise budget_s)" if late else "")
         none = none or "no other setting is predicted to be 5 % faster"
-        parts.append(f"no other setting tried is faster{_tried(facts, current)}" if tried else none)
+        looked = _looked_faster(facts, current)
+        proved = " proved to be" if looked else ""
+        parts.append(f"no other setting tried is{proved} faster{_tried(facts, current)}{looked}" if tried else none)
     return "; ".join(parts)
 
 
 def _again(unproved: Fact) -> str:
     return f"repeat on an idle machine{' or with a larger budget_s' if unproved.value['by_time'] else ''}"
+
+
+def _looked_faster(facts: Facts, current: dict[str, Any]) -> str:
+    """The fastest trial that too few blocks compare with the present setting, where it was faster."""
+    now = throughput_at(facts, current)
+    few = [t for t in facts.value(TRIALS, []) if t["throughput"]["n"] < ROUNDS]
+    top = max(few, key=lambda t: float(t["throughput"]["value"]), default=None)
+    if now is None or top is None or top["throughput"]["value"] < WORTH * now.value:
+        return ""
+    words, times = as_keywords(changed(current, top)), top["throughput"]["value"] / now.value
+    return f", although {words} looked {times:.2f} times as fast: the rates vary too much" if words else ""
 
 
 def _tried(facts: Facts, current: dict[str, Any]) -> str:

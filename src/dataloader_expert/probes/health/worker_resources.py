@@ -38,6 +38,8 @@ LATER = "raise budget_s"
 """How the reason ends if there was too little time."""
 PATIENT_S = 2.0
 """The fewest seconds after which workers count as hung."""
+TELLING_S = 0.5
+"""The least that starting workers takes if it is given as the reason."""
 MOST_PATHS = 100
 """The number of opened paths that are kept, those opened most often first."""
 
@@ -84,7 +86,8 @@ class WorkerResources(Probe):
         served = serving(bench, self.batch_size, None)
         starts_s = start_of(bench, served, sample_s(bench)).seconds(WORKERS, bench.cpus)
         if starts_s > self.share * bench.left():
-            why = f"starting {WORKERS} workers takes about {starts_s:.1f} s: {LATER}"
+            long = f"starting {WORKERS} workers takes about {starts_s:.1f} s"
+            why = f"{long if starts_s >= TELLING_S else 'no time was left'}: {LATER}"
             yield Unknown("health: memory and files of workers", why)
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
