@@ -7,6 +7,7 @@ from typing import Any
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT, ENDED, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 
@@ -41,6 +42,17 @@ def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_chang
     assert told.endswith("is spent in decode; your `digest_of` and what it calls take 70%, mostly at data.py:30.")
     told = loading_summary(known, [HANDLE], ("unattributed", 0.8, False), spots, False)
     assert told.endswith("Most of a sample's time (70%) is spent at data.py:30 in your `digest_of`.")
+
+
+def test_a_few_stacks_are_not_said_to_show_where_the_time_goes() -> None:
+    """Seen: "60 % in your __getitem__, mostly at augment.py:23", from a single stack; and the wrong line, from six of one moment."""
+    spot = {"function": "__getitem__", "file": "a/data.py", "line": 9, "inclusive": 0.9, "line_share": 0.9}
+    for stacks, named in ((1, False), (6, False), (9, True), (300, True)):
+        known = facts(NOW, Fact(USER_FUNCTIONS, [spot], Evidence("sampled", "a test", seen=stacks)))
+        told = loading_summary(known, [], ("transform", 0.9, False), [spot], False)
+        assert ("data.py:9" in told) is named and ("Too few stacks were seen" in told) is not named
+        told = loading_summary(known, [], ("collate", 0.9, False), [spot], False)
+        assert "spent in collate" in told and ("data.py:9" in told) is named  # which is timed
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:

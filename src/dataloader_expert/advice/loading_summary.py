@@ -6,12 +6,14 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dataloader_expert.advice.avoidable import bounds
 from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.streams import repeats
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.thresholds import ROUNDS, WORTH
@@ -19,6 +21,10 @@ from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
 """The finding that says itself where the time goes."""
+SURE = 0.25
+"""The least that a share of stacks must be at 95 % confidence if it is told: a stack or two show what one sample did."""
+TIMED = ("collate", "worker_transfer", "pin", "to_device")
+"""Stages whose time does not depend on stacks."""
 MOST_OF = 0.5
 """The least inclusive share at which a user function is named next to the stage."""
 
@@ -42,7 +48,7 @@ def loading_summary(
     if line is not None:
         said.append(in_a_sentence(line))
     elif bottleneck is not None and (first is None or first.code != COSTLY):
-        said.append(_where(bottleneck, functions))
+        said.append(_where(bottleneck, functions, facts.find(USER_FUNCTIONS)))
     if unchecked:
         said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
     return " ".join(said)
@@ -124,10 +130,14 @@ def _tried(facts: Facts, current: dict[str, Any]) -> str:
     return f" (num_workers={', '.join(map(str, others))})" if others else ""
 
 
-def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]]) -> str:
+def _where(
+    bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]], sampled: Fact | None
+) -> str:
     stage, share, waits = bottleneck
-    most = [f for f in functions if f["inclusive"] >= MOST_OF]
+    most = [f for f in functions if f["inclusive"] >= MOST_OF and _sure(f["inclusive"], sampled)]
     own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it
+    if functions and not most and stage not in TIMED and not _sure(share, sampled):
+        return "Too few stacks were seen to say where a sample's time goes (raise budget_s)."
     at = "" if own is None else f"{posixpath.basename(own['file'])}:{own['line']}"
     if stage == "unattributed" and own is not None and own["line_share"] >= MOST_OF:
         return f"Most of a sample's time ({own['line_share']:.0%}) is spent {'waiting ' * waits}at {at} in your `{own['function']}`."
@@ -137,3 +147,7 @@ def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str,
         text += f"; your `{own['function']}` and what it calls take {own['inclusive']:.0%}"
         text += f", mostly at {at}" if own["line_share"] >= MOST_OF * own["inclusive"] else ""
     return f"{text}."
+
+
+def _sure(share: float, sampled: Fact | None) -> bool:
+    return sampled is None or bounds(share, sampled)[0] >= SURE
