@@ -19,6 +19,10 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+WIDE = 100.0
+"""How many times its lower end the upper end of an interval may be if it is shown."""
+
+
 class Figure(Model):
     """A measured figure: value, unit, 95 % interval (null if there is none), number of observations, how it was obtained."""
 
@@ -28,6 +32,13 @@ class Figure(Model):
     high: float | None = None
     n: int | None = None
     how: How
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval, unless there is none or it says nothing, as that of two blocks that lie far apart."""
+        if self.low is None or self.high is None or (0 < self.low and self.high > WIDE * self.low):
+            return None
+        return self.low, self.high
 
 
 class EvidenceLine(Model):

@@ -146,7 +146,8 @@ def test_what_cannot_be_pickled_matters_only_where_it_is_pickled(method: str, se
     [
         (18, 0.6, 4.0, ("too-many-threads", "error")),
         (18, 0.6, 0.1, ("sample-hangs", "warning")),
-        (1, 0.6, 4.0, ("sample-hangs", "warning")),
+        (1, 0.6, 1.2, ("sample-hangs", "warning")),
+        (1, 0.6, 4.0, ("machine-busy", "info")),
         (1, 0.0, 0.0, ("sample-hangs", "error")),
     ],
 )
@@ -154,7 +155,8 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
     threads: int, cpu_s: float, queue_s: float, told: tuple[str, str]
 ) -> None:
     """Seen: a worker_init_fn that gave each worker all threads kept them from delivering, and nothing was said. Our promise: workers that
-    compute, or wait for a core, do not hang; and none hang that were timed later."""
+    compute, or wait for a core, do not hang; and none hang that were timed later. Seen: on a busy machine a warning after one second, with
+    the cure to look at "that line", where none was named."""
     value = {
         "seconds": 8.0,
         "alone_s": 0.05,
@@ -175,5 +177,6 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
     assert (
         "2 workers delivered nothing in 8 s" in found.message
         and "ecog.py:30" in found.message
-        and "use_all_cores" in found.fix
+        and ("use_all_cores" in found.fix or found.code == "machine-busy")
     )
+    assert not [one for one in stuck(facts_of(starting)) if "that line" in one.fix]

@@ -7,8 +7,9 @@ from typing import Any
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.probes.search.loading import CURRENT, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
-from dataloader_expert.probes.search.trials import THROUGHPUT
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
+from dataloader_expert.probes.search.loading import CURRENT, ENDED, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 
 NOW = {"num_workers": 2, "batch_size": 16, "prefetch_factor": 2, "persistent_workers": False}
 HANDLE = Finding("handle-shared-across-fork", "error", "workers share a handle", ({"fact": "x"},), "open it in each")
@@ -43,6 +44,17 @@ def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_chang
     assert told.endswith("Most of a sample's time (70%) is spent at data.py:30 in your `digest_of`.")
 
 
+def test_a_few_stacks_are_not_said_to_show_where_the_time_goes() -> None:
+    """Seen: "60 % in your __getitem__, mostly at augment.py:23", from a single stack; and the wrong line, from six of one moment."""
+    spot = {"function": "__getitem__", "file": "a/data.py", "line": 9, "inclusive": 0.9, "line_share": 0.9}
+    for stacks, named in ((1, False), (6, False), (9, True), (300, True)):
+        known = facts(NOW, Fact(USER_FUNCTIONS, [spot], Evidence("sampled", "a test", seen=stacks)))
+        told = loading_summary(known, [], ("transform", 0.9, False), [spot], False)
+        assert ("data.py:9" in told) is named and ("Too few stacks were seen" in told) is not named
+        told = loading_summary(known, [], ("collate", 0.9, False), [spot], False)
+        assert "spent in collate" in told and ("data.py:9" in told) is named  # which is timed
+
+
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:
     """Our promise: where time ended the search, the next setting is named with what it should give."""
     at = {"settings": "num_workers=8"}
@@ -67,6 +79,27 @@ def test_a_probable_gain_is_not_told_as_a_proved_one() -> None:
     known = facts({**NOW, "num_workers": 8}, unproved, speedup=1.3, timed=True)
     told = loading_summary(known, [], None, [], False)
     assert "num_workers=8 is probably 1.30 times as fast (95 % 1.17 to 1.43; to prove it, repeat" in told
+
+
+def test_only_a_search_that_ended_by_itself_says_that_nothing_is_faster() -> None:
+    """Seen: "no other setting is predicted to be 5 % faster", of a loader that waits, where there was no time to try more workers."""
+    for ended, words in (("out of time", "no time to try another setting"), ("converged", "predicted to be 5 % faster")):
+        told = loading_summary(facts(NOW, Fact(ENDED, ended, Evidence("counted", "a test"))), [], None, [], False)
+        assert words in told
+
+
+def trial(workers: int, rate: float, n: int) -> dict[str, Any]:
+    plan = {"num_workers": workers, "prefetch_factor": 2, "in_order": True, "persistent_workers": False}
+    return {**plan, "throughput": {"value": rate, "n": n}}
+
+
+def test_what_looked_faster_and_was_not_compared_is_not_told_as_slower() -> None:
+    """Seen: "no other setting tried is faster", above a table in which one block of another was three times as fast."""
+    for rate, n, told_so in ((260.0, 1, True), (95.0, 1, False), (260.0, 3, False)):
+        trials = Fact(TRIALS, [trial(2, 92.0, 3), trial(4, rate, n)], Evidence("timed", "a test"))
+        told = loading_summary(facts(NOW, trials), [], None, [], False)
+        looked = "proved to be faster (num_workers=4), although num_workers=4 looked 2.83 times as fast"
+        assert (looked in told) is told_so and ("is faster (num_workers=4)" in told) is not told_so
 
 
 def test_it_ends_with_what_there_was_no_time_to_check() -> None:

@@ -236,6 +236,7 @@ def test_what_computes_is_blocked_by_no_store() -> None:
         ([(PREDICTED, 1.4, {"workers": 2, "settings": "num_workers=2"})], []),
         ([(UNPROVED, {"settings": "num_workers=4", "ratio": 1.2, "by_time": True}, {})], []),
         ([(RECOMMENDED, {"settings": {**PLAN, "num_workers": 4}, "workers": 4}, {})], []),
+        ([(RECOMMENDED, {"settings": {**PLAN, "num_workers": 0}, "workers": 0}, {})], []),
         ([(LOCKED, {"share": 0.6, "at": None}, {})], []),
     ],
     ids=[
@@ -244,12 +245,13 @@ def test_what_computes_is_blocked_by_no_store() -> None:
         "as many as cores are",
         "more looked faster",
         "more are advised",
+        "none are advised",
         "a lock",
     ],
 )
 def test_cores_are_not_used_up_where_something_else_is_told(more: list[Any], told: list[str]) -> None:
-    """Seen: more workers only take memory, beside advice for more of them, a prediction that fifteen are 1.4 times as fast, or a lock that
-    all wait for."""
+    """Seen: more workers only take memory, beside advice for more of them, or for none, a prediction that fifteen are 1.4 times as fast, or a
+    lock that all wait for."""
     stage = {"ms": 32.0, "cpu_ms": 5.0, "wait_ms": 0.0, "queue_ms": 27.0}
     facts = facts_of(
         (STAGE, stage, {"stage": "transform"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, {**PLAN, "num_workers": 16}, {}),

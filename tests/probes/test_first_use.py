@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from dataloader_expert.advice.transport import startup
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.base import PICKLING, Bench
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.first_use import FIRST_USE, FirstUse
 from dataloader_expert.probes.search.loading import CURRENT
@@ -145,3 +145,32 @@ def test_the_cause_of_a_slow_start_is_named(imports: str) -> None:
         assert ("needed_late" in one.message) is bool(imports)
         assert (one.fix.count("needed_late") > 0) is bool(imports)
         assert "pickled" not in one.fix
+
+
+@pytest.mark.parametrize(
+    ("method", "kept", "how", "told"),
+    [
+        ("fork", True, "timed", []),
+        ("fork", False, "timed", []),
+        ("spawn", True, "timed", [("info", None)]),
+        ("spawn", False, "timed", [("warning", None)]),
+        ("spawn", False, "derived", [("warning", 0.75)]),
+    ],
+)
+def test_a_slow_start_is_told_where_it_has_a_cause_and_a_cure(
+    method: str, kept: bool, how: Any, told: list[tuple[str, float | None]]
+) -> None:
+    """Seen: 32 forked workers that persist took 3 s to start on a busy machine, a warning whose cure was to fork them. Seen: nothing but an
+    unknown where workers took too long to start to be timed, although each epoch begins with it."""
+    seen, pickled = Evidence("timed", "loading", seen=3), {"why": None, "start_method": method, "seconds": 0.1}
+    plan = {"num_workers": 4, "prefetch_factor": 2, "in_order": True, "persistent_workers": kept, "batch_size": 8}
+    facts = Facts(
+        (
+            Fact(CURRENT, plan, seen), Fact(SAMPLES, 100, seen), Fact(PICKLING, pickled, seen),
+            Fact(THROUGHPUT, 100.0, seen, {"workers": 0, "prefetch": 0, "in_order": True, "persistent": False}),
+            Fact(STARTING, 3.0, Evidence(how, "loading"), {"workers": 4, "persistent": kept}),
+        )
+    )  # fmt: skip
+    found = [*startup(facts)]
+    assert [(one.severity, one.cost) for one in found] == told
+    assert all(("persistent_workers=True" in one.fix) is not kept for one in found)

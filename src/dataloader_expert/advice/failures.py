@@ -30,6 +30,8 @@ FORKED = (
     "start workers with fork, or once for all epochs (persistent_workers=True), and keep large data in files or memory maps; raise budget_s "
     "to time them"
 )
+OTHERS = 2.0
+"""How many times as long as the loader's own processes explain workers wait for a core if other processes are told to be the reason."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
 FINDING_OF = {
@@ -206,6 +208,9 @@ def stuck(facts: Facts) -> Iterator[Finding]:
     does = f"runs {v['threads']} threads on {v['cpus']:g} cores and " if many else ""
     idle, queues = hang(v), v["queue_s"] >= max(v["cpu_s"], WORKS * LOOK_S)
     does += "waits" if idle else "waits for a core" if queues else "computes"
+    method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
+    crowd = (int(fact.at["workers"]) + 1) / v["cpus"]
+    others = queues and not many and method == "fork" and v["queue_s"] >= OTHERS * crowd * v["cpu_s"]
     text = f"{number(int(fact.at['workers']), 'worker')} delivered nothing in {v['seconds']:.0f} s, although a batch takes {v['alone_s']:.2g} s "
     text += f"in the main process: each {does}{', at ' + escaped(v['where']) if v['where'] else ''}"
     init = f"; `{escaped(v['init'])}`, the worker_init_fn, " if v["init"] else ""
@@ -214,9 +219,12 @@ def stuck(facts: Facts) -> Iterator[Finding]:
             "too-many-threads", "error", text, fact, ONE_THREAD + (init and f"{init}may be what sets their number")
         )
         return
-    fix = "look at what that line does differently in a worker; raise budget_s if a first batch may take that long"
+    if others:
+        text += ", which other processes keep busy"
+        yield finding("machine-busy", "info", text, fact, "stop the other processes and repeat")
+        return
+    fix = f"look at what {'that line does' if v['where'] else 'the dataset does'} differently in a worker; raise budget_s if a first batch may take that long"
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
-    method = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"]
     if method != "fork" and not idle and not v["where"]:
         text += f": workers started with {method} first import torch and unpickle the dataset"
         yield finding("slow-worker-start", "warning", text, fact, FORKED)

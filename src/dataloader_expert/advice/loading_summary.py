@@ -6,18 +6,25 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dataloader_expert.advice.avoidable import bounds
 from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.streams import repeats
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED
+from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.stuck import STUCK
+from dataloader_expert.probes.search.thresholds import ROUNDS, WORTH
 from dataloader_expert.probes.search.trials import TRIALS
 
 COSTLY = "costly-line"
 """The finding that says itself where the time goes."""
+SURE = 0.25
+"""The least that a share of stacks must be at 95 % confidence if it is told: a stack or two show what one sample did."""
+TIMED = ("collate", "worker_transfer", "pin", "to_device")
+"""Stages whose time does not depend on stacks."""
 MOST_OF = 0.5
 """The least inclusive share at which a user function is named next to the stage."""
 
@@ -41,7 +48,7 @@ def loading_summary(
     if line is not None:
         said.append(in_a_sentence(line))
     elif bottleneck is not None and (first is None or first.code != COSTLY):
-        said.append(_where(bottleneck, functions))
+        said.append(_where(bottleneck, functions, facts.find(USER_FUNCTIONS)))
     if unchecked:
         said.append(f"Not checked for lack of time: {', '.join(unchecked)} (raise budget_s).")
     return " ".join(said)
@@ -92,14 +99,29 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         parts.append(f"{text} times {of}, {low:.1f} to {high:.1f}; raise budget_s to try it)")
     if not parts:
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
+        late = facts.value(ENDED) == "out of time"
         none = "no other setting could be tried (see unknowns)" if refused else ""
+        none = none or ("there was no time to try another setting (raise budget_s)" if late else "")
         none = none or "no other setting is predicted to be 5 % faster"
-        parts.append(f"no other setting tried is faster{_tried(facts, current)}" if tried else none)
+        looked = _looked_faster(facts, current)
+        proved = " proved to be" if looked else ""
+        parts.append(f"no other setting tried is{proved} faster{_tried(facts, current)}{looked}" if tried else none)
     return "; ".join(parts)
 
 
 def _again(unproved: Fact) -> str:
     return f"repeat on an idle machine{' or with a larger budget_s' if unproved.value['by_time'] else ''}"
+
+
+def _looked_faster(facts: Facts, current: dict[str, Any]) -> str:
+    """The fastest trial that too few blocks compare with the present setting, where it was faster."""
+    now = throughput_at(facts, current)
+    few = [t for t in facts.value(TRIALS, []) if t["throughput"]["n"] < ROUNDS]
+    top = max(few, key=lambda t: float(t["throughput"]["value"]), default=None)
+    if now is None or top is None or top["throughput"]["value"] < WORTH * now.value:
+        return ""
+    words, times = as_keywords(changed(current, top)), top["throughput"]["value"] / now.value
+    return f", although {words} looked {times:.2f} times as fast: the rates vary too much" if words else ""
 
 
 def _tried(facts: Facts, current: dict[str, Any]) -> str:
@@ -108,10 +130,14 @@ def _tried(facts: Facts, current: dict[str, Any]) -> str:
     return f" (num_workers={', '.join(map(str, others))})" if others else ""
 
 
-def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]]) -> str:
+def _where(
+    bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]], sampled: Fact | None
+) -> str:
     stage, share, waits = bottleneck
-    most = [f for f in functions if f["inclusive"] >= MOST_OF]
+    most = [f for f in functions if f["inclusive"] >= MOST_OF and _sure(f["inclusive"], sampled)]
     own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it
+    if functions and not most and stage not in TIMED and not _sure(share, sampled):
+        return "Too few stacks were seen to say where a sample's time goes (raise budget_s)."
     at = "" if own is None else f"{posixpath.basename(own['file'])}:{own['line']}"
     if stage == "unattributed" and own is not None and own["line_share"] >= MOST_OF:
         return f"Most of a sample's time ({own['line_share']:.0%}) is spent {'waiting ' * waits}at {at} in your `{own['function']}`."
@@ -121,3 +147,7 @@ def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str,
         text += f"; your `{own['function']}` and what it calls take {own['inclusive']:.0%}"
         text += f", mostly at {at}" if own["line_share"] >= MOST_OF * own["inclusive"] else ""
     return f"{text}."
+
+
+def _sure(share: float, sampled: Fact | None) -> bool:
+    return sampled is None or bounds(share, sampled)[0] >= SURE

@@ -113,8 +113,9 @@ def cores(facts: Facts) -> Iterator[Finding]:
     if not few and curve is not None:
         kept = {row["num_workers"]: row["throughput"] for row in curve.value if row["num_workers"]}
         few, by = _as_fast(kept, many), curve
-    if most_advised(facts) > few:
-        return  # more of them are recommended, looked faster, or are expected to be
+    best = settings(facts)[1]
+    if most_advised(facts) > few or (best is not None and best["workers"] < few):
+        return  # another number is recommended, or more looked faster or are expected to be
     if few:
         are = ("is" if few == 1 else "are") if by is tried else "should be"
         text = f"{number(few, 'worker')} {are} as fast as {many}"

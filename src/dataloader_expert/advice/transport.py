@@ -8,9 +8,10 @@ from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
-from dataloader_expert.conclusions import Finding, Severity, finding, saved
+from dataloader_expert.conclusions import Finding, Severity, finding, number, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.base import PICKLING
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
@@ -22,7 +23,7 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT, REMADE
 from dataloader_expert.probes.search.ordering import ORDERING
-from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, TRIALS
+from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.sharding import SHARDING
 
 FRESH_BYTES_S = 1.2e9
@@ -32,6 +33,8 @@ TENSOR_MS = 0.39
 MOVING = ("worker_transfer", "pin", "to_device")
 """Stages of a batch that is made."""
 SLOW_START_S = 2.0
+UNPICKLED = "keep the dataset object small, as it is pickled for each worker"
+ONCE_STARTED = "set persistent_workers=True to start them once for all epochs"
 LEAST_GAIN = 1.1
 """The least gain of out-of-order delivery that is told."""
 PAUSE_SHARE, PAUSE_S = 0.05, 0.1
@@ -267,16 +270,32 @@ def startup(facts: Facts) -> Iterator[Finding]:
             if best is not None and not best["settings"]["num_workers"]:
                 fix = f"set num_workers=0, as recommended: then nothing is started; if you keep workers, {fix}"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
-    if starts > SLOW_START_S:
-        text = f"starting {workers} worker{'s' * (workers > 1)} takes {starts:.1f} s"
-        fix = "use fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
-        if used is not None:
-            text, fix = f"{text}: each {_first_use(used)}", _once(used)
-        remade, places = facts.find(MADE_FIRST), list[dict[str, Any]]()
+    remade = facts.find(MADE_FIRST)
+    forked = (facts.value(PICKLING) or {"start_method": "fork"})["start_method"] == "fork"
+    # a fork copies nothing that could be made smaller: where it is slow and no cause is seen, the machine is busy
+    if starts > SLOW_START_S and not (forked and used is None and remade is None):
+        about = "about " if fact.evidence.how == "derived" else ""
+        text = f"starting {number(workers, 'worker')} takes {about}{starts:.1f} s"
+        fix, places = f"{UNPICKLED}, or use fork where the platform allows it", list[dict[str, Any]]()
+        severity: Severity = "warning"
         if remade is not None:
             why, fix, places = _makes(remade, workers, kept)
             text = f"{text}: {why}"
-        yield finding("slow-worker-start", "warning", text, fact, fix, places)
+        elif used is not None:
+            text, fix = f"{text}: each {_first_use(used)}", _once(used)
+        elif kept:
+            severity, text = "info", f"{text}, once for all epochs: each imports torch and unpickles the dataset"
+        else:
+            text, fix = f"{text} in every epoch: each imports torch and unpickles the dataset", f"{ONCE_STARTED}; {fix}"
+        yield finding("slow-worker-start", severity, text, fact, fix, places, cost=_of_an_epoch(facts, fact, kept))
+
+
+def _of_an_epoch(facts: Facts, starts: Fact, kept: bool) -> float | None:
+    """The share of an epoch that starting the workers takes where they were not timed, if they read no faster than the main process."""
+    alone, samples = facts.find(THROUGHPUT, workers=0), facts.value(SAMPLES)
+    if kept or starts.evidence.how != "derived" or alone is None or not samples:
+        return None
+    return float(starts.value / (starts.value + samples / alone.value))
 
 
 def _untimed(facts: Facts, workers: int, kept: bool) -> Iterator[Finding]:

@@ -57,7 +57,7 @@ def throughput(io: Any) -> Chart:
         if known is None or (t.throughput.value or 0) > (known.throughput.value or 0):
             best[t.num_workers] = t
     timed = tuple(
-        Point(n, t.throughput.value, t.throughput.low, t.throughput.high)
+        Point(n, t.throughput.value, *(t.throughput.bounds or (None, None)))
         for n, t in sorted(best.items())
         if t.throughput.value is not None
     )

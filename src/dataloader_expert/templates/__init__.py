@@ -167,8 +167,8 @@ def figure(value: Any) -> str:
     """A figure with its interval and how it was obtained: ``1,204 samples/s (95 % 1,190 to 1,221, n=9, timed)``."""
     if value is None:
         return "unknown"
-    low, high = value.low, value.high
-    parts = [f"95 % {number(low)} to {number(high)}"] if low is not None and high is not None else []
+    parts = [] if value.bounds is None else ["95 % {} to {}".format(*map(number, value.bounds))]
+    parts += ["no useful interval"] if value.bounds is None and value.low is not None else []
     return f"{number(value.value)} {value.unit} {_obtained(value, parts)}".replace("  ", " ")
 
 

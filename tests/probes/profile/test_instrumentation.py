@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler, get_worker_info
 from torch.utils.data._utils import fetch
 
 from dataloader_expert.advice.base import findings_of
@@ -96,7 +96,7 @@ class Counted(IterableDataset[Any]):
 
 
 def watched(dataset: Any, workers: int, batches: int, ticker: Ticker | None = None) -> list[dict[str, Any]]:
-    watch = Watch("unattributed", lambda index: None, ticker)
+    watch = Watch("unattributed", lambda index: None, len, ticker)
     with watching(watch):
         iterator = iter(DataLoader(dataset, batch_size=4, num_workers=workers))
         for _ in range(batches):
@@ -222,7 +222,7 @@ class Listed(Dataset[Any]):
 
 def test_what_sending_a_batch_writes_is_no_doing_of_the_users_code() -> None:
     """Our promise: each tensor in shared memory is handed over by a thread of torch's, whose writing and computing is transport."""
-    watch = Watch("transform", lambda index: None)
+    watch = Watch("transform", lambda index: None, len)
     with watching(watch):
         for _ in DataLoader(Listed(), 16, num_workers=1, collate_fn=list):
             pass
@@ -231,3 +231,46 @@ def test_what_sending_a_batch_writes_is_no_doing_of_the_users_code() -> None:
     assert last["threads"] == 3
     assert last["io"]["syscw"] - first["io"]["syscw"] < 0.5 * samples
     assert last["feeder"] > first["feeder"]
+
+
+class Whole(Dataset[Any]):
+    """Whole batches are read at once, and returned as a tuple of the tensors of a batch."""
+
+    x = torch.zeros(64, 3)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.x[index], self.x[index, 0]
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        return self[torch.tensor(indices)]
+
+
+class Batches(IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        yield from ((torch.zeros(16, 3), torch.zeros(16)) for _ in range(4))
+
+
+def as_is(batch: Any) -> Any:
+    return batch
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        DataLoader(Whole(), 16, collate_fn=as_is),
+        DataLoader(Whole(), None, sampler=BatchSampler(SequentialSampler(Whole()), 16, False)),
+        DataLoader(Batches(), None),
+        DataLoader(Counted(), 16),
+        DataLoader(Told(), 16),
+    ],
+)
+def test_times_are_of_a_sample_whoever_makes_the_batch(loader: Any) -> None:
+    """Seen: a batch that the dataset itself returns as a tuple of two tensors counted as two samples, so that each seemed to take long."""
+    watch = Watch("unattributed", lambda index: None, lambda batch: len(batch[0]))
+    with watching(watch):
+        next(iter(loader))
+    assert [line["n"] for line in watch.lines() if line["timed"]] == [16]
+    watch.close()

@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from dataloader_expert.probes.profile.transfer import trip
+from dataloader_expert.probes.profile.transfer import transport, trip
 
 TAKES_S = 0.003
 
@@ -26,3 +26,11 @@ class Slow:
 def test_a_trip_is_what_a_worker_with_nothing_in_reserve_idles_for() -> None:
     """What receiving takes is hidden by the next fetch, unless that is ordered only afterwards."""
     assert trip(Slow()).value > TAKES_S / 2  # a sleep is never shorter; half leaves room for a busy machine
+
+
+def test_transport_is_what_both_processes_compute_and_not_how_long_they_wait() -> None:
+    """Seen: on a busy machine, a batch that was waited for made transport the bottleneck of loaders whose workers never ran."""
+    took = transport(Slow(), 1)
+    assert len(took) == 9
+    assert all(wall == cpu and queue == 0 for wall, cpu, queue in took)
+    assert sum(cpu for _, cpu, _ in took) < 9 * TAKES_S  # it sleeps as long while it arrives

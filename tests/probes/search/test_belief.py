@@ -163,3 +163,14 @@ def test_a_prediction_is_no_surer_than_what_was_predicted_before() -> None:
         widths.append(high / low)
         assert belief.told(Setting(32), 144.0)[0] == belief.ratio(Setting(32), 144.0)[0]
     assert widths[1] > 2 * widths[0]
+
+
+def test_the_main_process_waits_for_cores_that_others_use_as_it_did_when_samples_were_timed() -> None:
+    """Seen: on a busy machine the main process was predicted to be eight times as fast as two workers, which ran as slowly as it does."""
+    samples = [(0.001, 0.0)] * 8
+    idle, busy = Belief(samples, 32, 2), Belief(samples, 32, 2, queue_s=0.009)
+    assert idle.predicted(Setting(0, 0)) == pytest.approx(1000, rel=0.01)
+    assert busy.predicted(Setting(0, 0)) == pytest.approx(100, rel=0.01)
+    for belief in (idle, busy):
+        belief.observe(Setting(2, 2), [170.0])
+    assert idle.told(Setting(0, 0), 170.0)[0] > 4 and busy.told(Setting(0, 0), 170.0)[0] < 1

@@ -43,6 +43,8 @@ PLAIN = {("attention_mask", 1), ("token_type_ids", 0)}
 """What a tokenizer gives of single texts that need no padding, beside their ids."""
 SIZE_WORDS = {"width", "height", "w", "h"}
 """Words in the names of what says how large an image is: all may be of one size."""
+FEW = 1000
+"""Of more samples, so many are read before one value in all of them is a warning: a rare event may be in none of fewer."""
 SENTINELS = {sign * value for value in (99, 999, 9999, 99999, 999999, 1e20, 1e30) for sign in (-1, 1)} | {
     -32768,
     32767,
@@ -58,7 +60,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     kind = field.kind if field is not None else ""
     called = f"field {name}" if name.isdigit() else name  # of a tuple
-    read = " read" if fact.evidence.how == "sampled" else ""
+    sampled = fact.evidence.how == "sampled"
+    read, few = " read" if sampled else "", sampled and (fact.evidence.seen or 0) < FEW
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
@@ -89,9 +92,9 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     ):
         yield finding(
             "constant-field",
-            # an attribute of objects, or what says where the samples are from
+            # an attribute of objects, what says where the samples are from, or a rare mark
             "info"
-            if (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
+            if few or (context.objects is not None and kind == "sequence") or (s["min"] is not None and told)
             else "warning",
             f"{called} is missing in every sample{read}"
             if s["min"] is None

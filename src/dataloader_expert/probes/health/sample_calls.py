@@ -91,7 +91,9 @@ def looked(
     units: list[Unit] = []
     samples: list[Any] = []
     opened: list[set[tuple[str, Line]]] = []
-    for read in _reading(dataset, streamed, spared):
+    # torch asks a dataset that reads several samples at once for whole batches
+    per = min(batch_size, len(dataset)) if not streamed and hasattr(dataset, "__getitems__") else 1
+    for read in _reading(dataset, streamed, spared, per):
         if time.monotonic() > (until if len(units) >= LEAST_SAMPLES else begun_s + seconds):
             break
         calls.begin()
@@ -110,29 +112,32 @@ def looked(
     if len(units) < LEAST_SAMPLES:
         return {"samples": len(units), "work": [], "scans": [], "opened": []}
     collate_s = statistics.median(unit.seconds for unit in batches) / batch_size if batches else 0.0
-    whole_s = statistics.median(unit.seconds for unit in units) + collate_s
-    work = [*twice(units, whole_s), *same(units, 1, whole_s), *needless(units, 1, whole_s)]
+    whole_s = statistics.median(unit.seconds for unit in units) / per + collate_s
+    work = [*(twice(units, whole_s) if per == 1 else ()), *same(units, per, whole_s), *needless(units, per, whole_s)]
     if len(batches) == BATCHES:
         work += [*same(batches, batch_size, whole_s), *needless(batches, batch_size, whole_s)]
     work.sort(key=lambda one: -one["share"])
     scans = [
-        {**scan, "share": round(min(1.0, scan["seconds"] * scan["times"] / len(units) / whole_s), 4)}
+        {**scan, "share": round(min(1.0, scan["seconds"] * scan["times"] / len(units) / per / whole_s), 4)}
         for scan in queries.scans(begun_s + seconds)
         if scan["times"] >= OFTEN * len(units)
     ]
     return {"samples": len(units), "work": work, "scans": scans, "opened": list(_opened_twice(opened))}
 
 
-def _reading(dataset: Any, streamed: bool, spared: set[Any]) -> Iterator[Any]:
-    """What reads the next sample, for samples at even distances, or the first ones of a stream."""
+def _reading(dataset: Any, streamed: bool, spared: set[Any], per: int = 1) -> Iterator[Any]:
+    """What reads the next sample, for samples at even distances, or the first ones of a stream; ``per``: of a dataset that reads several
+    at once, so many."""
     if streamed:
         stream = iter(dataset)
         yield from (partial(next, stream) for _ in range(SAMPLES))
         return
     size, several = len(dataset), getattr(dataset, "__getitems__", None)
     for index in dict.fromkeys(k * size // SAMPLES for k in range(SAMPLES)):
-        if index not in spared:
-            yield partial(operator.getitem, dataset, index) if several is None else partial(several, [index])
+        if several is not None:  # as far apart as those of a shuffled batch
+            yield partial(several, [i for j in range(per) if (i := (index + j * size // per) % size) not in spared])
+        elif index not in spared:
+            yield partial(operator.getitem, dataset, index)
 
 
 def _collating(calls: Calls, collate: Any, samples: Sequence[Any], batch_size: int, until: float) -> Iterator[Unit]:
@@ -165,15 +170,16 @@ def twice(units: Sequence[Unit], whole_s: float) -> Iterator[dict[str, Any]]:
 
 
 def same(units: Sequence[Unit], per: int, whole_s: float) -> Iterator[dict[str, Any]]:
-    """The same thing read in every unit, which is of so many samples (``per``)."""
-    shared: defaultdict[str, list[Call]] = defaultdict(list)
+    """The same thing read in every unit, which is of so many samples (``per``): in one of several samples perhaps for each."""
+    shared: defaultdict[str, list[list[Call]]] = defaultdict(list)
     for unit in units:
         for key, those in _by(unit.calls, lambda call: call.key).items():
-            shared[key].append(those[0])
-    for those in shared.values():
-        if len(those) >= ALL * len(units):
-            spent = statistics.median(call.seconds for call in those)
-            yield from _told("same", those[0].name, spent, per, whole_s, those, 1.0)
+            shared[key].append(those[:1] if per == 1 else those)
+    for each in shared.values():
+        if len(each) >= ALL * len(units):
+            spent = statistics.median(sum(call.seconds for call in those) for those in each)
+            calls = [call for those in each for call in those]
+            yield from _told("same", calls[0].name, spent, per, whole_s, calls, len(calls) / len(each))
 
 
 def _by(calls: Iterable[Call], name: Callable[[Call], str | None]) -> dict[str, list[Call]]:
@@ -208,14 +214,15 @@ def _told(
     if (share < LEAST or spent / per < LEAST_S) and not (kind == "logs" and times / per >= OFTEN):
         return  # what is logged is told whatever it takes here: a terminal or a shared file takes longer
     places = Counter(call.at for call in calls).most_common(PLACES)
+    by_sample = times >= ALL * per
     yield {
         "kind": kind,
         "name": name,
         "decodes": name == DECODING,
         "file": next((call.of for call in calls if call.of), "") if kind == "same" else "",
-        "of": "sample" if per == 1 else "batch",
+        "of": "sample" if by_sample else "batch",
         "share": round(min(1.0, share), 4),
-        "times": round(times, 2),
+        "times": round(times / per if by_sample else times, 2),
         "places": [{"file": file, "line": line, "function": function} for (file, line, function), _ in places],
     }
 

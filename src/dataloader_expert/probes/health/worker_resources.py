@@ -38,6 +38,8 @@ LATER = "raise budget_s"
 """How the reason ends if there was too little time."""
 PATIENT_S = 2.0
 """The fewest seconds after which workers count as hung."""
+TELLING_S = 0.5
+"""The least that starting workers takes if it is given as the reason."""
 MOST_PATHS = 100
 """The number of opened paths that are kept, those opened most often first."""
 
@@ -84,7 +86,8 @@ class WorkerResources(Probe):
         served = serving(bench, self.batch_size, None)
         starts_s = start_of(bench, served, sample_s(bench)).seconds(WORKERS, bench.cpus)
         if starts_s > self.share * bench.left():
-            why = f"starting {WORKERS} workers takes about {starts_s:.1f} s: {LATER}"
+            long = f"starting {WORKERS} workers takes about {starts_s:.1f} s"
+            why = f"{long if starts_s >= TELLING_S else 'no time was left'}: {LATER}"
             yield Unknown("health: memory and files of workers", why)
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
@@ -121,7 +124,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
     patience_s = min(PATIENCE_S, max(PATIENT_S, until - time.monotonic())) + starts_s
     served.patience = patience_s  # the user's loader has none of its own, perhaps
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=patience_s)
-    watch = Watch("unattributed", bench.at, maps=True, calls=True)
+    watch = Watch("unattributed", bench.at, served.count, maps=True, calls=True)
     before, files = used(), [open_now() or 0]
     batches = 0
     iterator: Any = None

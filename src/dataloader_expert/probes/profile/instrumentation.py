@@ -45,11 +45,13 @@ WORTH = 0.0025
 @dataclass
 class Watch:
     """``rest``: the name for time that no stage of a fetch claims; ``at``: called with each sample before it is read;
-    ``ticker``: samples stacks, if given; ``maps``: read the memory map with each reading, which costs milliseconds;
-    ``calls``: count the files that a worker opens and the pixels of images that it shrinks."""
+    ``count``: how many samples a batch holds that torch does not make of single ones; ``ticker``: samples stacks, if given; ``maps``:
+    read the memory map with each reading, which costs milliseconds; ``calls``: count the files that a worker opens and the pixels
+    of images that it shrinks."""
 
     rest: str
     at: Callable[[int], None]
+    count: Callable[[Any], int]
     ticker: Ticker | None = None
     maps: bool = False
     calls: bool = False
@@ -101,7 +103,7 @@ def _watched(watch: Watch, fetch: Fetch) -> Fetch:
             eye.adopt(self)
         eye.begin(index)
         batch = fetch(self, index)
-        eye.end(index)
+        eye.end(index, batch)
         return batch
 
     return watched_fetch
@@ -139,12 +141,10 @@ class Eye:
         self.fetcher = fetcher
         self.dataset = fetcher.dataset
         self.clocked = hasattr(self.dataset, "clock")
-        inner = fetcher.collate_fn
+        inner, streamed = fetcher.collate_fn, hasattr(fetcher, "dataset_iter") and fetcher.auto_collation
 
         def collate(samples: Any) -> Any:
-            self.collated = 1  # a sample as the dataset returns it, if torch makes no batches
-            with contextlib.suppress(TypeError):
-                self.collated = len(samples)
+            self.collated = len(samples) if streamed else 1
             if not self.each:
                 return inner(samples)
             self.laps.lap(self.watch.rest)
@@ -156,7 +156,7 @@ class Eye:
         one_by_one = fetcher.auto_collation and not hasattr(self.dataset, "__getitems__")
         if not self.clocked and one_by_one and hasattr(self.dataset, "__getitem__"):
             fetcher.dataset = _Timed(self)
-        if hasattr(fetcher, "dataset_iter") and fetcher.auto_collation:
+        if streamed:
             fetcher.dataset_iter = self._streamed(fetcher.dataset_iter)
 
     def _streamed(self, stream: Iterator[Any]) -> Iterator[Any]:
@@ -175,9 +175,9 @@ class Eye:
             self.laps.begin()
         self.begun = time.perf_counter()
 
-    def end(self, index: Any) -> None:
+    def end(self, index: Any, batch: Any) -> None:
         wall = time.perf_counter() - self.begun
-        n = self.collated or (len(index) if isinstance(index, list) else 1)
+        n = self._samples(index, batch)
         self.samples += n
         self.batches += 1
         if self.each:
@@ -188,6 +188,12 @@ class Eye:
         if slow or pulse:
             line = {"worker": self.worker, "batch": self.batches - 1, "n": n, "timed": False, "slow": slow}
             self._write({**line, "pulse": pulse} if pulse else line)
+
+    def _samples(self, index: Any, batch: Any) -> int:
+        """Samples of a batch: as many as torch asked for, but a stream may end before, and of what it did not batch only the batch tells."""
+        if not self.fetcher.auto_collation:
+            return self.watch.count(batch)
+        return self.collated if self.collated and hasattr(self.fetcher, "dataset_iter") else len(index)
 
     def _timed(self, wall: float, n: int) -> None:
         """Records a batch's stages; its cost decides how many of the next batches are skipped."""

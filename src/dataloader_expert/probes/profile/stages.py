@@ -131,7 +131,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     if served.user_loader is None and workers:
         plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
     ticker = Ticker(workers, EVERY_OURS_S if served.ours else EVERY_S, served.batch_s / plan.batch_size)
-    watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
+    watch = Watch("transform" if served.ours else "unattributed", bench.at, served.count, ticker)
     seen, stolen = Seen(), StolenClock()
     try:
         with watching(watch):

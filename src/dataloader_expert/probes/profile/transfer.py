@@ -26,10 +26,14 @@ FETCH_S = 0.005
 
 
 class _Ready:
-    """A dataset that returns one finished batch again and again: the cost of a loader over it is transport."""
+    """A dataset that returns one finished batch again and again: the cost of a loader over it is transport. ``spent``: the CPU seconds of
+    its process so far, each time that it is asked."""
 
     def __init__(self, batch: Any, n: int, fetch_s: float = 0.0) -> None:
+        import torch
+
         self.batch, self.n, self.fetch_s = batch, n, fetch_s
+        self.spent = torch.zeros(n, dtype=torch.float64).share_memory_()
 
     def __len__(self) -> int:
         return self.n
@@ -39,24 +43,25 @@ class _Ready:
             raise IndexError(index)
         if self.fetch_s:
             time.sleep(self.fetch_s)  # stands in for a fetch, which here only waits
+        self.spent[index] = time.process_time()
         return self.batch
 
 
 def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
-    """Seconds per sample to transfer a finished batch from one worker to this process: ten batches after two
-    dropped."""
+    """CPU seconds per sample to transfer a finished batch, of a worker that sends it and of this process: ten batches after two dropped.
+    How long each waits for the other is left out: in a loader that has batches on their way, none does."""
     from dataloader_expert.loaders.building import plain
 
-    out = []
-    iterator = iter(plain(_Ready(batch, 12), batch_size=None, num_workers=1))
+    ready, received = _Ready(batch, 12), []
+    iterator = iter(plain(ready, batch_size=None, num_workers=1))
     begun = now()
-    for i, got in enumerate(iterator):
-        wall, cpu = since(begun)
+    for got in iterator:
+        received.append(since(begun)[1])
         n = samples_in(got) or size
-        if i >= 2:
-            out.append((wall / n, cpu / n, 0.0))
         begun = now()
-    return out
+    sent = [later - earlier for earlier, later in pairwise(ready.spent.tolist())]  # the last batch is sent unseen
+    each = [(a + b) / n for a, b in zip(received, sent, strict=False)][2:]
+    return [(spent, spent, 0.0) for spent in each]
 
 
 def trip(batch: Any) -> Fact:

@@ -85,7 +85,8 @@ class Hypothesis:
 class Belief:
     """``seen``: timed rates in samples/s by setting; ``epoch``: samples of an epoch, infinite if unknown; ``stream``: its
     workers share the samples evenly, not in whole batches; ``copied``: each of them yields all of the stream, and rates
-    count every copy."""
+    count every copy; ``queue_s``: seconds for which a sample in this process waits for a core that others use. How many cores workers
+    get, their rates tell."""
 
     samples: Sequence[Pair]
     batch_size: int
@@ -97,6 +98,7 @@ class Belief:
     stream: bool = False
     copied: bool = False
     start: Start = Start()
+    queue_s: float = 0.0
     again_s: float | None = None
     """Seconds that an epoch begins with even where workers persist, or there are none: an order is drawn, a stream connects.
     The least seen, as workers that share cores also take longer; None: not seen."""
@@ -154,6 +156,7 @@ class Belief:
         """What was read as a sample is a batch of so many: a dataset that makes its own."""
         self.samples = [(c / size, w / size) for c, w in self.samples]
         self.cpu, self.waits, self.epoch = self.cpu / size, self.waits / size, self.epoch * size
+        self.queue_s /= size
         self.batch_size, self._weights = round(size), None
         self._steady.clear()
         self._order.clear()
@@ -295,7 +298,7 @@ class Belief:
     def _rate(self, h: Hypothesis, setting: Setting) -> float:
         b = self.batch_size
         if not setting.workers:
-            return b / max(1e-9, b * (self.cpu + self.waits) + self.collate_s)
+            return b / max(1e-9, b * (self.cpu + self.waits + self.queue_s) + self.collate_s)
         cpu, waits = self.cpu * h.scale, self.waits * h.scale
         costs = Costs(((cpu, waits),), self.collate_s * h.scale, 0.0, self.receive_s)
         parts = bounds(costs, Setup(b, setting.workers, setting.prefetch, cpus=max(1.0, self.cpus * h.cores)))

@@ -28,11 +28,13 @@ CALLS, COLLATING_S = 4, 0.2
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU and waiting seconds of single samples; seconds of collating a batch; whether samples are read one by one."""
+    """CPU and waiting seconds of single samples; seconds of collating a batch; whether samples are read one by one; and seconds for which
+    a sample waited for a core, which others used, as nothing of this loader ran beside it."""
 
     samples: tuple[Pair, ...]
     collate_s: float
     singly: bool
+    queue_s: float = 0.0
 
     @property
     def sample_s(self) -> float:
@@ -46,6 +48,7 @@ def measured(served: Serving, bench: Bench) -> Measured:
     limit = SECONDS if bench.deadline is None else max(SECONDS, SHARE * bench.left())
     begun = time.monotonic()
     pairs: list[Pair] = []
+    queued: list[float] = []
     kept: list[Any] = []
     read, files = 0, open_now()
     laps, process_s = Laps("rest"), time.process_time()
@@ -58,6 +61,7 @@ def measured(served: Serving, bench: Bench) -> Measured:
         waits = max(0.0, wall - cpu - queue)
         helped = helping(waits, cpu, time.process_time() - process_s - cpu, served.cpus)
         pairs.append(((cpu + helped) / n, (waits - helped) / n))
+        queued.append(queue / n)
         kept += (got if batched else [got])[: KEPT - len(kept)]
         spent = time.monotonic() - begun
         if (len(pairs) >= 2 and spent > limit) or spent > MOST_SHARE * bench.left() or len(pairs) >= MOST:
@@ -70,7 +74,8 @@ def measured(served: Serving, bench: Bench) -> Measured:
         bench.growth = Growth(last - files, read)
     sound = [one for one in kept if one is not None]
     collate_s = collating(served, sound[:size], size) if sound else 0.0
-    return Measured(tuple(pairs[1:] or pairs or [(1e-6, 0.0)]), collate_s, not batched)
+    queue_s = sum(queued[1:]) / max(1, len(queued) - 1)
+    return Measured(tuple(pairs[1:] or pairs or [(1e-6, 0.0)]), collate_s, not batched, queue_s)
 
 
 def collating(served: Serving, samples: list[Any], size: int) -> float:

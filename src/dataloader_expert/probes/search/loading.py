@@ -164,6 +164,7 @@ class Loading(Probe):
         if starts_s > ledger.room:  # nothing ends a start that takes longer
             why = f"starting {workers} workers takes about {starts_s:.0f} s: raise budget_s"
             settings.failed[settings.words(settings.now)], settings.most = why, workers
+            yield Fact(STARTING, round(starts_s, 1), evidence("derived", "loading"), point(settings.now))
         elif settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
@@ -195,7 +196,7 @@ def learn(settings: Settings, step_s: float) -> None:
     ledger.belief = Belief(
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
         stream=bench.source.iterable, copied=copied(bench),
-        start=start_of(bench, served, seen.sample_s),
+        start=start_of(bench, served, seen.sample_s), queue_s=seen.queue_s,
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
     ledger.fine = (

@@ -15,7 +15,7 @@ from dataloader_expert.probes.search.belief import UNSURE
 from dataloader_expert.probes.search.pairing import Paired, compare, interval
 from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.settings import Settings
-from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_PAIRS, ROUNDS
+from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_PAIRS, ROUNDS, WORTH
 
 
 @dataclass
@@ -164,8 +164,9 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
         proof.found = Paired([b / a for a, b in zip(present.paced, chosen.paced, strict=False)], noise=noise)
         if proof.found.shown:
             return
-        why = f"it looked faster, but proof takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
-        yield Unknown(f"throughput at {settings.words(best)}", why)
+        if proof.found.ratios and proof.found.mean >= WORTH:  # else it was chosen for its fewer workers
+            why = f"it looked faster, but proof takes another {max(1.0, LEAST_PAIRS * dear):.0f} s: raise budget_s"
+            yield Unknown(f"throughput at {settings.words(best)}", why)
     proof.looked = proof.found
     keeps_order = best.in_order or not now.in_order  # repeatability is given up only for a gain that is proved
     if not (keeps_order and proof.found.probable(_expected(settings, proof))):

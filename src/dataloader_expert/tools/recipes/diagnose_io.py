@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dataloader_expert.advice.avoidable import bounds
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.consumer import stall_share, workers_needed
@@ -290,11 +291,14 @@ def hotspots_of(facts: Facts) -> list[Hotspot] | None:
     users: list[dict[str, Any]] = facts.value(USER_FUNCTIONS, [])
     libraries = [h for h in fact.value if not h["users"]]
     listed = users[: max(USERS_LEAST, LISTED - len(libraries))]
-    return [hotspot(h, fact.evidence.seen) for h in [*listed, *libraries][:LISTED]]
+    return [hotspot(h, fact) for h in [*listed, *libraries][:LISTED]]
 
 
-def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
-    shares = {name: Figure(value=found[name], unit="", n=n, how="sampled") for name in ("share", "inclusive")}
+def hotspot(found: dict[str, Any], fact: Fact) -> Hotspot:
+    shares = {}
+    for name in ("share", "inclusive"):
+        low, high = bounds(found[name], fact)
+        shares[name] = Figure(value=found[name], unit="", low=low, high=high, n=fact.evidence.seen, how="sampled")
     return Hotspot(**{k: v for k, v in found.items() if k in Hotspot.model_fields} | shares)
 
 
