@@ -150,7 +150,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         unread = {problem.where.get("file") for problem in foreign}
         read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
-        others = [e for e in others if e.path.rpartition(".")[0] not in read]
+        others = [e for e in others if e.path.rpartition(".")[0] not in read and not is_form(e.path)]
         unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
@@ -570,6 +570,9 @@ def _foreign(
     samples = [entry for entry in listing.entries if entry.kind in kinds]
     of_samples, company = called_after(foreign, samples), {*company} | in_each_folder(foreign, samples)
     for entry in foreign:
+        if is_form(entry.path) and entry.kind in TABLES:
+            problems.append(Aside("note", "is a form to fill in with predictions: not read", file=entry.path))
+            continue
         if entry.path in of_samples:
             text = "is named after a sample, but is of a kind that is not read"
             text = "is called like a file that is read, in another format: not read" if in_shards else text
