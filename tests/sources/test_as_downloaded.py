@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,44 @@ def test_a_file_without_a_suffix_is_no_lost_transcript(tmp_path: Path) -> None:
         (tmp_path / f"a{i}.hea").write_text(f"a{i} 1 2000 400\n")
     (tmp_path / "RECORDS").write_text("".join(f"a{i}\n" for i in range(5)))
     assert "missing-pair" not in {problem.code for problem in opened(tmp_path)[0].problems}
+
+
+def test_the_log_of_a_table_says_which_files_are_its(tmp_path: Path) -> None:
+    """Seen: rows of a Delta table that an update had replaced were samples beside the new ones."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    for name, first, fixed in (("a=1.parquet", 0, 0), ("b.parquet", 50, 0), ("c.parquet", 0, 1)):
+        pq.write_table(pa.table({"id": range(first, first + 50), "fixed": [fixed] * 50}), tmp_path / name)
+    steps = [
+        [{"protocol": {}}, {"add": {"path": "a%3D1.parquet"}}, {"add": {"path": "b.parquet"}}],
+        [{"remove": {"path": "a%3D1.parquet"}}, {"add": {"path": "c.parquet", "deletionVector": {"cardinality": 2}}}],
+    ]
+    for i, actions in enumerate(steps):
+        (log / f"{i:020d}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
+    source, unknowns = opened(tmp_path)
+    assert {unit.file for unit in source.units} == {"b.parquet", "c.parquet"}
+    assert [type(problem) for problem in source.problems] == [Aside]
+    assert [unknown.what for unknown in unknowns] == ["deleted rows"]
+    table = pa.table(
+        {"add": [{"path": "c.parquet", "deletionVector": None}, {"path": "d.parquet", "deletionVector": None}]}
+    )
+    pq.write_table(table, log / f"{7:020d}.checkpoint.parquet")
+    source, unknowns = opened(tmp_path)
+    assert (source.samples, unknowns) == (50, [])
+    assert "missing-shard" in {problem.code for problem in source.problems}
+
+
+def test_tables_that_only_their_names_tell_apart(tmp_path: Path) -> None:
+    """Seen: which rows were of ``Fake.csv`` and which of ``True.csv``, their class, was lost without a word."""
+    for name, n in (("Fake", 30), ("True", 25)):
+        table(tmp_path / f"{name}.csv", "title,views", [f"{name[0]}{i} of the news today,{i}" for i in range(n)])
+    assert "Fake.csv and True.csv" in opened(tmp_path)[1][0].why
+    (tmp_path / "Fake.csv").rename(tmp_path / "part_1.csv")
+    (tmp_path / "True.csv").rename(tmp_path / "part_2.csv")
+    assert opened(tmp_path)[1] == []
 
 
 def test_what_a_mac_adds_is_no_class(tmp_path: Path) -> None:

@@ -15,7 +15,16 @@ from dataloader_expert.sources.arrow_columns import absent_columns, extra_column
 from dataloader_expert.sources.bare_columns import gap
 from dataloader_expert.sources.base import PLACED, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.csv_parts import Part, by_files, classes_of, is_another, is_qrels, is_renamed, steps_of
+from dataloader_expert.sources.csv_parts import (
+    Part,
+    by_files,
+    classes_of,
+    is_another,
+    is_qrels,
+    is_renamed,
+    steps_of,
+    told_apart_by_names,
+)
 from dataloader_expert.sources.csv_records import CsvRecords
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
@@ -104,6 +113,8 @@ class Csv(CsvRecords):
             parts.append(Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(source.without_answers(source._aligned(parts)))
         source.class_of = classes_of(parts)
+        if not source.class_of and (told := told_apart_by_names(parts)) is not None:
+            source.unread["file names"] = told
         units: list[Unit] = []
         start = 0
         for part in parts:

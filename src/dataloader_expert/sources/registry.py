@@ -45,6 +45,7 @@ from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
+from dataloader_expert.sources.table_log import without_replaced
 from dataloader_expert.sources.text_tables import guessed_as_texts, have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
@@ -123,6 +124,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
+        if not listing.single:
+            unknowns += without_replaced(listing)
         if not listing.single and ref.format is None:
             told_as_tables(listing)
         cls, kinds, company = _chosen(listing, ref, known)
