@@ -136,6 +136,31 @@ def test_the_log_of_a_table_says_which_files_are_its(tmp_path: Path) -> None:
     assert "missing-shard" in {problem.code for problem in source.problems}
 
 
+def test_lists_of_keys_divide_the_rows_of_a_table(tmp_path: Path) -> None:
+    """Seen: ``splits.json`` beside a table lists the ids of each split, and the samples were in none."""
+    ids = [f"c{i:03d}" for i in RNG.permutation(60)]
+    table(tmp_path / "features.csv", "id,age,plan", [f"{key},{20 + i},basic" for i, key in enumerate(ids)])
+    lists = {"train": sorted(ids[:40]), "val": sorted(ids[40:50]), "test": sorted(ids[50:])}
+    (tmp_path / "splits.json").write_text(json.dumps(lists))
+    loader = create_loader(tmp_path, "val", 16, num_workers=0)
+    assert sorted(next(iter(loader))["id"]) == lists["val"]
+    assert opened(tmp_path)[0].problems == []
+    (tmp_path / "splits.json").write_text(json.dumps({"train": ["age", "plan"], "test": ["plan"]}))
+    assert "split" not in {f.name for f in opened(tmp_path)[0].fields}, "these are no keys"
+
+
+def test_lists_divide_arrays_of_a_file_each(tmp_path: Path) -> None:
+    """Seen: slices in a file each were in no split beside ``train_slices.list``, ``val.list`` and ``test.list``."""
+    names = [f"patient{i // 4:03d}_slice_{i}" for i in range(20)]
+    (tmp_path / "slices").mkdir()
+    for name in names:
+        np.savez(tmp_path / "slices" / f"{name}.npz", image=RNG.normal(size=(9, 7)), mask=np.ones((9, 7), np.uint8))
+    for split, of in (("train_slices", names[:12]), ("val", names[12:16]), ("test", names[16:])):
+        (tmp_path / f"{split}.list").write_text("".join(f"{name}\n" for name in of))
+    source, _ = opened(tmp_path)
+    assert (source.splits, source.problems) == ({"train": 12, "val": 4, "test": 4}, [])
+
+
 def test_tables_that_only_their_names_tell_apart(tmp_path: Path) -> None:
     """Seen: which rows were of ``Fake.csv`` and which of ``True.csv``, their class, was lost without a word."""
     for name, n in (("Fake", 30), ("True", 25)):
