@@ -177,6 +177,16 @@ class Annotated(FolderLabels):
         if not most and (PLACED in how or how.startswith(GUESSED)):
             self.label, how = None, "tables name few of the files, and no field is named like a label; pass label="
         flagged = flags([self.given if most else {}], uncertain=True)
+        asked = self._asked()
+        if asked and flagged is not None and not asked & {*flagged.names}:
+            flagged = None  # a test split has these beside what is to be predicted
+        if len(asked) == 1 and (self.label is None or guessed):
+            numbers = [
+                f.name for f in self.annotated if f.name in asked and not f.shape and f.kind in ("number", "boolean")
+            ]
+            self.label, how = (
+                (numbers[0], "the one column that only the training split has") if numbers else (self.label, how)
+            )
         several = flagged.names if flagged is not None else ()
         if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
             self.label, self.label_columns, how = None, flagged, said_of(flagged)
@@ -192,6 +202,13 @@ class Annotated(FolderLabels):
         texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
         if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
             self.classes = tuple(sorted(texts))
+
+    def _asked(self) -> set[str]:
+        """The columns that are to be predicted: those that all splits but that for training lack, beside others that they have."""
+        absent = lacking(self.given, [unit.split for unit in self.units])
+        others = {unit.split for unit in self.units} - {"train", None}
+        found = {*frozenset.intersection(*(absent.get(split, frozenset()) for split in others))} if others else set()
+        return found if found < self.given.keys() else set()
 
     def _several_labels(self, able: Sequence[str]) -> bool:
         """Takes the column of these whose cells list several labels for vectors of 0 and 1, and these for classes."""

@@ -15,10 +15,20 @@ from dataloader_expert.sources.arrow_columns import absent_columns, extra_column
 from dataloader_expert.sources.bare_columns import gap
 from dataloader_expert.sources.base import PLACED, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.csv_parts import Part, by_files, classes_of, is_another, is_qrels, is_renamed, steps_of
+from dataloader_expert.sources.csv_parts import (
+    Part,
+    by_files,
+    classes_of,
+    is_another,
+    is_qrels,
+    is_renamed,
+    steps_of,
+    told_apart_by_names,
+)
 from dataloader_expert.sources.csv_records import CsvRecords
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.key_lists import division_by_keys
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
@@ -67,6 +77,8 @@ class Csv(CsvRecords):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
+    beside: frozenset[str] = frozenset()
+    """Files that say something of rows."""
     delimiters: ClassVar[str] = ",;\t|"
 
     @classmethod
@@ -104,6 +116,8 @@ class Csv(CsvRecords):
             parts.append(Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(source.without_answers(source._aligned(parts)))
         source.class_of = classes_of(parts)
+        if not source.class_of and (told := told_apart_by_names(parts)) is not None:
+            source.unread["file names"] = told
         units: list[Unit] = []
         start = 0
         for part in parts:
@@ -282,6 +296,10 @@ class Csv(CsvRecords):
             from_lists = [Answers(of.path, said if of is lists[0] else {}, plain=False) for of in lists]
             self.answers.setdefault(kept[0].path, []).extend(from_lists)
             held |= {part.path for part in lists}
+        if (division := division_by_keys(self.listing, kept, self._values_in)) is not None:
+            self.beside = frozenset({division.path})
+            for part in kept:
+                self.answers.setdefault(part.path, []).append(division)
         for part in every:
             if part.path not in held:
                 key = self._key_of(part, kept) if part.named and not part.form else None

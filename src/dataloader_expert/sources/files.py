@@ -21,7 +21,7 @@ _MARKER = re.compile(
     r"(?i)_?(?:success|done|complete|completed|finished|ready|release|version)(?:[._-]?v?\d+)*(?:\.txt|\.done)?"
 )
 """The same as others write them, such as ``RELEASE_v1.txt``."""
-JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", "Icon\r"}
+JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", "Icon\r", "__MACOSX"}
 HIDDEN = {".gitkeep", ".gitattributes", ".gitignore"}
 """Files of a repository that say nothing of the data."""
 ABOUT = {"readme", "license", "licence", "attribution", "attributions", "citation", "copying", "copyright"}

@@ -135,6 +135,8 @@ _NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]
 """What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
+LONG_NUMBER = 4
+"""Digits from which on a plain number in quotes may be a code."""
 
 
 def is_identifier(name: str) -> bool:
@@ -568,7 +570,10 @@ def _topics(values: list[Any]) -> bool:
 
 
 def _codes(values: list[Any]) -> bool:
-    return all(isinstance(v, str) and _is_code(v) for v in values[:500])
+    """Whether all are codes, and not plain numbers in quotes, such as ages, which are written without leading zeros."""
+    some = [v.strip() if isinstance(v, str) else "" for v in values[:500]]
+    short = max(map(len, some), default=0) < LONG_NUMBER
+    return all(map(_is_code, some)) and not (short and all(v.isdecimal() and (v[0] != "0" or v == "0") for v in some))
 
 
 def _is_code(text: str) -> bool:

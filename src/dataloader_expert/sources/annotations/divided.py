@@ -22,7 +22,7 @@ def join_divided(found: Annotations, listing: Listing, paths: list[str]) -> None
     entries = [e for e in listing.entries if e.kind == "json" and e.size <= MOST_BYTES]
     files: Names | None = None
     for entry in entries if not found.lists else ():
-        lists = _lists(listing, entry)
+        lists = lists_of_splits(listing, entry)
         if not lists:
             continue
         files = files or Names(paths)
@@ -43,7 +43,7 @@ def join_divided(found: Annotations, listing: Listing, paths: list[str]) -> None
         return
 
 
-def _lists(listing: Listing, entry: Entry) -> dict[str, list[str]]:
+def lists_of_splits(listing: Listing, entry: Entry) -> dict[str, list[str]]:
     """The names of each split; empty of other files."""
     try:
         held = json.loads(listing.read(entry.path)) if _BEGINS.match(listing.head(entry.path, HEAD)) else None
