@@ -133,12 +133,14 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     by_weight = "Weighted" in name
     if by_weight and not few and weighed is not None and weighed.value["zero"]:
         return  # which is told
-    on_purpose = by_weight and not few and fact.value["unique_fraction"] >= LEAST_DRAWN  # short epochs, or rare classes
+    # short epochs, or rare classes
+    on_purpose = by_weight and not few and (fact.value["unique_fraction"] >= LEAST_DRAWN or _balances(facts, much=True))
     severity: Severity = "info" if on_purpose else "warning"
-    if by_weight and few:
-        text += f": it has {weighed.value['weights']:,} weights for {n:,} samples" if weighed is not None else ""
+    if by_weight and weighed is not None and few:
+        first = number(weighed.value["weights"], "sample")
+        text = f"the present sampler only ever draws the first {first} of {n:,}: it has a weight for these alone"
         fix = PER_SAMPLE
-    elif (meant := purpose(facts)) is not None and not by_weight:
+    elif (meant := purpose(facts)) is not None and (on_purpose or not by_weight):
         severity = "info"
         text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
         text += f": {meant}; other epochs bring other samples"

@@ -406,11 +406,8 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         plan = LoaderPlan(
             batch_size=min(batch_size or 32, n), workers=workers or 0, shuffle=not source.iterable, seed=bench.seed
         )
-        name, varying = "default", frozenset[str]()
-        collate: Any = default_collate
-        if not source.iterable:
-            name, varying = _collated(bench, source)
-            collate = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
+        name, varying = _collated(bench, source)
+        collate: Any = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
         made = "torch's defaults" if workers is None else "as given"
         return Serving(
             source.dataset,
@@ -479,15 +476,19 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     if bench.collated is not None:
         return bench.collated
     samples: list[Any] = []
-    held, n = 0, len(source.dataset)
+    held, n = 0, 0 if source.iterable else len(source.dataset)
     until = time.monotonic() + min(5 * LOOK_S, 5 * LOOK_SHARE * bench.left())
-    for k, i in enumerate(dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])):
+    stream = iter(source.dataset) if source.iterable else None
+    spread = dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])
+    for k, i in enumerate(spread if stream is None else range(FIRST + LOOKED_AT)):
         if k == FIRST and samples and _stacks(samples):  # others are looked at for longer where these do not
             until = min(until, time.monotonic() + min(LOOK_S, LOOK_SHARE * bench.left()))
         if k >= FIRST and time.monotonic() > until:
             break
         try:
-            samples.append(source.dataset[i])
+            samples.append(source.dataset[i] if stream is None else next(stream))
+        except StopIteration:
+            break
         except Exception:  # the scan reports which samples raise
             continue
         held += sum(getattr(v, "nbytes", 0) for _, v in flat(samples[-1]))

@@ -121,6 +121,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "unfit_targets": test_misfiled.TARGETS_SILENT,
     "unfit_labels": test_unfit_labels.SILENT,
     "classes": {
+        "counts of what was sold": Data(
+            {"sold": np.repeat(np.arange(2, 17), [1, 3, 9, 20, 36, 55, 68, 70, 61, 47, 31, 18, 9, 4, 1])}, "sold"
+        ),
         "ten to one": tabled(["a"] * 20 + ["b"] * 2),
         "prices in whole numbers": Data({"price": 200 + (NOISE * 31).astype(int)}, "price", splits=LARGE_HALVES),
         "a count of each day": Data({"sold": np.rint(90 + 25 * NOISE).astype(int)}, "sold", splits=LARGE_HALVES),
@@ -170,6 +173,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "label_sets": {
         "tags, some samples without any": tags(*[["sun", "sea"], ["sun"], []] * 40),
         "labels of tokens, which repeat": tags(*[["O", "O", "PER"], ["O"], ["PER", "O"]] * 40),
+        "one label each, with commas": tabled(["Smith, John", "Doe, Jane", "Roe, Ann"] * 40),
         "tags that hardly recur": tags(*[[f"t{i}", f"u{i}"] for i in range(120)]),
         "a row of zeros and ones that is no label": Data({"mask": np.eye(4)[np.arange(120) % 4]}),
         "several labels or none now and then": Data(
@@ -304,6 +308,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             Data({"y": np.r_[np.eye(4)[np.arange(119) % 4], [[0, 1, 1, 0]]]}),
             "label-conflict",
             "warning",
+        ),
+        "a rare one of joined labels": (
+            tabled(["Edema|Mass", "Mass", "Edema", "Edema|Cyst", "Cyst|Mass"] * 25 + ["Hernia"]),
+            "severe-imbalance",
+            "info",
         ),
         "a rare tag": (tags(*[["a", "b"]] * 118, ["c"], ["c", "a"]), "severe-imbalance", "info"),
         "a tag that training never sees": (

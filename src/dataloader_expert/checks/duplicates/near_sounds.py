@@ -189,6 +189,8 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
     import numpy as np
 
     n = len(patterns)
+    if n < 2:
+        return []
     found: list[tuple[int, int, float]] = []
     crowd = np.ones(n, np.float32)
     coarse, long = _coarse(patterns), np.log(lengths)

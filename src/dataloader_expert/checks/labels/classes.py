@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.checks.common.wording import ABSENT
+from dataloader_expert.checks.labels.joined_labels import mark_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -51,6 +53,9 @@ SHOWN = 5
 """Classes that a message names."""
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
+LEAST_HEAP, LEAST_TOP, NO_GAPS = 12, 60, 0.8
+"""Numbers, samples of the most frequent, and the share of their range that they fill, from which on it is no chance that they are heaped
+around one."""
 DENSE = 0.5
 """The least share of their range that numbers of classes fill."""
 THIN = 0.5
@@ -63,8 +68,6 @@ CLASS_WORDS = GROUP_WORDS | {
 """Words in the name of a field whose numbers name classes."""
 NAME = re.compile(r"[^\W\d_]{2}")
 """Two letters, which names have and marks lack."""
-JOINING, MOSTLY = "|;,", 0.9
-"""What may join labels, and the least share of parts that are labels elsewhere."""
 
 
 class Classes(Check):
@@ -171,7 +174,7 @@ class Classes(Check):
         """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
         on, or "-" beside names, for so SNLI and others mark what has none."""
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        mark = _mark_of(total) if self.context.classes is None else None
+        mark = _mark_of_none(total) if self.context.classes is None else None
         if mark is not None:
             self.mark = mark
             for split, counts in self.counts.items():
@@ -203,7 +206,7 @@ class Classes(Check):
     def usable(self) -> bool:
         self._hide()
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
+        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or mark_of(total) is not None:
             return False
         return self.context.classes is not None or not self._is_quantity(total)
 
@@ -215,7 +218,7 @@ class Classes(Check):
                 else "its values are lists or arrays"
                 if self.odd
                 else "its values hold several labels each"
-                if several(sum(self.counts.values(), Counter()))
+                if mark_of(sum(self.counts.values(), Counter())) is not None
                 else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
                 else "there are too many"
@@ -431,12 +434,14 @@ class Classes(Check):
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
-    occur once, or those at the ends are rarer than those between, or the name says so. A field that is named after classes, or after whom samples are
-    from, has classes."""
-    if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
+    occur once, or those at the ends are rarer than those between, or the name says so; or there are few, heaped around one in the middle. A field
+    that is named after classes, or after whom samples are from, has classes."""
+    if set(words(name)) & CLASS_WORDS or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in counts
+    ):
         return False
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
-        return False
+    if len(counts) <= FEW_NUMBERS:
+        return heaped(counts)
     if words(name)[-1:] and words(name)[-1] in PREDICTED:
         return True
     values = sorted(counts)
@@ -447,7 +452,7 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
 
 
-def _mark_of(counts: Mapping[Any, int]) -> Any:
+def _mark_of_none(counts: Mapping[Any, int]) -> Any:
     """The label that says that a sample has none: -1 where the others are numbers of classes from 0 on, more than the two of a scale
     from -1 to 1; or what stands for a missing text where the others are names. None if there is no such."""
     if all(type(v) is int for v in counts):
@@ -460,16 +465,18 @@ def _mark_of(counts: Mapping[Any, int]) -> Any:
     return marks[0] if len(marks) == 1 and named and 2 * counts[marks[0]] < sum(counts.values()) else None
 
 
-def several(counts: Mapping[Any, int]) -> bool:
-    """Whether labels are joined, as ``Edema|Mass``: several are, and nearly all of their parts stand alone or in others too."""
-    for mark in JOINING:
-        joined = [value.split(mark) for value in counts if isinstance(value, str) and mark in value]
-        parts = Counter(part.strip() for value in joined for part in value)
-        alone = {value.strip() for value in counts if isinstance(value, str) and mark not in value}
-        again = sum(n for part, n in parts.items() if part in alone or n > 1)
-        if len(joined) > 2 and len(parts) < len(joined) + len(alone) and again >= MOSTLY * parts.total():
-            return True
-    return False
+def heaped(counts: Mapping[Any, int]) -> bool:
+    """Whether numbers with hardly a gap become more frequent up to one in the middle and rarer from there, as counts of things do: classes
+    that are numbered in any order are not by chance, and those numbered by frequency have the largest first or last."""
+    values = sorted(counts)
+    if len(values) < LEAST_HEAP or len(values) < NO_GAPS * (values[-1] - values[0] + 1):
+        return False
+    row = [counts.get(v, 0) for v in range(int(values[0]), int(values[-1]) + 1)]
+    top, most = row.index(max(row)), max(row)
+    inside = len(row) // 5 <= top < len(row) - len(row) // 5
+    thin = most >= LEAST_TOP and max(row[0], row[-1]) <= most / 5
+    slopes = (row[: top + 1], row[: top - 1 if top else None : -1])
+    return inside and thin and all(b >= a - 2 * math.sqrt(a + b) for of in slopes for a, b in itertools.pairwise(of))
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:
