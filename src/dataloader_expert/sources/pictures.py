@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 import zlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
@@ -228,9 +228,14 @@ def _arrow() -> Any:
 
     Before 13.0 Pillow crashes over images that it does not hold in blocks of its own.
     """
+    return sys.modules.get("pyarrow") if _shares_memory() else None
+
+
+@cache
+def _shares_memory() -> bool:
     import PIL
 
-    return sys.modules.get("pyarrow") if int(PIL.__version__.partition(".")[0]) >= 13 else None
+    return int(PIL.__version__.partition(".")[0]) >= 13
 
 
 def packed(image: Image) -> Any:
