@@ -228,14 +228,14 @@ def _arrow() -> Any:
 
     Before 13.0 Pillow crashes over images that it does not hold in blocks of its own.
     """
-    return sys.modules.get("pyarrow") if _shares_memory() else None
+    import PIL
+
+    return sys.modules.get("pyarrow") if _shares_memory(PIL.__version__) else None
 
 
 @cache
-def _shares_memory() -> bool:
-    import PIL
-
-    return int(PIL.__version__.partition(".")[0]) >= 13
+def _shares_memory(version: str) -> bool:
+    return int(version.partition(".")[0]) >= 13
 
 
 def packed(image: Image) -> Any:
