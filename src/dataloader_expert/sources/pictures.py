@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 import zlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
@@ -230,7 +230,12 @@ def _arrow() -> Any:
     """
     import PIL
 
-    return sys.modules.get("pyarrow") if int(PIL.__version__.partition(".")[0]) >= 13 else None
+    return sys.modules.get("pyarrow") if _shares_memory(PIL.__version__) else None
+
+
+@cache
+def _shares_memory(version: str) -> bool:
+    return int(version.partition(".")[0]) >= 13
 
 
 def packed(image: Image) -> Any:

@@ -14,25 +14,28 @@ APART, OF_SPREAD = 20, 0.7
 """Steps by which places of other things differ, and the least share of that of how much colours vary within the image."""
 GAINS = (0.4, 2.5)
 """How much more colourful a copy may be."""
+CLEARLY = 0.6
+"""The part of what copies may differ by up to which images agree before they are aligned, too."""
 WINDOWS, SPOILT = 8, 3
 """Windows along each side, and how many of them a border or a mark may spoil."""
 
 
-def agree_in_colour(ones: Any, others: Any, warps: Any) -> Any:
+def agree_in_colour(ones: Any, others: Any, warps: Any, share: float = 1.0) -> Any:
     """Which pairs may be copies by their colours; bool [n].
 
     Args:
         ones, others: colours of the images as of ``looks``, int8 [n, 2, 16, 16].
         warps: how the second image of each pair lies on the first, as of ``Fit``.
+        share: the part of what copies may differ by that is allowed.
     """
     import numpy as np
 
     parts = range(0, len(ones), AT_ONCE)
-    same = [_agree(*(part[i : i + AT_ONCE] for part in (ones, others, warps))) for i in parts]
+    same = [_agree(*(part[i : i + AT_ONCE] for part in (ones, others, warps)), share) for i in parts]
     return np.concatenate([np.zeros(0, bool), *same])
 
 
-def _agree(ones: Any, others: Any, warps: Any) -> Any:
+def _agree(ones: Any, others: Any, warps: Any, share: float) -> Any:
     import numpy as np
 
     n = len(ones)
@@ -46,7 +49,7 @@ def _agree(ones: Any, others: Any, warps: Any) -> Any:
     left = left.reshape(n, 2, WINDOWS, SIDE // WINDOWS, WINDOWS, SIDE // WINDOWS).mean((3, 5))  # without noise
     apart = np.sort(np.hypot(left[:, 0], left[:, 1]).reshape(n, -1), 1)[:, -1 - SPOILT]
     spread = np.sqrt(np.maximum(*((part * part).mean((1, 2)) for part in (a, b))))
-    return apart <= np.maximum(APART, OF_SPREAD * spread)
+    return apart <= share * np.maximum(APART, OF_SPREAD * spread)
 
 
 def _enlarged(colours: Any) -> Any:

@@ -28,7 +28,7 @@ from dataloader_expert.checks.duplicates.alignment import (
     unmoved,
 )
 from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
-from dataloader_expert.checks.duplicates.colours import agree_in_colour
+from dataloader_expert.checks.duplicates.colours import CLEARLY, agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
@@ -261,7 +261,7 @@ def in_colour(images: Images, found: list[Candidate]) -> list[Candidate]:
     a, b, way, _ = (np.array(part) for part in zip(*coloured, strict=True))
     ones = images.colours[a]
     others = np.stack([laid(images.colours[i], k) for i, k in zip(b.tolist(), way.tolist(), strict=True)])
-    same = agree_in_colour(ones, others, unmoved(len(a)))
+    same = agree_in_colour(ones, others, unmoved(len(a)), CLEARLY)
     rest = np.flatnonzero(~same)  # those of a crop lie elsewhere
     if len(rest):
         fits = aligned(images.grey[a[rest]], as_seen(images.grey, b[rest], way[rest]), NEVER)

@@ -65,6 +65,7 @@ class Marks(DrawnByClass):
             return
         _, rows = self.drawn.all()
         small = rows["small"].reshape(-1, 32, 32).astype(np.float32)
+        bars = bordered(small)
         for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
             own = rows["class"] == np.uint64(digest)
             if not text or min(own.sum(), (~own).sum()) < LEAST:
@@ -72,8 +73,7 @@ class Marks(DrawnByClass):
             if blurred(rows["sharp"][own], rows["sharp"][~own]):
                 value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
                 yield Fact(BLURRY, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
-            bars = [bordered(part) for part in (small[own], small[~own])]
-            if bars[0].mean() >= NEARLY and bars[1].mean() <= ELSEWHERE:
+            if bars[own].mean() >= NEARLY and bars[~own].mean() <= ELSEWHERE:
                 value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
                 yield Fact(BORDERED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
                 continue

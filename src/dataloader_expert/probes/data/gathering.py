@@ -12,8 +12,8 @@ from dataloader_expert.sources.base import Block, Column, bytes_of
 
 MOST = 64
 """Samples of a block that is made so."""
-MOST_BYTES = 4 << 20
-"""Bytes of its values: more would leave the cache before the last check has seen them."""
+MOST_BYTES = 8 << 20
+"""Bytes of its values: more would leave the cache before the last check has seen them, and of fewer each check would cost much more."""
 
 
 PART = 1 << 16
