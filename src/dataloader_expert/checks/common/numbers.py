@@ -19,6 +19,8 @@ from dataloader_expert.checks.common.treatments import marks_of, treatment
 CAP = 1 << 22
 PIECE = 1 << 15
 """Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
+COUNTED = 1 << 17
+"""Values that are counted at a time: there are half as many counts, which are added up each time."""
 WAITING = 1 << 16
 """Values that wait until they are counted together: one count costs as much as so many values."""
 EXTREMES = 32
@@ -152,8 +154,8 @@ class Numbers:
             levels = np.flatnonzero(self.counts)
             counts += buckets(levels.astype(np.float32), self.counts[levels])
         for values in _together(self.kept):
-            for at in range(0, values.size, PIECE):
-                counts += buckets(values[at : at + PIECE])
+            for at in range(0, values.size, COUNTED):
+                counts += buckets(values[at : at + COUNTED])
         self.counts, self.kept, self.n_kept, self.bucketed = counts, [], 0, True
 
     def merge(self, other: Numbers) -> None:
