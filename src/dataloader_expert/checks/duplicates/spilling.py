@@ -59,7 +59,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Spill:
-    """A file of rows, column by column and, within each, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
+    """A file of rows, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
     the meaning of its split codes."""
 
     path: str
@@ -73,10 +73,12 @@ class Spill:
 
         parts = (rows.key >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
+        whole = np.empty(len(rows), list(_COLUMNS))  # a row's values side by side are put in order in one go
+        for name, _ in _COLUMNS:
+            whole[name] = getattr(rows, name)
         handle, path = tempfile.mkstemp(prefix="rows-", dir=_folder())
         with os.fdopen(handle, "wb") as file:
-            for name, dtype in _COLUMNS:
-                getattr(rows, name)[order].astype(dtype, copy=False).tofile(file)
+            whole[order].tofile(file)
         return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
 
     def renamed(self, codes: Any) -> Spill:
@@ -88,14 +90,9 @@ class Spill:
         """The rows of the parts from ``first`` to ``last``."""
         import numpy as np
 
-        start, before, columns = self.ends[first - 1] if first else 0, 0, []
-        with Path(self.path).open("rb") as file:
-            for _, dtype in _COLUMNS:
-                size = np.dtype(dtype).itemsize
-                file.seek(before + start * size)
-                columns.append(np.fromfile(file, dtype, self.ends[last] - start))
-                before += self.ends[-1] * size
-        rows = Rows(*columns)
+        start, kind = self.ends[first - 1] if first else 0, np.dtype([*_COLUMNS])
+        whole = np.fromfile(self.path, kind, self.ends[last] - start, offset=start * kind.itemsize)
+        rows = Rows(*(np.ascontiguousarray(whole[name]) for name, _ in _COLUMNS))
         return replace(rows, split=np.array(self.splits, np.int16)[rows.split]) if self.splits else rows
 
     def sizes(self) -> Any:
