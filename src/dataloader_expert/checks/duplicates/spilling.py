@@ -12,8 +12,8 @@ from typing import Any
 
 PARTS = 256
 """One partition for each value of the first eight bits of a key."""
-HELD = 1 << 20
-"""The most rows of 34 bytes that one check of one process keeps in memory."""
+HELD, STEP = 1 << 19, 1 << 15
+"""The most rows of 34 bytes that one check of one process keeps in memory, twice while they are written; and how many are written at a time."""
 _COLUMNS = (("key", "<u8"), ("digest", "<u8"), ("label", "<u8"), ("split", "<i2"), ("index", "<i8"))
 
 
@@ -73,12 +73,14 @@ class Spill:
 
         parts = (rows.key >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
-        whole = np.empty(len(rows), list(_COLUMNS))  # a row's values side by side are put in order in one go
-        for name, _ in _COLUMNS:
-            whole[name] = getattr(rows, name)
         handle, path = tempfile.mkstemp(prefix="rows-", dir=_folder())
         with os.fdopen(handle, "wb") as file:
-            whole[order].tofile(file)
+            for at in range(0, len(order), STEP):
+                some = order[at : at + STEP]
+                piece = np.empty(len(some), list(_COLUMNS))
+                for name, _ in _COLUMNS:
+                    piece[name] = getattr(rows, name)[some]
+                piece.tofile(file)
         return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
 
     def renamed(self, codes: Any) -> Spill:
