@@ -20,7 +20,12 @@ from dataloader_expert.checks.common.alike import misspelt
         {"trial": 900, "trail": 90},  # swapped, but not rare enough
         {"form": 900, "from": 2},  # swapped, but too short
         {"hypertension": 900, "hypotension": 60},  # two letters apart
-        {"granularity": 900, "granularita": 60, "grade A tumours": 900, "grade B tumours": 60},  # at the end, and a short word
+        {
+            "granularity": 900,
+            "granularita": 60,
+            "grade A tumours": 900,
+            "grade B tumours": 60,
+        },  # at the end, and a short word
     ],
 )
 def test_other_names_are_what_they_are(counts: dict[str, int]) -> None:
