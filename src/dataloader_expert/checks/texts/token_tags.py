@@ -192,9 +192,9 @@ class TokenTags(Check):
         """In words that these rows are all of one split."""
         import numpy as np
 
-        of, whose = self.origins.groups(SPLIT, rows) if SPLIT in self.origins.named else ([], None)
-        if not of:
+        if SPLIT not in self.origins.named:
             return ""
+        of, whose = self.origins.groups(SPLIT, rows)
         found, every = (np.bincount(whose[mask], minlength=len(of)).tolist() for mask in (own, own | ~own))
         return in_split(dict(zip(of, found, strict=True)), dict(zip(of, every, strict=True)))
 
