@@ -440,7 +440,9 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):
             continue
-        elif repeated and said and said[0] in CUT_FROM and said[-1] in MEDIA and len(values) <= LARGEST_GROUP * distinct:
+        elif (
+            repeated and said and said[0] in CUT_FROM and said[-1] in MEDIA and len(values) <= LARGEST_GROUP * distinct
+        ):
             guesses.append((2, Role(name, "by its name, as what samples were cut from, and its values, which repeat")))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))

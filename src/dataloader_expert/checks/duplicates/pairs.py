@@ -268,7 +268,10 @@ def near_fact(
         "missed": missed,
         "versions": _versions(seen, rows, groups),
         "frames": _are_frames(
-            [(seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b])) for a, b in pairs],
+            [
+                (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
+                for a, b in pairs
+            ],
             [{seen.files.of(int(index[i])) or "" for i in group} for group in groups],
             seen.files.names(),
         ),
