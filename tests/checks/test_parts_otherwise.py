@@ -47,16 +47,16 @@ def bands(order: Any = (0, 1, 2, 3, 4), fewer: bool = False) -> Data:
     ground = np.array(
         [
             [420, 640, 520, 900, 3300],
-            [520, 760, 800, 1300, 2300],
+            [520, 760, 800, 1400, 2400],
             [380, 520, 330, 700, 4100],
             [900, 1180, 1450, 1700, 2100],
         ]
     )
-    kind = rng.choice(4, 400, p=(0.36, 0.28, 0.22, 0.14))
-    kind[300:] = np.where(kind[300:] == 2, 3, kind[300:]) if fewer else kind[300:]
-    x = ground[kind][:, :, None, None] * rng.lognormal(0, 0.12, (400, 1, 1, 1)) + rng.normal(0, 25, (400, 5, 8, 8))
-    x[300:] = x[300:, list(order)]
-    return Data({"x": x.astype(np.uint16)}, splits=["train"] * 300 + ["test"] * 100, kinds={"x": "array"})
+    kind = rng.choice(4, 600, p=(0.36, 0.28, 0.22, 0.14))
+    kind[400:] = np.where(kind[400:] == 2, 3, kind[400:]) if fewer else kind[400:]
+    x = ground[kind][:, :, None, None] * rng.lognormal(0, 0.12, (600, 1, 1, 1)) + rng.normal(0, 25, (600, 5, 8, 8))
+    x[400:] = x[400:, list(order)]
+    return Data({"x": x.astype(np.uint16)}, splits=["train"] * 400 + ["test"] * 200, kinds={"x": "array"})
 
 
 SILENT_SWAPS = {

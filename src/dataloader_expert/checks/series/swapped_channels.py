@@ -26,9 +26,9 @@ SWAPPED = Quantity("swapped_channels", "samples", "windows of a part in which tw
 KINDS = ("array", "sequence")
 KEPT, CHANNELS, STEPS = 6_000, 16, 8
 """The most windows that are looked at, the most channels, and the fewest steps of one."""
-LEAST, UNLIKE, LIKE, CHANCE = 20, 0.5, 0.5, 1e-6
+LEAST, UNLIKE, LIKE, CHANCE, MAY_BE = 20, 0.5, 0.5, 1e-6, 1e-3
 """The fewest windows of a part and of all others; the least distance from elsewhere of either channel's levels or spreads, or of the difference between
-their levels; the part of it that may remain from those of the other channel; and how unlikely such a distance must be by chance."""
+their levels; the part of it that may remain from those of the other channel; and how unlikely such a distance must be by chance, and of each channel at least."""
 
 
 class SwappedChannels(DrawnRows):
@@ -118,7 +118,7 @@ def swapped_pairs(looks: Any, own: Any) -> list[tuple[int, int]]:
         here, there = (looks[part, a] - looks[part, b] for part in (own, ~own))
         return apart(here, there), apart(-here, there)
 
-    odd = {a: d for a in range(width) if (d := far(a, a)) >= sure}
+    odd = {a: d for a in range(width) if (d := far(a, a)) >= chance_apart(n, others, MAY_BE)}
     found = []
     for a, b in combinations(odd, 2):
         least, (straight, back) = min(odd[a], odd[b]), turned(a, b)
