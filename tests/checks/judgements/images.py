@@ -306,6 +306,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "preprocessing-differs",
             "error",
         ),
+        "a split whose classes are numbered from one": (
+            masks(*[(0, 1, 2), (0, 1, 255)] * 12, *[(1, 2, 3), (1, 2, 255)] * 6, splits=["train"] * 24 + ["val"] * 12),
+            "preprocessing-differs",
+            "error",
+        ),
         "a split in which a class of all others was merged": (
             masks(*[(0, 1, 2)] * 12, *[(0, 1)] * 12, splits=DOZENS),
             "class-missing-in-split",

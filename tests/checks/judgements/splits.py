@@ -47,7 +47,7 @@ SILENT: dict[str, dict[str, Any]] = {
         ),
         "objects whose classes are numbered in another place": objects(
             [[i % 3, (i + 1) % 3] for i in range(60)] + [[3 + i % 3, 3 + (i + 1) % 3] for i in range(60)],
-            {i: name for i, name in enumerate(["cat", "dog", "owl", "Cat", "Dog", "Owl"])},
+            dict(enumerate(["cat", "dog", "owl", "Cat", "Dog", "Owl"])),
             splits=["train"] * 60 + ["val"] * 60,
         ),
         "training on sound samples alone": Data(

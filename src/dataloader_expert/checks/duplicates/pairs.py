@@ -324,8 +324,8 @@ def _are_frames(pairs: list[tuple[str, str, bool]], groups: list[set[str]], name
     place = _places_by_number(names)
     for group in groups:
         told = sorted((*place[name], name) for name in group if name in place)
-        for one, two in itertools.pairwise(told):
-            within.update((one[-1], two[-1]) if one[0] == two[0] and two[1] - one[1] <= APART else ())
+        for a, b in itertools.pairwise(told):
+            within.update((a[2], b[2]) if a[0] == b[0] and b[1] - a[1] <= APART else ())
     for *pair, same_label in pairs:
         one, two = (_NUMBERED.match(name) for name in pair)
         if one is None or two is None or one[3] != two[3] or abs(int(one[2]) - int(two[2])) > APART:
