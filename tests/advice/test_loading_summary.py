@@ -83,7 +83,10 @@ def test_a_probable_gain_is_not_told_as_a_proved_one() -> None:
 
 def test_only_a_search_that_ended_by_itself_says_that_nothing_is_faster() -> None:
     """Seen: "no other setting is predicted to be 5 % faster", of a loader that waits, where there was no time to try more workers."""
-    for ended, words in (("out of time", "no time to try another setting"), ("converged", "predicted to be 5 % faster")):
+    for ended, words in (
+        ("out of time", "no time to try another setting"),
+        ("converged", "predicted to be 5 % faster"),
+    ):
         told = loading_summary(facts(NOW, Fact(ENDED, ended, Evidence("counted", "a test"))), [], None, [], False)
         assert words in told
 

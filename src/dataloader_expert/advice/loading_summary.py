@@ -130,9 +130,7 @@ def _tried(facts: Facts, current: dict[str, Any]) -> str:
     return f" (num_workers={', '.join(map(str, others))})" if others else ""
 
 
-def _where(
-    bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]], sampled: Fact | None
-) -> str:
+def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str, Any]], sampled: Fact | None) -> str:
     stage, share, waits = bottleneck
     most = [f for f in functions if f["inclusive"] >= MOST_OF and _sure(f["inclusive"], sampled)]
     own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it

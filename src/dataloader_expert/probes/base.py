@@ -299,6 +299,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
         "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
         "locked": hung and waiting_for == "a lock",
         "client": any(word in stacks for word in CLIENTS),
+        "pool": any(word in stacks for word in POOLS),
         "where": user_line(stacks) if hung else "",
     }
     at: dict[str, Json] = {"workers": workers, "hung": hung} if workers else {"hung": hung}
@@ -319,6 +320,8 @@ def in_worker(error: Exception) -> bool:
 
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
 """Files whose frames show that a worker waits for a connection or an event loop."""
+POOLS = ("concurrent/futures", "multiprocessing/pool.py")
+"""Those of pools of threads or processes."""
 
 
 def user_line(stacks: str) -> str:

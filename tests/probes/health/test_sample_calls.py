@@ -228,7 +228,9 @@ def test_what_every_batch_reads_again_is_noted(tmp_path: Path) -> None:
 def test_what_a_batch_needs_once_is_no_work_of_each_sample(tmp_path: Path) -> None:
     """Seen: a memory map made once for each batch, in __getitems__, was said to be opened for every sample and to take half of its time."""
     fact = called(tmp_path, "index # kept", "batched")
-    assert sum(w["share"] for w in fact.value["work"]) < 0.1 and not [w for w in fact.value["work"] if w["of"] == "sample"]
+    assert sum(w["share"] for w in fact.value["work"]) < 0.1 and not [
+        w for w in fact.value["work"] if w["of"] == "sample"
+    ]
 
 
 def test_what_each_sample_of_a_batch_reads_again_is_noted(tmp_path: Path) -> None:
