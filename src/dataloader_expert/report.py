@@ -36,7 +36,7 @@ class Figure(Model):
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The interval, unless there is none or it says nothing, as that of two blocks that lie far apart."""
-        if self.low is None or self.high is None or (0 < self.low and self.high > WIDE * self.low):
+        if self.low is None or self.high is None or (self.low > 0 and self.high > WIDE * self.low):
             return None
         return self.low, self.high
 
