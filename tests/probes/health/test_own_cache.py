@@ -18,8 +18,8 @@ from dataloader_expert.advice.transport import startup
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
-from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import CURRENT
