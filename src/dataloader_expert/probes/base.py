@@ -359,6 +359,8 @@ def in_words(error: Exception) -> str:
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
     last = escaped(told[-1] if told else lines[-1], 300)
     name = type(error).__name__
+    kind, _, rest = last.partition(": ")
+    last = f"{name}: {rest}" if kind.rpartition(".")[2] == name else last  # without the module, as tracebacks give it
     found = [FRAME.match(line) for line in lines]
     theirs = [f"{m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])]
     frames = in_brackets(theirs) or user_frames(error)
