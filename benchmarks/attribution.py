@@ -225,7 +225,7 @@ def overhead() -> None:
                 loader = users.shuffled(users.Costs(cpu=cpu), batch_size=16)
                 loader = type(loader)(loader.dataset, batch_size=16, num_workers=workers)
                 ticker = Ticker(workers, EVERY_S, cpu) if watch_it else None
-                watch = Watch("unattributed", lambda index: None, ticker)
+                watch = Watch("unattributed", lambda index: None, len, ticker)
                 with watching(watch) if watch_it else busy(0):
                     stream = iter(loader)
                     for _ in range(3 * max(1, workers)):

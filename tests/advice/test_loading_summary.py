@@ -53,6 +53,8 @@ def test_a_few_stacks_are_not_said_to_show_where_the_time_goes() -> None:
         assert ("data.py:9" in told) is named and ("Too few stacks were seen" in told) is not named
         told = loading_summary(known, [], ("collate", 0.9, False), [spot], False)
         assert "spent in collate" in told and ("data.py:9" in told) is named  # which is timed
+    told = loading_summary(facts(NOW), [], ("unattributed", 0.8, False), [], False)
+    assert told.endswith("Too few stacks were seen to say where a sample's time goes (raise budget_s).")
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:

@@ -104,10 +104,12 @@ def queried(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(DATABASES)
     if fact is None or not fact.value:
         return
-    text = f"workers query the SQLite connection in `{escaped(fact.value[0])}`, which was opened before the fork: SQLite does"
+    places = [place] if isinstance(place := fact.at.get("place"), dict) else []
+    at = "".join(f" ({posixpath.basename(one['file'])}:{one['line']})" for one in places)
+    text = f"workers query the SQLite connection in `{escaped(fact.value[0])}`{at}, which was opened before the fork: SQLite does"
     text += " not allow this, as its locks do not protect the workers from each other"
     fix = "connect on first use in each worker, not in __init__"
-    yield finding("handle-shared-across-fork", "error", text, fact, fix, count=len(fact.value))
+    yield finding("handle-shared-across-fork", "error", text, fact, fix, places, len(fact.value))
 
 
 READ_WHOLE = (".json", ".yaml", ".yml", ".toml", ".xml", ".pkl", ".pickle", ".csv", ".tsv", ".txt")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.descriptors import named
 from dataloader_expert.advice.worker_counts import ONE_THREAD, POOLS_WAIT, many_threads
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -13,6 +15,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.health.shared_handles import POOL
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import HANGS, LONG_SAMPLES
@@ -34,6 +37,8 @@ OTHERS = 2.0
 """How many times as long as the loader's own processes explain workers wait for a core if other processes are told to be the reason."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
+NO_THREADS = ": a fork copies it without its threads or processes"
+OWN_POOL = "make the pool on first use in each worker, not in __init__"
 FINDING_OF = {
     "timed-out": "sample-hangs",
     "worker-crashed": "sample-crashes",
@@ -65,6 +70,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
         return  # a stream that was read to its end before, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
     alone = not fact.at.get("workers")
+    places: list[dict[str, Any]] = []
     text, fix = (
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
@@ -89,15 +95,21 @@ def loader(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
         text += " not copy the threads that would release it (this process had read samples itself before)"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
+        held = facts.find(POOL)
+        if held is not None and v.get("pool"):
+            at, places = named(held.value)
+            text, fix = f"{fact.at['workers']} workers are deadlocked: they wait for a pool{at}{NO_THREADS}", OWN_POOL
+            cited = [fact, held]
     if v["died"]:
         text, fix, cited = _died(facts, fact)
     text += f", in {v['where']}" if v["where"] else ""
     workers, current = int(fact.at.get("workers") or 0), facts.value(CURRENT)
     if workers and current is not None and not current["num_workers"]:
         fix = "fix this before you use workers"
-        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", cited, fix)
+        text = f"with {workers} workers, where there are none at present: {text}"
+        yield finding(code, "warning", text, cited, fix, places)
         return
-    yield finding(code, "error", text, cited, fix)
+    yield finding(code, "error", text, cited, fix, places)
 
 
 def _died(facts: Facts, fact: Fact) -> tuple[str, str, list[Fact]]:
@@ -225,6 +237,11 @@ def stuck(facts: Facts) -> Iterator[Finding]:
         return
     fix = f"look at what {'that line does' if v['where'] else 'the dataset does'} differently in a worker; raise budget_s if a first batch may take that long"
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
+    held = facts.find(POOL)
+    if idle and method == "fork" and held is not None and v.get("pool"):
+        at, places = named(held.value)
+        yield finding("deadlock", severity, f"{text}, for a pool{at}{NO_THREADS}", [fact, held], OWN_POOL, places)
+        return
     if method != "fork" and not idle and not v["where"]:
         text += f": workers started with {method} first import torch and unpickle the dataset"
         yield finding("slow-worker-start", "warning", text, fact, FORKED)

@@ -134,7 +134,8 @@ def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str,
     stage, share, waits = bottleneck
     most = [f for f in functions if f["inclusive"] >= MOST_OF and _sure(f["inclusive"], sampled)]
     own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it
-    if functions and not most and stage not in TIMED and not _sure(share, sampled):
+    unseen = stage == "unattributed" and sampled is None and not functions
+    if unseen or (functions and not most and stage not in TIMED and not _sure(share, sampled)):
         return "Too few stacks were seen to say where a sample's time goes (raise budget_s)."
     at = "" if own is None else f"{posixpath.basename(own['file'])}:{own['line']}"
     if stage == "unattributed" and own is not None and own["line_share"] >= MOST_OF:

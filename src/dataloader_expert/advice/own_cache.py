@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.worker_memory import KEYED, again_places, going_through, growing, kept_again
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import SAMPLES
@@ -20,6 +20,7 @@ TOLD_BYTES = 1e8
 WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
 BOUND = "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one)"
+KEPT_ON = "set persistent_workers=True, so that each worker keeps what it has read"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 
@@ -51,9 +52,11 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     if held >= TOLD_BYTES:
         by = "the workers hold" if current.value["persistent_workers"] else "the workers hold, in an epoch,"
         text += f"; if all {samples:,} are kept, {by} about {in_bytes(held)}"
-    fix = f"{BOUND}; {shared(size)}"
+    fix, lost = f"{BOUND}; {shared(size)}", None
+    if not current.value["persistent_workers"] and 0 < held < TOLD_BYTES:  # a cache that is worth keeping
+        fix, lost = f"{shared(size)}; or {KEPT_ON}", saved(v["first_ms"] / max(1e-6, v["again_ms"]))
     fix = f"{COPY}; {fix}" if wide else fix
-    yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix, places)
+    yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix, places, cost=lost)
 
 
 def shared(size: float) -> str:

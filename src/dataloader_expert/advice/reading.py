@@ -100,6 +100,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
             share = (1 - 1 / ratio) * takes
         if read is not None:
             fix, places = FIXES.get(read["library"], READ_LESS), read["places"]
+            if fix is INDEXED and not read.get("whole", True):
+                fix = CHUNKED
         little = share is not None and share < LEAST_SHARE
         yield finding(
             "read-amplification",
@@ -134,6 +136,11 @@ INDEXED = (
     "index the stored array by sample (file['x'][i]) instead of reading all of it first (file['x'][:], numpy.array(file['x'])); if you already "
     "do, write chunks of the shape in which samples are read, or read neighbouring samples together"
 )
+CHUNKED = (
+    "write the array anew with chunks of the size of a sample (chunks=(1, …)), as a whole chunk is read for each sample, or read neighbouring "
+    "samples together"
+)
+"""Where the user's line takes only the sample."""
 FIXES = {
     "npy": "open the file once with numpy.load(path, mmap_mode='r'), and read the rows of the sample",
     "npz": "store the arrays of the .npz, which is always read whole, as .npy files: numpy.load(path, mmap_mode='r') reads only the rows of a "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.stream_shares import SHARES
 from dataloader_expert.probes.health.stream_work import REPEATED
@@ -39,11 +40,14 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         yield finding("stream-exhausted", "error", text, fact, fix)
     elif v["copied"]:
         present = facts.value(CURRENT, {}).get("num_workers", 1)
-        text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
+        place = v.get("place")
+        at = "" if place is None else f" ({posixpath.basename(place['file'])}:{place['line']})"
+        text = f"two workers yield the same samples: of {v['total']:,} delivered {v['unique']:,} are distinct"
         text += "" if present else "; at present there are no workers"
-        fix = "shard in __iter__, before anything is decoded: with info = torch.utils.data.get_worker_info(), read only the files "
+        fix = f"shard in __iter__{at}, before anything is decoded: with info = torch.utils.data.get_worker_info(), read only the files "
         fix += "files[info.id :: info.num_workers], or keep only every num_workers-th record, starting at info.id"
-        yield finding("iterable-not-sharded", "error" if present else "warning", text, fact, fix)
+        severity: Severity = "error" if present else "warning"
+        yield finding("iterable-not-sharded", severity, text, fact, fix, [] if place is None else [place])
     if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"
         yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")

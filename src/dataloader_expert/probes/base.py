@@ -299,6 +299,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
         "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
         "locked": hung and waiting_for == "a lock",
         "client": any(word in stacks for word in CLIENTS),
+        "pool": any(word in stacks for word in POOLS),
         "where": user_line(stacks) if hung else "",
     }
     at: dict[str, Json] = {"workers": workers, "hung": hung} if workers else {"hung": hung}
@@ -319,6 +320,8 @@ def in_worker(error: Exception) -> bool:
 
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
 """Files whose frames show that a worker waits for a connection or an event loop."""
+POOLS = ("concurrent/futures", "multiprocessing/pool.py")
+"""Those of pools of threads or processes."""
 
 
 def user_line(stacks: str) -> str:
@@ -356,6 +359,8 @@ def in_words(error: Exception) -> str:
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
     last = escaped(told[-1] if told else lines[-1], 300)
     name = type(error).__name__
+    kind, _, rest = last.partition(": ")
+    last = f"{name}: {rest}" if kind.rpartition(".")[2] == name else last  # without the module, as tracebacks give it
     found = [FRAME.match(line) for line in lines]
     theirs = [f"{m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])]
     frames = in_brackets(theirs) or user_frames(error)

@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.delivery import ended_at_once, worker_pids
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
 from dataloader_expert.probes.system.pristine_process import apart
+from dataloader_expert.sources.users import is_users
 
 SHARDING = Quantity(
     "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those yielded by both"
@@ -99,7 +100,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
                 ended = False
                 break
     except Exception as e:  # the user's code, in workers, may raise anything
-        yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        yield Unknown("health: sharding of the stream", f"in two workers: {in_words(e)}")
         return
     length = _length(served.dataset)
     took = max(1e-9, time.monotonic() - begun)
@@ -116,6 +117,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         "length": length,
         "alone": None if ended or length is None else counted(served.dataset, length, total / took),
         "once": read_once(served.dataset),
+        "place": iterated_at(served.dataset),
     }
     yield Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
 
@@ -125,6 +127,14 @@ def _by_worker(samples: Any) -> tuple[int, list[str]]:
 
     info = torch.utils.data.get_worker_info()
     return (0 if info is None else info.id), digests(samples)
+
+
+def iterated_at(dataset: Any) -> dict[str, Any] | None:
+    """Where the user's ``__iter__`` begins; None if there is none in their code."""
+    code = getattr(getattr(type(dataset), "__iter__", None), "__code__", None)
+    if code is None or not is_users(code.co_filename):
+        return None
+    return {"file": code.co_filename, "line": code.co_firstlineno, "function": "__iter__"}
 
 
 def read_once(dataset: Any) -> bool:

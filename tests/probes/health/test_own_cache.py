@@ -18,6 +18,7 @@ from dataloader_expert.advice.transport import startup
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import FIRST, Bench, evidence
+from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.descriptors import OPEN_FILES
 from dataloader_expert.probes.health.own_cache import GROWS, KEPT, MADE_FIRST, OwnCache
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
@@ -184,6 +185,24 @@ def test_a_cache_of_the_dataset_itself_is_told(make: Callable[[], Any], attribut
     assert (found.code, found.severity) == ("dataset-caches-samples", "warning")
     assert attribute in found.message
     assert "lost" in found.message
+
+
+@pytest.mark.parametrize(
+    ("entry", "persistent", "cost"),
+    [(20_000, False, 0.99), (20_000, True, None), (10_000_000, False, None)],
+    ids=["small and lost", "kept", "too large to keep"],
+)
+def test_a_cache_that_is_lost_with_each_epoch_is_what_costs_most(
+    entry: int, persistent: bool, cost: float | None
+) -> None:
+    """Seen: samples that took 40 ms, cached by workers that end with each epoch: first was told that starting these takes a tenth of it, and
+    the cure was to keep no samples."""
+    value = {"attribute": "cache", "samples": 8, "first_ms": 40.0, "again_ms": 0.4}
+    value |= {"entries_bytes": 8 * entry, "memory_bytes": 8 * entry}
+    plan, said = {"num_workers": 2, "persistent_workers": persistent}, evidence("timed", "a test")
+    [found] = keeps_samples(Facts((Fact(KEPT, value, said), Fact(CURRENT, plan, said), Fact(SAMPLES, 160, said))))
+    assert found.cost == (None if cost is None else pytest.approx(cost))
+    assert ("set persistent_workers=True" in found.fix) is (cost is not None)
 
 
 @pytest.mark.parametrize("make", [Slow, AFewOnly, Notes, Handles, Counts, Raises, lambda: Slow(3)])

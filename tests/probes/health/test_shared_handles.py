@@ -7,15 +7,19 @@ import signal
 import socket
 import sqlite3
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from dataloader_expert.advice.base import findings_of
-from dataloader_expert.facts import Facts
-from dataloader_expert.probes.health.shared_handles import Statements, shared, used
+from dataloader_expert.advice.failures import stuck
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.health.shared_handles import Statements, pool, shared, used
 from dataloader_expert.probes.health.worker_resources import kept_per_batch
+from dataloader_expert.probes.search.stuck import STUCK
 
 
 def in_a_fork(work: Callable[[], object]) -> None:
@@ -117,7 +121,41 @@ def test_sqlite_is_shared_where_a_worker_queries_it(tmp_path: Path, own: bool) -
     in_a_fork(rows.read)
     found = findings_of(Facts((statements.ended(),)))
     assert [f.code for f in found] == ([] if own else ["handle-shared-across-fork"])
-    assert own or "`dataset.base`" in found[0].message
+    assert own or "`dataset.base` (test_shared_handles.py:" in found[0].message
+
+
+def test_a_file_that_a_library_holds_is_named_by_the_users_attribute(tmp_path: Path) -> None:
+    """Seen: "through a handle opened before the fork (`self.fp`)", of a dataset that has `self.archive`."""
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in "ab":
+            archive.writestr(name, bytes(100_000))
+
+    class Images:
+        def __init__(self) -> None:
+            self.archive = zipfile.ZipFile(tmp_path / "all.zip")
+
+    images = Images()
+    before = used()
+    in_a_fork(lambda: images.archive.read("a"))
+    [found] = findings_of(Facts(tuple(shared(before, "x", images))))
+    assert "(`self.archive`, test_shared_handles.py:" in found.message and found.where[0]["line"]
+
+
+def test_a_pool_made_before_the_fork_is_named() -> None:
+    """Seen: workers that waited for a pool whose threads a fork does not copy: "look at what that line does differently in a worker"."""
+
+    class Wells:
+        def __init__(self) -> None:
+            self.pool = ThreadPoolExecutor(1)
+
+    held = pool(Wells())
+    assert held is not None and pool(object()) is None
+    v = {"seconds": 8.0, "alone_s": 0.05, "threads": 1, "cpu_s": 0.0, "queue_s": 0.0, "cpus": 2.0, "late": True}
+    for waits, code in ((True, "deadlock"), (False, "sample-hangs")):
+        value = {**v, "where": "read (wells.py:9)", "init": None, "pool": waits}
+        silent = Fact(STUCK, value, Evidence("timed", "a test"), {"workers": 2})
+        [found] = stuck(Facts((held, silent)))
+        assert found.code == code and ("(`self.pool`, test_shared_handles.py:" in found.message) is waits
 
 
 @pytest.mark.parametrize(

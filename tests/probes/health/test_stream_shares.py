@@ -19,7 +19,7 @@ from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.health.stream_shares import SHARES, compared, yielded
 from dataloader_expert.probes.serving import Serving
-from dataloader_expert.probes.sharding import SHARDING, counted
+from dataloader_expert.probes.sharding import SHARDING, counted, iterated_at
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
 
@@ -130,3 +130,14 @@ def test_a_length_is_checked_where_two_workers_did_not_come_to_the_end(yields: i
     }
     fact = Fact(SHARDING, {**value, "length": 90, "alone": yields}, Evidence("counted", "a test"))
     assert [f.code for f in sharding(Facts((fact,)))] == told
+
+
+def test_a_stream_that_every_worker_yields_is_told_with_its_line() -> None:
+    """Seen: the fix was "shard in __iter__", of a project with several streams, and no file was named."""
+    place = iterated_at(Sized(3, 3))
+    assert place is not None and place["file"] == __file__ and iterated_at([1, 2]) is None
+    value = {"by_worker": [4, 4], "total": 8, "unique": 4, "both": 1.0, "ended": True, "copied": True, "length": None}
+    facts = Facts((Fact(SHARDING, {**value, "once": False, "place": place}, Evidence("counted", "a test")),))
+    [found] = sharding(facts)
+    assert found.code == "iterable-not-sharded" and f"(test_stream_shares.py:{place['line']})" in found.fix
+    assert [one["line"] for one in found.where] == [place["line"]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dataloader_expert.probes.profile.readers import reader_of, readers
-from dataloader_expert.probes.profile.stage_classifier import Namer
+from dataloader_expert.probes.profile.stage_classifier import Namer, takes_whole
 
 STANDARD = str(Path(importlib.__file__).parent.parent)
 NUMPY = str(Path(np.__file__).parent)
@@ -39,4 +39,22 @@ def test_a_library_reads_where_its_reading_functions_run(
     assert reader_of(Namer(), stack) == library
     found = readers(Namer(), [(stack, 0.4)], 10).value
     places = [{"file": MINE[0], "line": MINE[1]}]
-    assert found == ([{"library": library, "share": 0.4, "places": places}] if library else [])
+    assert found == ([{"library": library, "share": 0.4, "places": places, "whole": True}] if library else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "whole"),
+    [
+        ("x = f['x'][index]", False),
+        ("x = self.file['x'][i, :, :]", False),
+        ("x = f['x'][a:b]", False),
+        ("x = f['x'][:][index]", True),
+        ("x = np.array(f['x'])[i]", True),
+        ("x = np.array(f['x'])", True),
+        ("x = read(f)", True),
+    ],
+)
+def test_a_line_that_takes_a_sample_is_told_to_have_small_chunks(tmp_path: Path, line: str, whole: bool) -> None:
+    """Seen: of a line that reads file['x'][index], the cure began with reading file['x'][index]."""
+    (tmp_path / "mine.py").write_text(line + "\n")
+    assert takes_whole(str(tmp_path / "mine.py"), 1) is whole

@@ -35,6 +35,7 @@ DATABASES = Quantity(
     "",
     "attributes that held an SQLite connection before the fork through which workers ran statements",
 )
+POOL = Quantity("pool_held", "", "the attribute that holds a pool of threads or processes, and the line that makes it")
 RECEIVED, ESTABLISHED = (struct.Struct("=Q").unpack_from, 128), 1
 """Bytes received, and where Linux's ``struct tcp_info`` has them; its first byte if the connection is open."""
 DEEPEST, WIDEST = 3, 200
@@ -105,16 +106,56 @@ def shared(before: dict[str, int], by: str, dataset: Any = None) -> list[Fact]:
 
 
 def _held(dataset: Any, paths: list[str]) -> dict[str, Any] | None:
-    """The attribute of the dataset that holds one of these files open, with the line that opens it; None if none is seen to."""
+    """The attribute that holds one of these files open, with the line that makes it; None if none is seen to. It is one of the user's
+    where there is one, though the file itself be held by what a library made."""
+    owners = owners_of(dataset)
+    users = [owner for owner in owners if _is_users(owner)]
+    for those, within in ((users, _itself), (users, _parts), (owners, _itself)):
+        for owner in those:
+            for name, value in attributes(owner).items():
+                if any(_opens(one, paths) for one in within(value)):
+                    return {"attribute": name, "place": made_at(dataset, name)}
+    return None
+
+
+def _itself(value: object) -> list[object]:
+    return [value]
+
+
+def _parts(value: object) -> list[object]:
+    return [held for one in owners_of(value) for held in attributes(one).values()]
+
+
+def _opens(value: Any, paths: list[str]) -> bool:
+    if not _is_users(value):  # asking an object of the user's may run their code
+        with contextlib.suppress(Exception):  # it may be closed, or no file at all
+            return os.path.realpath(f"/proc/self/fd/{value.fileno()}") in paths
+    return False
+
+
+def _is_users(thing: object) -> bool:
+    module = sys.modules.get(type(thing).__module__)
+    return is_users(getattr(module, "__file__", None) or os.__file__)
+
+
+def made_at(dataset: Any, name: str) -> dict[str, Any] | None:
+    """The line that makes an attribute of the dataset or of what it holds."""
+    uses = uses_of(dataset, name)
+    return None if uses is None else uses.place(uses.made)
+
+
+def pool(dataset: Any) -> Fact | None:
+    """The first pool of threads or processes that the dataset holds: a fork copies it without these."""
+    kinds = [
+        getattr(module, name)
+        for file, name in (("concurrent.futures", "Executor"), ("multiprocessing.pool", "Pool"))
+        if (module := sys.modules.get(file)) is not None
+    ]
     for owner in owners_of(dataset):
         for name, value in attributes(owner).items():
-            module = sys.modules.get(type(value).__module__)
-            if is_users(getattr(module, "__file__", None) or os.__file__):
-                continue  # asking an object of the user's may run their code
-            with contextlib.suppress(Exception):  # it may be closed, or no file at all
-                if os.path.realpath(f"/proc/self/fd/{value.fileno()}") in paths:  # type: ignore[attr-defined]
-                    uses = uses_of(dataset, name)
-                    return {"attribute": name, "place": None if uses is None else uses.place(uses.made)}
+            if isinstance(value, tuple(kinds)):
+                held = {"attribute": name, "place": made_at(dataset, name)}
+                return Fact(POOL, held, evidence("counted", "static_checks", seen=1))
     return None
 
 
@@ -122,7 +163,7 @@ class Statements:
     """Counts the SQL statements that workers run through SQLite connections which the dataset holds before the fork."""
 
     def __init__(self, dataset: Any) -> None:
-        self.parent, self.held = os.getpid(), databases(dataset)
+        self.parent, self.dataset, self.held = os.getpid(), dataset, databases(dataset)
         self.run = mmap.mmap(-1, max(1, len(self.held)))  # shared with the workers: whether each was used
         for i, connection in enumerate(self.held.values()):
             with contextlib.suppress(Exception):  # it may be closed, or another thread's
@@ -140,7 +181,8 @@ class Statements:
                 connection.set_trace_callback(None)
         names = [name for i, name in enumerate(self.held) if self.run[i]]
         self.run.close()
-        return Fact(DATABASES, names, evidence("counted", "worker_resources", seen=len(self.held)))
+        place = made_at(self.dataset, names[0].rpartition(".")[2]) if names else None
+        return Fact(DATABASES, names, evidence("counted", "worker_resources", seen=len(self.held)), {"place": place})
 
 
 def _in_a_file(connection: Any) -> bool:

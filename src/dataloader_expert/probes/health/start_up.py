@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence, hangs, in_words
 from dataloader_expert.probes.fetchers import wrapped
 from dataloader_expert.probes.search.starting import FRESH_IMPORT_S, slowed
 from dataloader_expert.probes.search.trials import sample_s
@@ -45,7 +45,7 @@ class StartUp(Probe):
                 spent = _first_batch(served, method, self.share * bench.left())
             except Exception as e:  # the loader may not pickle, not import or take too long
                 took = time.perf_counter() - began
-                yield Unknown(f"start_methods: {method}", f"{type(e).__name__} after {took:.1f} s: {str(e)[-200:]}")
+                yield Unknown(f"start_methods: {method}", f"after {took:.1f} s: {in_words(e)}")
                 continue
             yield Fact(START, round(spent, 3), evidence("timed", "start_up", seen=1), {"method": method})
         bench.at(-1)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import PICKLING, Bench, Observation, Probe, evidence
+from dataloader_expert.probes.health.shared_handles import pool
 from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 
@@ -50,6 +51,9 @@ class StaticChecks(Probe):
             return
         served = serving(bench, self.batch_size, self.num_workers)
         yield from travelling(served)
+        held = pool(served.dataset)
+        if held is not None:
+            yield held
         yield from sending(bench, served)
         if not bench.source.iterable:
             yield from length(served)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, in_words, too_many
 from dataloader_expert.probes.delivery import ended_at_once
 from dataloader_expert.probes.descriptors import open_now
 from dataloader_expert.probes.health.batch_storages import CARRIED
@@ -146,7 +146,7 @@ def crowd(bench: Bench, served: Serving, until: float, starts_s: float = 0.0) ->
                     if time.monotonic() > until:
                         break
     except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
-        failed = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
+        failed = f"in two workers: {in_words(e)}"
         if "timed out after" in failed:
             ended_at_once(iterator)
     finally:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, in_words
 from dataloader_expert.probes.health.attribute_lines import uses_of
 from dataloader_expert.probes.health.generators import drawn_from
 from dataloader_expert.probes.profile.stage_classifier import is_users
@@ -104,7 +104,7 @@ def twins(bench: Bench, served: Serving, deadline: float) -> Iterator[Observatio
     try:
         first, following, again = run(bench.seed), run(None), run(bench.seed)
     except Exception as e:  # the user's code, in workers: an outcome
-        why = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
+        why = f"in two workers: {in_words(e)}"
         if "timed out after" in str(e):  # by our patience, which is none of the user's
             why = f"two workers delivered nothing within {patience_s:.1f} s: raise budget_s"
         yield Unknown("health: random numbers in workers", why)
@@ -194,7 +194,7 @@ def epochs(served: Serving) -> Iterator[Observation]:
         there = word()
         after = next(iter(kept))[0]
     except Exception as e:  # the user's code: an outcome
-        yield Unknown("health: epochs in workers", f"{type(e).__name__}: {str(e)[-200:]}")
+        yield Unknown("health: epochs in workers", in_words(e))
         return
     finally:
         with contextlib.suppress(Exception):

@@ -11,7 +11,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.profile.hotspots import Weighed
 from dataloader_expert.probes.profile.remote_stack import Stack
-from dataloader_expert.probes.profile.stage_classifier import OURS, Namer, is_users, module_name
+from dataloader_expert.probes.profile.stage_classifier import OURS, Namer, is_users, module_name, takes_whole
 
 READERS = Quantity(
     "readers", "", "what reads, and what it reads decodes, by library: its share of a sample's time, and where"
@@ -78,10 +78,11 @@ def readers(namer: Namer, stacks: Weighed, seen: int) -> Fact:
         if name is not None:
             shares[name] += share
             lines[name][next((file, line) for file, line, _ in stack if is_users(file))] += share
-    found = [
-        {"library": name, "share": round(shares[name], 4), "places": list(_places(lines[name]))}
-        for name in _most(shares)
-    ]
+    found = []
+    for name in _most(shares):
+        places = list(_places(lines[name]))
+        whole = any(takes_whole(place["file"], place["line"]) for place in places)
+        found.append({"library": name, "share": round(shares[name], 4), "places": places, "whole": whole})
     return Fact(READERS, found, evidence("sampled", "stages", seen=seen))
 
 

@@ -372,6 +372,15 @@ def only_indexes(file: str, line: int) -> bool:
     return bool(there) and all(isinstance(node, ast.Subscript) for node in there) and not _comprehensions(file, line)
 
 
+def takes_whole(file: str, line: int) -> bool:
+    """Whether a line takes all of something that is stored (``file['x'][:]``, ``numpy.array(file['x'])``), or does not say what it takes."""
+    there = _nodes(file, line)
+    subscripts = [node for node in there if isinstance(node, ast.Subscript)]
+    some = [node for node in subscripts if not isinstance(node.slice, ast.Constant)]  # a name picks a stored array
+    made = any(isinstance(node.value, ast.Call) for node in some)  # such as numpy.array(file['x'])[i]
+    return made or not some or any(ast.unparse(node.slice) in (":", "...", "()") for node in some)
+
+
 def running_calls(file: str, line: int, columns: Columns | None, inner: bool) -> list[ast.Call]:
     """The call that a frame waits for at a line, if that is known or can be no other; else none.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, evidence, user_line
+from dataloader_expert.probes.base import POOLS, Bench, evidence, user_line
 from dataloader_expert.probes.profile.instrumentation import task_times
 from dataloader_expert.probes.search.belief import SCALES, Belief
 from dataloader_expert.probes.search.runner import Runner
@@ -41,6 +41,7 @@ def at_work(
     time.sleep(LOOK_S)  # over which the threads' times are compared
     after = times(pids)
     spent = [(b[0] - a[0], b[1] - a[1]) for key, b in after.items() if (a := before.get(key)) is not None]
+    stacks = bench.ask_stacks([*pids[:2]])
     value: dict[str, Any] = {
         "seconds": round(seconds, 2),
         "late": late,
@@ -49,7 +50,8 @@ def at_work(
         "cpu_s": round(sum(cpu for cpu, _ in spent), 4),
         "queue_s": round(sum(queue for _, queue in spent), 4),
         "cpus": bench.cpus,
-        "where": user_line(bench.ask_stacks([*pids[:2]])),
+        "where": user_line(stacks),
+        "pool": any(word in stacks for word in POOLS),
         "init": init,
     }
     return Fact(STUCK, value, evidence("timed", "loading", seen=n), {"workers": n})
