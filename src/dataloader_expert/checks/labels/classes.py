@@ -29,7 +29,11 @@ from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
-LABELS_MARKED = Quantity("labels_marked", "samples", "samples with label -1 where classes start at 0, and their places")
+LABELS_MARKED = Quantity(
+    "labels_marked",
+    "samples",
+    "samples with label -1 where classes start at 0, or with a dash where they have names, and their places",
+)
 TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
@@ -42,6 +46,7 @@ SEVERE = 10.0
 FEW_ABSENT, CHANCE = 3, 1e-6
 """Of a label that is only guessed: of how many classes training may lack one for that to be told as a fault, and how unlikely that must be
 by chance."""
+DASH = "-"
 SHOWN = 5
 """Classes that a message names."""
 FEW_NUMBERS = 30
@@ -79,7 +84,8 @@ class Classes(Check):
         self.missing: Counter[str | None] = Counter()
         self.floats = False
         self.marked = 0
-        """Samples with -1 for a label, where it is no class; they are counted as missing."""
+        """Samples with a mark for a label, where it is no class; they are counted as missing."""
+        self.mark: Json = -1
         self.odd = 0
         self.where = Places()
 
@@ -150,11 +156,13 @@ class Classes(Check):
 
     def _hide(self) -> None:
         """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
-        on, for so SNLI and others mark what has none."""
+        on, or a dash beside names, for so SNLI and others mark what has none."""
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        if self.context.classes is None and _marks_none(total):
+        mark = _mark_of_none(total) if self.context.classes is None else None
+        if mark is not None:
+            self.mark = mark
             for split, counts in self.counts.items():
-                n = counts.pop(-1, 0)
+                n = counts.pop(mark, 0)
                 self.missing[split] += n
                 self.marked += n if counts else 0
             return
@@ -220,7 +228,8 @@ class Classes(Check):
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
         if self.marked:
-            yield Fact(LABELS_MARKED, {"count": self.marked, "where": self.where.of(-1)}, evidence)
+            value = {"count": self.marked, "mark": self.mark, "where": self.where.of(self.mark)}
+            yield Fact(LABELS_MARKED, value, evidence)
         # a split in which most samples have no label is unlabelled on purpose
         some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
         where = [place for split in some for place in self.where.of((split, None))]
@@ -304,13 +313,17 @@ class Classes(Check):
             )
         marked = facts.find(LABELS_MARKED)
         if marked is not None:
+            mark = marked.value["mark"]
+            others = f"0 to {len(counts) - 1}" if mark == -1 else "words"
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1, while the classes are 0 to {len(counts) - 1}: "
+                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label {mark}, while the classes are {others}: "
                 "treated as unlabelled",
                 marked,
-                "leave them out: cross-entropy rejects a label of -1, and a model would learn it if it counted as a class",
+                f"leave them out: cross-entropy rejects a label of {mark}, and a model would learn it if it counted as a class"
+                if mark == -1
+                else "leave them out: a model would learn it if it counted as a class",
                 marked.value["where"],
                 marked.value["count"],
             )
@@ -423,10 +436,14 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
 
 
-def _marks_none(counts: Mapping[Any, int]) -> bool:
-    """Whether -1 says that a sample has no label: the others are numbers of classes from 0 on, more than the two of a scale from -1 to 1."""
-    others = sorted(v for v in counts if v != -1) if all(type(v) is int for v in counts) else []
-    return -1 in counts and len(others) > 2 and others == list(range(len(others)))
+def _mark_of_none(counts: Mapping[Any, int]) -> Json:
+    """What says that a sample has no label, None where nothing does: -1 where the others are numbers of classes from 0 on, more than the two
+    of a scale from -1 to 1; a dash where the others are words, so that it is no minus beside a plus."""
+    if all(type(v) is int for v in counts):
+        others = sorted(v for v in counts if v != -1)
+        return -1 if -1 in counts and len(others) > 2 and others == list(range(len(others))) else None
+    words = all(isinstance(v, str) and (v == DASH or v[:1].isalpha()) for v in counts)
+    return DASH if words and DASH in counts and len(counts) > 2 else None
 
 
 def several(counts: Mapping[Any, int]) -> bool:
