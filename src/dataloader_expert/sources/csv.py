@@ -77,8 +77,8 @@ class Csv(CsvRecords):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
-    beside: frozenset[str] = frozenset()
-    """Files that say something of rows."""
+    divided_by: frozenset[str] = frozenset()
+    """The file that lists the keys of each split."""
     delimiters: ClassVar[str] = ",;\t|"
 
     @classmethod
@@ -316,7 +316,7 @@ class Csv(CsvRecords):
             self.answers.setdefault(kept[0].path, []).extend(from_lists)
             held |= {part.path for part in lists}
         if (division := division_by_keys(self.listing, kept, self._values_in)) is not None:
-            self.beside = frozenset({division.path})
+            self.divided_by = frozenset({division.path})
             for part in kept:
                 self.answers.setdefault(part.path, []).append(division)
         for part in every:
