@@ -161,6 +161,25 @@ def test_lists_divide_arrays_of_a_file_each(tmp_path: Path) -> None:
     assert (source.splits, source.problems) == ({"train": 12, "val": 4, "test": 4}, [])
 
 
+def test_files_of_a_patient_each_are_groups(tmp_path: Path) -> None:
+    """Seen: tables of one patient each, in which a column counts the hours, named no group."""
+    for i in range(12):
+        table(tmp_path / f"p{i:06d}.psv", "HR|Hour|Sepsis", [f"{60 + i}.5|{hour}|0" for hour in range(1, 6 + i)])
+    roles = opened(tmp_path)[0].roles
+    assert roles is not None and roles.group is not None and roles.group.field == "file name"
+
+
+def test_an_object_in_a_text_says_what_an_image_is(tmp_path: Path) -> None:
+    """Seen: what SROIE's receipts say, JSON in files called .txt, was of a kind that is not read."""
+    pictures(tmp_path / "img", [f"X{i}" for i in range(6)])
+    (tmp_path / "entities").mkdir()
+    for i in range(6):
+        (tmp_path / "entities" / f"X{i}.txt").write_text(json.dumps({"company": f"SHOP {i}", "total": f"{i}.50"}))
+    source, unknowns = opened(tmp_path)
+    assert {"company", "total"} <= {f.name for f in source.fields}
+    assert (source.problems, unknowns) == ([], [])
+
+
 def test_tables_that_only_their_names_tell_apart(tmp_path: Path) -> None:
     """Seen: which rows were of ``Fake.csv`` and which of ``True.csv``, their class, was lost without a word."""
     for name, n in (("Fake", 30), ("True", 25)):

@@ -250,7 +250,7 @@ def is_about(path: str) -> bool:
     name = name.lower()
     stem, _, suffix = name.rpartition(".") if "." in name else (name, "", "")
     about = stem in ABOUT and suffix in PROSE
-    return about or name.startswith("readme.") or name.endswith(".names") or listed
+    return about or name.startswith("readme.") or name.endswith(".names") or name == "index" or listed
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> None:

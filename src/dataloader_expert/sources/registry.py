@@ -148,6 +148,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
+        lists += getattr(source, "divided_by", ())
         beside = {*getattr(source, "beside", ()), *lists, *_beside_shards(listing)}
         in_shards = source.in_shards or _of_many(source.units)
         counts = {source.samples, *source.splits.values()} if source.label is None and not in_shards else set()

@@ -140,6 +140,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "every class in every split": tabled(["a", "b"] * 6, splits=HALVES),
         "a target that is no class": tabled(NOISE[:12]),
         "a scale from -1 to 1": tabled(np.array([0, 1, -1, 1] * 6)),
+        "plus, minus and zero": tabled(["+", "-", "0"] * 8),
     },
     "canned_texts": test_canned_texts.SOUND,
     "annotators": test_annotators.SILENT,
@@ -202,6 +203,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "misfiled": test_misfiled.FILED,
     "unfit_targets": test_misfiled.TARGETS,
     "classes": {
+        "a dash beside words": (tabled(["yes", "no", "-"] * 8), "label-out-of-range", "warning"),
         "-1 beside classes from 0 on": (tabled(np.array([0, 1, 2, -1] * 6)), "label-out-of-range", "warning"),
         "a dash beside names": (
             tabled(["entailed", "neutral", "contrary"] * 8 + ["-"]),

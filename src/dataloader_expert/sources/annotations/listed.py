@@ -70,8 +70,9 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
             if first is not entry and _any_number(first.path) == _any_number(entry.path):
                 further.setdefault(first.path, []).append(entry.path)
     for folder, of in folders.items():  # ``train_slices`` beside ``val`` and ``test``
-        if not {BOTH, "train"} & of.keys() and (first := loosely.get(folder, {}).get("train")) is not None:
-            of["train"] = first
+        own = loosely.get(folder, {})
+        if not {BOTH, "train"} & of.keys() and "train" in own:
+            of["train"] = own["train"]
     folders = {**loosely, **folders}  # the lists of each class stand beside those of all
     lists = {entry.path for of in folders.values() for entry in of.values()}
     files = Names([path for path in paths if path not in lists] if folders else ())
@@ -120,10 +121,10 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
         found.folds = folds_told(folds, min(one.path for one in read[best].values()))
     found.lists += [one.path for one in read[best].values()]
     taken = {one.path for of in read.values() for one in of.values()}
-    own = {key_of(path)[0] for path in files.paths}
+    keys = {key_of(path)[0] for path in files.paths}
     for entry in listing.entries:  # others beside them, such as those of each class; what says more is read elsewhere
         beside = entry.kind == "text" and folder_of(entry.path) in read and entry.path not in taken
-        if beside and entry.path not in files.whole and key_of(entry.path)[0] not in own:
+        if beside and entry.path not in files.whole and key_of(entry.path)[0] not in keys:
             least = 1 if entry.path in lists else 2
             taken |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path), FLAGS, least) else set()
     found.tables += sorted(taken)
