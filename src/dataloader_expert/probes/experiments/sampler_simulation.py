@@ -35,8 +35,6 @@ LONG_TAILED = 3.0
 """How many times the mean the longest sample is, if batches of so many samples differ too much in what they hold."""
 MOST_SAMPLES = 4
 """The most samples of a batch of short ones, in batches as asked for."""
-LEAST_SHARE = 0.1
-"""The share of a batch that what varies in length has at least, if batches of similar lengths are worth their order."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
@@ -227,6 +225,8 @@ class Draws(Probe):
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
         from dataloader_expert.checks.labels.classes import IMBALANCE, TRAIN_IMBALANCE
+        from dataloader_expert.checks.labels.labels import LENGTHS
+        from dataloader_expert.probes.model.batch import LEAST_SHARE, share_padded
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
         if (kept := bench.facts.find(KEPT_LABELS)) is not None:
@@ -238,7 +238,8 @@ class Draws(Probe):
             ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
-        share = 1.0 if self.length is not None else share_of_lengths(bench)
+        field = bench.facts.value(LENGTHS, {"field": None})["field"]
+        share = 1.0 if self.length is not None else share_padded(bench.facts, field)
         beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
         if bench.source.iterable:
             shares = bench.facts.find(SHARDING)
@@ -534,23 +535,6 @@ def collated_by_padding(bench: Bench, asked: bool) -> bool:
     served = serving(bench)
     of_padded = asked or bench.facts.value(LENGTHS, {"field": None})["field"] in served.varying
     return served.collate_name == "pad" and of_padded
-
-
-def share_of_lengths(bench: Bench) -> float:
-    """The share of a batch's bytes that the field with the lengths has: padding what lies beside pictures, as boxes do, costs next to
-    nothing, and in a list nothing is padded. 1 where batches have no field of that name, as of texts that are still to be tokenised."""
-    from dataloader_expert.checks.labels.labels import LENGTHS
-    from dataloader_expert.probes.model.batch import BATCH
-
-    name, fields = (
-        bench.facts.value(LENGTHS, {"field": None})["field"],
-        bench.facts.value(BATCH, {"fields": []})["fields"],
-    )
-    own = next((f for f in fields if f["name"] == name), None)
-    total = sum(f["bytes_per_sample"] for f in fields)
-    if own is None or own["dtype"] == "str" or not total:
-        return 1.0
-    return 0.0 if own["host"] and len(fields) > 1 else own["bytes_per_sample"] / total
 
 
 def _varied(values: Any) -> bool:

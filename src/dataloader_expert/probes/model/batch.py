@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.facts import Fact, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import first_of
@@ -246,6 +246,25 @@ def _field(
         "range": ranges,
         "host": host,
     }
+
+
+LEAST_SHARE = 0.1
+"""The share of a batch's bytes that what is padded has at least, if its padding matters: that of boxes beside pictures does not."""
+
+
+def share_padded(facts: Facts, only: str | None = None) -> float:
+    """The share of a batch's bytes that fields of varying length have, or the one of this name; in a list nothing is padded. 1 where none is
+    known to vary, and of texts that are still to be tokenised."""
+    fields = facts.value(BATCH, {"fields": []})["fields"]
+    own = [f for f in fields if f["name"] == only or (only is None and f["variable"])]
+    if (
+        not own
+        or any(f["dtype"] == "str" for f in own if only is not None)
+        or (only is None and all(f["host"] for f in own))
+    ):
+        return 1.0
+    padded = sum(f["bytes_per_sample"] for f in own if not f["host"])
+    return float(padded / max(1.0, sum(f["bytes_per_sample"] for f in fields)))
 
 
 def users_place(function: Any) -> dict[str, Any] | None:
