@@ -19,7 +19,7 @@ from dataloader_expert.probes.model.collated import COLLATED, lost
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
-from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.probes.serving import Serving, flat, no_batch, serving
 from dataloader_expert.sources.users import is_users
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
@@ -63,7 +63,7 @@ class BatchLook(Probe):
             if time.monotonic() > until:
                 break
         if not batches:
-            raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
+            raise RuntimeError(no_batch(served))
         found, ends, failed = at_the_ends(bench, served) if self.ends else (None, [], None)
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
         leaves = [dict(flat(b, n=n)) for b, n in zip(batches, sizes, strict=True)]
@@ -295,7 +295,10 @@ def why(served: Serving) -> str:
                 ", labels with -100, which torch's cross entropy ignores" if any(map(_ignored, served.varying)) else ""
             )
             return f"a field varies in its first dimension: it is padded with 0 to the longest{labels}; its lengths are kept"
-        return "the default collate cannot stack these samples: what all have is stacked where it can be, else listed"
+        return (
+            "torch's own collate function makes no single tensor of some fields, such as lists of numbers or PIL images: they are made tensors and "
+            "stacked where they can be, else listed"
+        )
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:

@@ -159,7 +159,7 @@ def beyond_its_scale(
         least, most = float(x.min()), float(x.max())
         shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
         back = f"({{x}} * torch.tensor({std}){shape} + torch.tensor({mean}){shape})"
-        halved = ("(({x} + 1) / 2)",) if -1 - WHITE <= least and most <= 1 + WHITE else ()
+        halved = ("(({x} + 1) / 2)",) if least >= -1 - WHITE and most <= 1 + WHITE else ()
         for mend in ("({x} / 255)",) if least >= 0 else (*halved, back):
             other = way.mended(name, mend)
             made: Any = (
