@@ -177,3 +177,15 @@ BY_LENGTH = {**drawn([1200, 100], 1.0, 1), "padding_before": 0.8}
 def test_a_present_sampler_that_does_what_is_suggested_stays(facts: Facts, objective: str, stays: bool) -> None:
     """Seen: a sound weighted sampler was to be replaced by one that draws the same."""
     assert (keeps(facts, objective) is not None) == stays
+
+
+def test_a_shuffle_of_a_part_stays() -> None:
+    """Seen: a shuffle of all samples, of which a fifth was held out for validation."""
+    facts = facts_of(
+        (PRESENT, {"sampler": "SubsetRandomSampler"}, {}),
+        (SAMPLES, 1300, {}),
+        (STRATEGY, {"strategy": "random", "why": "it suits"}, {}),
+        (DRAWN, drawn([960, 80], 0.8, 1), {"strategy": "present"}),
+        (DRAWN, drawn([1200, 100], 1.0, 1), {"strategy": "random"}),
+    )
+    assert "it draws" in (keeps(facts, "auto") or "")

@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.journeys.test_sampler_code import made
@@ -205,3 +207,12 @@ def test_a_sample_without_a_label_is_of_no_class(quickly: Asker, tmp_path: Path)
     (tmp_path / "rows.csv").write_text("\n".join(["x,kind", *rows]), encoding="utf-8")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="kind")
     assert report.simulation.classes_per_batch == 2
+
+
+def test_classes_that_are_stored_as_floats_are_drawn(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: 'all weights are 0', as the classes were called 0 and 1, and the samples' labels 0.0 and 1.0."""
+    table = pa.table({"x": [i * 7 % 211 for i in range(300)], "stroke": [float(i % 20 == 0) for i in range(300)]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="stroke")
+    assert report.strategy == "weighted" and min(report.classes.after.values()) > 100
+    made(report.code)

@@ -34,6 +34,8 @@ def sampler_advice(facts: Facts, objective: str = "auto") -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
+SHUFFLES = ("RandomSampler", "SubsetRandomSampler", "DistributedSampler")
+"""torch's samplers that draw each of their samples once, in random order."""
 KEPT_OUT = "nothing to do if the others are held out for validation; else draw them too"
 LEAST_DRAWN, IMBALANCED, COVERED = 0.05, 3, 0.1
 """The least share of the samples that a sampler with sound weights draws in an epoch, the ratio of classes that may need one,
@@ -63,6 +65,9 @@ def keeps(facts: Facts, objective: str = "auto") -> str | None:
     if any(f.severity != "info" for rule in RULES if rule is not repeating for f in rule(facts)):
         return None
     kind, v = strategy.value["strategy"], present.value
+    if kind == "random" and name in SHUFFLES and v["max_repeats"] <= 1:
+        part = v["unique_fraction"] < 1
+        return "it shuffles the samples that it draws, each once per epoch" if part else "it shuffles already"
     if kind == "weighted" and alike(drawn.value["classes"], v["classes"]):
         return "it draws the classes about equally often"
     if kind == "weighted" and objective == "auto" and _balances(facts, much=True):

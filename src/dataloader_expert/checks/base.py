@@ -33,6 +33,7 @@ from dataloader_expert.sources.base import (
     Roles,
     Source,
 )
+from dataloader_expert.sources.chosen import Chosen
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
@@ -135,6 +136,8 @@ class Context:
     """Files in each class folder by split, read or not, where folders are the labels of a file each."""
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
+    some_columns: bool = False
+    """Whether only the columns that the user named are read: rows that are alike in these may differ in others."""
     pivots: dict[str, float] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
     """Of fields whose values lie close together far from 0, such as latitudes in a city, how many leading digits all have."""
@@ -171,6 +174,7 @@ class Context:
             copies=frozenset(source.copies),
             folders=_in_folders(source),
             collates=bool(getattr(source, "collates", False)),
+            some_columns=isinstance(source, Chosen),
         )
 
     def with_features(self) -> Context:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -455,6 +455,16 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
     return found
 
 
+def no_batch(served: Serving) -> str:
+    """Why a loader delivers none."""
+    size, n = served.current.batch_size, 0
+    with contextlib.suppress(TypeError):  # a stream
+        n = len(served.dataset)
+    if served.current.drop_last and 0 < n < size:
+        return f"the loader delivers no batch: it drops the last one, and {n:,} samples are fewer than its batch size of {size:,}"
+    return "the loader delivers no batch"
+
+
 def _first_batch(loader: Any) -> int:
     """Samples of the first batch of a batch sampler that does not say; 1 where torch makes no batches."""
     with contextlib.suppress(Exception):  # the user's batch sampler
@@ -495,7 +505,7 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
         if held > LOOK_BYTES and len(samples) > 1:
             break
     bench.collated = "default", frozenset()
-    if samples and not _stacks(samples):
+    if samples and (not _stacks(samples) or any(map(_lists_numbers, samples))):
         try:
             made = flat(pad(samples))
             tensors = any(hasattr(value, "element_size") for _, value in made)
@@ -503,6 +513,13 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
             tensors = False
         bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
     return bench.collated
+
+
+def _lists_numbers(sample: Any) -> bool:
+    """Whether a field is a list of numbers, as tokenizers return: torch's own collate function makes a tensor of each place of it."""
+    fields = sample.values() if isinstance(sample, Mapping) else sample if isinstance(sample, tuple) else ()
+    lists = (v for v in fields if isinstance(v, list) and len(v) > 1)
+    return any(all(isinstance(n, int | float) for n in v) for v in lists) or any(map(_lists_numbers, fields))
 
 
 def _stacks(samples: list[Any]) -> bool:

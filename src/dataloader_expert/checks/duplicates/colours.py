@@ -30,8 +30,8 @@ def agree_in_colour(ones: Any, others: Any, warps: Any, share: float = 1.0) -> A
     """
     import numpy as np
 
-    parts = range(0, len(ones), AT_ONCE)
-    same = [_agree(*(part[i : i + AT_ONCE] for part in (ones, others, warps)), share) for i in parts]
+    cut = (slice(i, i + AT_ONCE) for i in range(0, len(ones), AT_ONCE))
+    same = [_agree(ones[part], others[part], warps[part], share) for part in cut]
     return np.concatenate([np.zeros(0, bool), *same])
 
 

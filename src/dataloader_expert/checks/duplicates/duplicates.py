@@ -249,7 +249,7 @@ class Duplicates(Check):
         self.raw: list[int] = []
 
     def applies(self) -> bool:
-        return not self.context.of_words
+        return not self.context.of_words and not self.context.some_columns
 
     def see(self, block: Block) -> None:
         self.seen += block.samples

@@ -188,7 +188,12 @@ class Stuck(Check):
             ]
             if found:
                 run, of = max(found)
-                value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
+                value: dict[str, Any] = {
+                    "rows": run.length,
+                    "value": run.value,
+                    "sample": -run.start,
+                    "file": run.file or None,
+                }
                 # at an end of its range it may be saturated, or the most that there is
                 value["whole"] = run.whole
                 further = self.runs[name, of][1:]

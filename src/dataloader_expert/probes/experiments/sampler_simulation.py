@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, QUANTITY_LABEL, ROLES
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, OBJECT_COUNTS, QUANTITY_LABEL, ROLES
 from dataloader_expert.checks.labels.classes import CLASS_LIMIT
 from dataloader_expert.conclusions import number, verb
 from dataloader_expert.errors import escaped, listed
@@ -35,8 +35,8 @@ LONG_TAILED = 3.0
 """How many times the mean the longest sample is, if batches of so many samples differ too much in what they hold."""
 MOST_SAMPLES = 4
 """The most samples of a batch of short ones, in batches as asked for."""
-LEAST_SHARE = 0.1
-"""The share of a batch that what varies in length has at least, if batches of similar lengths are worth their order."""
+SEVERE = 10.0
+"""The ratio of class sizes above which they are balanced."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
@@ -227,6 +227,8 @@ class Draws(Probe):
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
         from dataloader_expert.checks.labels.classes import IMBALANCE, TRAIN_IMBALANCE
+        from dataloader_expert.checks.labels.labels import LENGTHS
+        from dataloader_expert.probes.model.batch import LEAST_SHARE, share_padded
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
         if (kept := bench.facts.find(KEPT_LABELS)) is not None:
@@ -238,7 +240,8 @@ class Draws(Probe):
             ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
-        share = 1.0 if self.length is not None else share_of_lengths(bench)
+        field = bench.facts.value(LENGTHS, {"field": None})["field"]
+        share = 1.0 if self.length is not None else share_padded(bench.facts, field)
         beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
         if bench.source.iterable:
             shares = bench.facts.find(SHARDING)
@@ -306,18 +309,20 @@ class Draws(Probe):
             if beside:
                 why = f"the lengths that vary are those of {share:.1%} of a batch"
             return "random", f"{why}, so no order saves padding, and no available sampler reads shard by shard"
-        if ratio is not None and ratio > 10:
+        if ratio is not None and ratio > SEVERE:
             largest = "most frequent label" if several else "largest class"
             rarest = "rarest" if several else "smallest"
             why = f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}"
             if ragged and collated_by_padding(bench, self.length is not None):
-                why += "; lengths vary as well, so its batches are padded far: a weighted loss with length-bucketed batches pads less"
+                why += "; lengths vary as well, so its batches hold much padding: a weighted loss with length-bucketed batches saves that"
             return "weighted", why
         if ragged and collated_by_padding(bench, self.length is not None):
             return (
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
             )
+        if ratio is None and (said := _of_objects(bench)) is not None:
+            return "random", said
         sizes = "frequencies of labels" if several else "class sizes"
         classes = f"{sizes} ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
         if ragged:
@@ -339,7 +344,7 @@ class Draws(Probe):
         counts, batches = counts[counts > 0], len(bench.labels) / self._size(bench)
         few = int((counts < batches).sum())
         return (
-            f"; {few:,} of {number(len(counts), 'class')} {verb(few, 'have')} too few samples to be in each"
+            f"; {few:,} of {number(len(counts), 'class')} {verb(few, 'have')} too few samples for each batch to hold one"
             if few
             else ""
         )
@@ -536,23 +541,6 @@ def collated_by_padding(bench: Bench, asked: bool) -> bool:
     return served.collate_name == "pad" and of_padded
 
 
-def share_of_lengths(bench: Bench) -> float:
-    """The share of a batch's bytes that the field with the lengths has: padding what lies beside pictures, as boxes do, costs next to
-    nothing, and in a list nothing is padded. 1 where batches have no field of that name, as of texts that are still to be tokenised."""
-    from dataloader_expert.checks.labels.labels import LENGTHS
-    from dataloader_expert.probes.model.batch import BATCH
-
-    name, fields = (
-        bench.facts.value(LENGTHS, {"field": None})["field"],
-        bench.facts.value(BATCH, {"fields": []})["fields"],
-    )
-    own = next((f for f in fields if f["name"] == name), None)
-    total = sum(f["bytes_per_sample"] for f in fields)
-    if own is None or own["dtype"] == "str" or not total:
-        return 1.0
-    return 0.0 if own["host"] and len(fields) > 1 else own["bytes_per_sample"] / total
-
-
 def _varied(values: Any) -> bool:
     """Whether an order by these values is one."""
     return len(values) > 0 and bool(values.min() < values.max())
@@ -562,6 +550,17 @@ def _candidates(bench: Bench, field: str) -> str:
     """Words for the fields of numbers that may say how hard a sample is."""
     named = [f.name for f in bench.source.fields if f.kind == "number" and not f.shape and f.name != bench.source.label]
     return f"{field}, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
+
+
+def _of_objects(bench: Bench) -> str | None:
+    """What to do about classes of objects of which some are rare; None: there are none."""
+    counts = [n for n in bench.facts.value(OBJECT_COUNTS, {}, split=None).values() if n]
+    if len(counts) < 2 or max(counts) <= SEVERE * min(counts):
+        return None
+    return (
+        f"a plain shuffle takes each sample once; their objects are imbalanced ({max(counts) / min(counts):.1f}:1): weight the loss by class, or "
+        "draw samples with rare objects more often"
+    )
 
 
 def _without_classes(bench: Bench) -> str:
