@@ -51,8 +51,8 @@ def power(stretches: Any, n: int | None = None) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def fast(n: int) -> int:
-    """The next number of samples, at least so many, whose transform is fast: it has no factor beyond seven."""
+def fast(n: int, step: int = 1) -> int:
+    """The next number of samples, at least so many, whose transform is fast: it has no factor beyond seven. ``step`` -1: at most so many."""
     while True:
         rest = n
         for factor in (2, 3, 5, 7):
@@ -60,4 +60,4 @@ def fast(n: int) -> int:
                 rest //= factor
         if rest == 1:
             return n
-        n += 1
+        n += step

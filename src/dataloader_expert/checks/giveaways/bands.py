@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import SCARCELY, Drawn
 from dataloader_expert.checks.common.rows_kept import places
-from dataloader_expert.checks.common.spectra import power, stacks, window
+from dataloader_expert.checks.common.spectra import fast, power, stacks, window
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -112,7 +112,7 @@ def measured(values: Any, rows: Any, rates: Any) -> Any:
     place[rows] = np.arange(len(rows))
     for here, recordings in stacks(values, rows.tolist()):
         at = place[here]
-        waves = recordings[:, :LONGEST, 0].astype(np.float64)
+        waves = recordings[:, : fast(min(recordings.shape[1], LONGEST), -1), 0].astype(np.float64)
         says = np.isfinite(waves).all(1) & (waves.min(1) < waves.max(1)) & (rates[at] > 0)
         for rate in {*rates[at[says]].tolist()} if recordings.shape[1] >= 4 * BANDS else ():
             own = np.flatnonzero(says & (rates[at] == rate))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import math
 import sys
@@ -52,6 +53,10 @@ LEAD, LEAD_BYTES = 16, 8 << 20
 for several processes."""
 THREADS = 2
 """In so many threads what was seen is added up: more of them would hold more memory at a time."""
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Parameters of ``mallopt``, as ``malloc.h`` numbers them."""
+LARGEST, SPARE = 4 << 20, 32 << 20
+"""Bytes of values that the C library keeps the pages of, and those that it keeps at most while nothing uses them."""
 STREAM_MOST = 20_000
 TRIED = 16
 """Samples of a user's dataset that are read before it is known what they are, and what they cost."""
@@ -483,7 +488,10 @@ class Scan(Probe):
 
 def keep_pages() -> None:
     """Takes Arrow's memory from the C library, which keeps the pages of one unit for the next; Arrow's own pool gives them back
-    and gets each anew, zeroed: a quarter of the time of a large table."""
+    and gets each anew, zeroed: a quarter of the time of a large table. The C library is told to keep those of arrays, too."""
+    for what, size in ((MMAP_THRESHOLD, LARGEST), (TRIM_THRESHOLD, SPARE)):
+        with contextlib.suppress(AttributeError, OSError):  # of the GNU C library alone
+            ctypes.CDLL(None).mallopt(what, size)
     arrow: Any = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.set_memory_pool(arrow.system_memory_pool())
