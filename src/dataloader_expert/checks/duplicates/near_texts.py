@@ -2,7 +2,7 @@
 
 Method: the Jaccard index of the two sets of word 3-grams, exact up to ``SKETCH`` of them, else estimated from the ``SKETCH`` smallest
 hashes (error about 0.035; Broder, "On the resemblance and containment of documents", 1997). Which pairs are compared is told by the rarest
-3-grams of each text, of which alike texts share one (see ``candidates``).
+3-grams of each text, of which alike texts share one (see ``alike_sets``).
 Pairs are not chained: two texts count as near duplicates only if they themselves agree.
 """
 
