@@ -13,7 +13,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digests
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.layout import GOODS
 from dataloader_expert.sources.roles import ROW_WORDS, words
@@ -188,7 +188,12 @@ class Stuck(Check):
             ]
             if found:
                 run, of = max(found)
-                value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
+                value: dict[str, Json] = {
+                    "rows": run.length,
+                    "value": run.value,
+                    "sample": -run.start,
+                    "file": run.file or None,
+                }
                 # at an end of its range it may be saturated, or the most that there is
                 value["whole"] = run.whole
                 further = self.runs[name, of][1:]
