@@ -62,6 +62,10 @@ SILENT: dict[str, dict[str, Any]] = {
         "two answers that differ": Data(
             {"chosen": LONG, "rejected": LONG[::-1]}, kinds={"chosen": "text", "rejected": "text"}
         ),
+        "summaries in words of their own": Data(
+            {"document": [f"{t} And so on." for t in LONG], "summary": LONG[::-1]},
+            kinds={"document": "text", "summary": "text"},
+        ),
         "short ones": Data(
             {"title": ["Rome"] * 3 + LONG * 4, "town": ["Rome"] * 51}, kinds={"title": "text", "town": "text"}
         ),
@@ -174,6 +178,14 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
     },
     "equal_fields": {
+        "docstrings that were left in the code": (
+            Data(
+                {"code": [f"def f():\n    {t}\n    return 1" for t in LONG * 4], "docstring": LONG * 4},
+                kinds={"code": "text", "docstring": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
         "preferred answers that are the rejected ones but for white space": (
             Data(
                 {

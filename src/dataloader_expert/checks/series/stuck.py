@@ -13,7 +13,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digests
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.layout import GOODS
 from dataloader_expert.sources.roles import ROW_WORDS, words

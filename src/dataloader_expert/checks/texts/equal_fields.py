@@ -1,5 +1,6 @@
 """Two texts of a sample that are the same in some samples only: a preferred answer that is also the rejected one, a source that was
-copied into its translation, a positive passage among the negative ones. And an answer that is not among its choices, where most are.
+copied into its translation, a positive passage among the negative ones. And an answer that is not among its choices, where most are; and a
+docstring or a summary that stands word for word in the text that it is to be written from.
 
 Half is the border: what most samples keep to is meant. Equal texts may be meant in some samples, as where nothing had to be
 corrected, but not of fields whose names say that one is the better and one the worse; of these, white space makes no difference either.
@@ -9,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, product
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.checks.common.wording import BETTER, FEW, WORSE, said
-from dataloader_expert.conclusions import Finding, Severity, finding, verb
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -25,6 +26,13 @@ EQUAL = Quantity("equal_fields", "samples", "samples with the same text in two f
 AMONG = Quantity(
     "text_among", "samples", "samples whose text is one of a list in another field, or is not, with places"
 )
+HELD = Quantity(
+    "text_held", "samples", "samples with a docstring or summary that stands in the text it is of, with places"
+)
+WRITTEN, OF = {"docstring", "summary", "abstract"}, {"code", "function", "article", "document", "body", "dialogue"}
+"""Words in the names of what is written of a text, and of that text."""
+SAID, HALF = 20, 0.5
+"""The fewest characters of what may be copied, and the least share of samples in which it can be."""
 LEAST = 20
 """The fewest samples with both fields of which some can be odd."""
 MOST = 8
@@ -47,6 +55,12 @@ class EqualFields(Check):
         single = [f.name for f in context.fields if f.dtype == "str" and not f.shape][:MOST]
         self.pairs = list(combinations(texts, 2))
         self.inside = [(one, many) for one in single for many in lists]
+        plain = [name for name in texts if name not in context.conversations]
+        written, of = ([name for name in plain if {*words(name)} & kind] for kind in (WRITTEN, OF))
+        self.written = list(product(written, [name for name in of if name not in written]))
+        self.stands_in: Counter[tuple[str, str]] = Counter()
+        """Samples in which the one text stands in the other, and those in which it could."""
+        self.both_there: Counter[tuple[str, str]] = Counter()
         self.better_worse = {pair for pair in self.pairs if ranked(*pair)}
         self.both: Counter[tuple[str, str]] = Counter()
         self.equal: Counter[tuple[str, str]] = Counter()
@@ -77,6 +91,16 @@ class EqualFields(Check):
                         self.equal[pair] += 1
                         self.where.add((pair, "in"), block, i, pair[1])
 
+        for pair in self.written:
+            columns = [block.columns[name].values for name in pair if name in block.columns]
+            for i, values in enumerate(zip(*columns, strict=False) if len(columns) == 2 else ()):
+                one, other = (" ".join(value.split()) if isinstance(value, str) else "" for value in values)
+                if SAID <= len(one) < len(other):
+                    self.both_there[pair] += 1
+                    if one in other:
+                        self.stands_in[pair] += 1
+                        self.where.add((pair, "held"), block, i, pair[1])
+
     def _look_inside(self, block: Block, pair: tuple[str, str], i: int, texts: list[list[str]], many: object) -> None:
         if not texts[0] or not isinstance(many, list) or not many or not all(isinstance(one, str) for one in many):
             return
@@ -94,9 +118,16 @@ class EqualFields(Check):
         self.both += other.both
         self.equal += other.equal
         self.without += other.without
+        self.stands_in += other.stands_in
+        self.both_there += other.both_there
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
+        for pair in self.written:
+            n, of = self.stands_in[pair], self.both_there[pair]
+            if of >= LEAST and n >= HALF * of:
+                value = {"count": n, "of": of, "where": self.where.of((pair, "held"))}
+                yield Fact(HELD, value, self.evidence(), {"fields": list(pair)})
         for pair in (*self.pairs, *self.inside):
             of, n, out, evidence = self.both[pair], self.equal[pair], self.without[pair], self.evidence()
             if of < LEAST:
@@ -110,6 +141,11 @@ class EqualFields(Check):
                 yield Fact(AMONG, value, evidence, {"fields": list(pair), "odd": "out"})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(HELD):
+            n, (a, b) = fact.value["count"], (escaped(name) for name in fact.at["fields"])
+            text = f"{a} stands word for word in {b} in {n:,} of {number(fact.value['of'], 'sample')}: a model that is to write {a} can copy it"
+            fix = f"if {a} is the target, take it out of {b}"
+            yield finding("equal-fields", "warning", text, fact, fix, fact.value["where"], n)
         for fact in (*facts.all(EQUAL), *facts.all(AMONG)):
             n, of, pair = fact.value["count"], fact.value["of"], fact.at["fields"]
             a, b = (escaped(name) for name in pair)
