@@ -29,8 +29,9 @@ def test_one_split_from_one(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_all_from_one(seed: int) -> None:
-    message = told(objects(classes(seed, 1, 24), names=NAMES))
-    assert message.endswith("as the classes are numbered from 1: none is 0")
+    for splits in ("", ["train"] * 16 + ["val"] * 8):
+        message = told(objects(classes(seed, 1, 24), names=NAMES, splits=splits))
+        assert message.endswith("as the classes are numbered from 1: none is 0")
 
 
 def test_a_stray_class_beside_the_first_is_no_shift() -> None:

@@ -148,10 +148,13 @@ class ObjectClasses(Check):
 
     def _from_one(self) -> list[str | None]:
         """The splits whose classes are numbered from one, those declared from zero: the last number is one too high, and the first
-        does not occur, though it would by its share in the others."""
+        does not occur, though it would by its share in the others. None stands for all of them."""
         classes, found = len(self.objects.names), []
         if not classes or set(self.objects.names) != set(range(classes)):
             return []
+        every, beyond = sum(self.counts.values(), Counter[int]()), sum(self.next.values())
+        if not every[0] and beyond and (1 - 1 / classes) ** (every.total() + beyond) < CHANCE:
+            return [None]
         for split, counts in self.counts.items():
             others = sum((c for s, c in self.counts.items() if s != split), Counter[int]())
             share = others[0] / others.total() if others else 1 / classes

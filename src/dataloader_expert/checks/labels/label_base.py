@@ -158,7 +158,7 @@ class LabelBase(Check):
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"the class numbers of {name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
+                f"the class numbers of {'field ' * name.isdigit()}{name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
                 f"{'higher' if more else 'lower'} than in {rest}: {'it has' if one else 'they have'} no "
                 f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
                 fact,
