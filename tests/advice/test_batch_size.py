@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dataloader_expert.advice.batch_size import limit, on_cards
+from dataloader_expert.advice.batch_size import evaluation_size, limit, on_cards
 from dataloader_expert.advice.models import refusing
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
+from dataloader_expert.probes.model.batch import BATCH_SIZE_USED
 from dataloader_expert.probes.model.check import MODEL, NOT_MADE
 from dataloader_expert.probes.model.fitting import Fit, Line
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
@@ -86,3 +87,10 @@ def test_one_card_has_one_limit() -> None:
     value = int(0.97 * LINE.largest(room))
     told = on_cards(facts(found(value, value + 9, room), Fact(MEMORY_FIT, LINE.to_json(), SEEN)), 0.1, 0)
     assert told["16 GB"] == value < told["24 GB"]
+
+
+def test_batches_that_come_ready_keep_their_size() -> None:
+    """Seen: 32 samples a batch, as a usual start, of a loader whose dataset yields batches of 256."""
+    ready = facts(Fact(PRESENT, {"batch_size": None}, SEEN), Fact(BATCH_SIZE_USED, [256, 256, 40], SEEN))
+    assert chosen_size(ready, None, 10**6)[0] == 256
+    assert evaluation_size(ready, 256, 10**6) == 256

@@ -44,6 +44,7 @@ def sampled(
          [("samples-never-seen", "info"), ("severe-imbalance", "info")]),  # weights by source, say
         (sampled("DistributedSampler", [600, 50], 0.5), []),
         (sampled("RandomSampler", [600, 50], 0.5), [("samples-never-seen", "warning")]),
+        (sampled("WeightedRandomSampler", [30, 30], 0.044, 2), [("samples-never-seen", "info")]),
         (sampled("Mine", [1200, 100], 0.94, 2), [("samples-never-seen", "warning")]),
         (sampled("Mine", [700, 600], 0.94, 9), []),
         (sampled("Mine", [1200, 100], 0.97), []),
@@ -53,7 +54,7 @@ def sampled(
         (sampled("SubsetRandomSampler", [1040, 0], 0.8), [("samples-never-seen", "warning")]),
     ],
     ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "for something else", "a rank", "a half",
-         "some twice for others", "some twice to balance", "a remainder", "batches of equal classes", "fewer of the frequent",
+         "short and balanced", "some twice for others", "some twice to balance", "a remainder", "batches of equal classes", "fewer of the frequent",
          "a split", "a split by class"],
 )  # fmt: skip
 def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str, str]]) -> None:
@@ -65,7 +66,7 @@ def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str
 @pytest.mark.parametrize(
     ("weighed", "told", "cure"),
     [
-        ({"zero": 0, "weights": 2, "classes": []}, "2 weights for 1,300 samples", "one weight per sample"),
+        ({"zero": 0, "weights": 2, "classes": []}, "draws the first 2 samples of 1,300", "one weight per sample"),
         ({"zero": 0, "weights": 1300, "classes": []}, "draws only 40 of them", "num_samples"),
         ({"zero": 90, "weights": 1300, "classes": ["wasp"]}, "90 of 1,300 samples, all of class wasp", "give them a weight"),
     ],
@@ -176,3 +177,15 @@ BY_LENGTH = {**drawn([1200, 100], 1.0, 1), "padding_before": 0.8}
 def test_a_present_sampler_that_does_what_is_suggested_stays(facts: Facts, objective: str, stays: bool) -> None:
     """Seen: a sound weighted sampler was to be replaced by one that draws the same."""
     assert (keeps(facts, objective) is not None) == stays
+
+
+def test_a_shuffle_of_a_part_stays() -> None:
+    """Seen: a shuffle of all samples, of which a fifth was held out for validation."""
+    facts = facts_of(
+        (PRESENT, {"sampler": "SubsetRandomSampler"}, {}),
+        (SAMPLES, 1300, {}),
+        (STRATEGY, {"strategy": "random", "why": "it suits"}, {}),
+        (DRAWN, drawn([960, 80], 0.8, 1), {"strategy": "present"}),
+        (DRAWN, drawn([1200, 100], 1.0, 1), {"strategy": "random"}),
+    )
+    assert "it draws" in (keeps(facts, "auto") or "")

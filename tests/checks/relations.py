@@ -3,6 +3,7 @@ their image."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ THERE = [
     f"der {a} {b} sieht das {c}"
     for a, b, c in rng.choice(["rote", "alte", "hund", "kuh", "mann", "meer"], (N, 3)).tolist()
 ]
+SHORT = [[text.split()[1] for text in texts] for texts in (HERE, THERE)]
 TOKENS = [rng.integers(0, 500, 20) for _ in range(60)]
 
 
@@ -492,6 +494,11 @@ SPEAKS: dict[str, dict[str, tuple[Data, str, str]]] = {
     "swapped_texts": {
         "a few": (swapped(range(0, 30, 7), HERE, THERE), "fields-swapped", "warning"),
         "a third": (swapped(range(0, N, 3), HERE, THERE), "fields-swapped", "warning"),
+        "short ones of a split": (
+            replace(swapped(range(190, N), *SHORT), splits=["train"] * 190 + ["test"] * (N - 190)),
+            "fields-swapped",
+            "warning",
+        ),
     },
     "shifted_labels": {
         "shifted in a few": (labelled([0] * 50 + [1] * 10), "shifted-labels", "error"),

@@ -52,6 +52,17 @@ CANNED_SOUND = {
 CANNED_SPEAKS = {
     "an error that was saved": (answered(BUSY, 12), "suspicious-text", "warning"),
     "in conversations": (talks(BUSY, 12), "suspicious-text", "warning"),
+    "a docstring that a tool wrote": (
+        Data(
+            {
+                "code": PROMPTS,
+                "docstring": ["Generated. See the base class." if i % 9 == 0 else g for i, g in enumerate(GOOD)],
+            },
+            kinds={"code": "text", "docstring": "text"},
+        ),
+        "suspicious-text",
+        "info",
+    ),
     "a refusal": (answered("The passage does not answer this question.", 12), "suspicious-text", "info"),
 }
 

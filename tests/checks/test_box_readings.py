@@ -86,6 +86,20 @@ def test_images_that_agree_on_a_reading_are_told_with_it(
     assert plain - set(range(ODD)) == ({50, 60} if unclipped else set())
 
 
+@pytest.mark.parametrize(
+    "change, reading",
+    [
+        (two_corners, "if their four numbers are two corners"),
+        (of_centre, "if their four numbers are two corners"),
+        (moved(-0.5), "if their first two numbers are the top left corner, not the centre"),
+    ],
+)
+def test_boxes_that_are_all_written_otherwise_are_told(change: Callable[[Sides], Sides], reading: str) -> None:
+    """Our promise: a data set none of whose boxes are written as its format asks is an error, however many there are."""
+    [found] = told([change(own) for own in drawn()])
+    assert found.severity == "error" and reading in found.message and "all seem to be written" in found.message
+
+
 def test_pixels_among_fractions() -> None:
     whole = np.array([WIDE, HIGH, WIDE, HIGH])
     picture = Image.new("RGB", (int(WIDE), int(HIGH)))

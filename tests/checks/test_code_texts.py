@@ -31,6 +31,14 @@ def test_code_that_goes_on_within_brackets_is_indented(text: str) -> None:
     assert judged("texts", Data({"code": [*CODES, text]}, kinds={"code": "text"})) == {}
 
 
+def test_a_sentence_that_begins_like_a_block_is_no_code() -> None:
+    """Seen: docstrings with "for whence are ints:" and a list below, told as code that had lost its indentation."""
+    prose = "Values\nfor whence are ints:\n\n* 0 -- start of stream", "Do so\nwith a command, e.g.:\n(see below)"
+    assert [*map(indented, prose)] == [None, None]
+    heads = "if x:", "else:", "try:", "except ValueError as e:", "elif y in z:", "with open(p) as f:", "class A(B):"
+    assert {indented(f"{head}\nreturn 1") for head in heads} == {False}
+
+
 def test_stripped_code_is_told() -> None:
     stripped = "\n".join(map(str.strip, SPREAD.splitlines()))
     found = judged("texts", Data({"code": [*CODES, stripped]}, kinds={"code": "text"}))

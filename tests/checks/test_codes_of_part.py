@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, alone, judged
 
 N = 1200
 rng = np.random.default_rng(29)
@@ -49,6 +49,15 @@ def test_codes_of_one_part_are_told(data: Data, code: str, severity: str) -> Non
     [found] = alone("codes_of_part", data)
     assert (found.code, found.severity) == (code, severity)
     assert "but F, M elsewhere" in found.message
+
+
+def test_labels_in_other_codes_are_not_missing_too() -> None:
+    """Seen: names in training and numbers in the test, told as classes that each split lacks, to be split again."""
+    test = np.arange(N) >= 900
+    labels = np.where(test, SEX.astype(str), np.array(["cat", "dog"])[SEX]).tolist()
+    data = Data({"x": rng.normal(0, 1, N), "label": labels}, "label", splits=np.where(test, "test", "train").tolist())
+    assert [*judged("codes_of_part", data)] == ["label-twins"]
+    assert judged("classes", data) == {} == judged("drift", data)
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)

@@ -55,6 +55,11 @@ def test_most_texts_cut_at_the_largest_length_are_told_and_pieces_are_not() -> N
     assert found is not None and found.count >= 600
     assert "exactly 120 characters" in found.message
     assert finding([text[i : i + 120] for text in TALES for i in range(0, len(text), 120)]) is None
+    # Seen: reviews, of which many end without a stop, a third cut at the limit of a column
+    found = finding([text.rstrip("." * (i % 2))[:400] for i, text in enumerate(TALES)])
+    assert found is not None and found.count >= 200 and "no text is longer" in found.message
+    headlines = [text[:-1] for text in TALES]
+    assert finding([text if len(text) < 300 else text[: text.rindex(" ", 0, 300)] for text in headlines]) is None
     assert finding([f"{RNG.integers(10**9)} {tale(4)[:-1]}".ljust(60, "x")[:60] for _ in range(900)]) is None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.checks.looking import Data, judged_alone
+from tests.checks.looking import Data, judged, judged_alone
 
 RNG = np.random.default_rng(53)
 SPLITS = ["train"] * 80 + ["val"] * 30
@@ -65,3 +65,10 @@ def test_keypoints_off_their_boxes_are_told_with_the_way() -> None:
     ]
     assert "keypoints in val are offset from their boxes by about" in found.message
     assert "of the width to the right compared" in found.message
+
+
+def test_points_with_x_and_y_swapped_are_told_once() -> None:
+    """Seen: points written as y and x were said to have left and right swapped, too."""
+    data = seen(lambda points: points[:, ::-1], range(80, 110))
+    assert "with x and y swapped" in judged("keypoints", data)["keypoints-outside"].message
+    assert judged("keypoint_sides", data) == {}

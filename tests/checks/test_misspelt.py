@@ -19,6 +19,13 @@ from dataloader_expert.checks.common.alike import misspelt
         {"station": 900, "stations": 900, "stationz": 1},  # either may be meant
         {"trial": 900, "trail": 90},  # swapped, but not rare enough
         {"form": 900, "from": 2},  # swapped, but too short
+        {"hypertension": 900, "hypotension": 60},  # two letters apart
+        {
+            "granularity": 900,
+            "granularita": 60,
+            "grade A tumours": 900,
+            "grade B tumours": 60,
+        },  # at the end, and a short word
     ],
 )
 def test_other_names_are_what_they_are(counts: dict[str, int]) -> None:
@@ -38,6 +45,12 @@ def test_one_wrong_letter_is_found(word: str, data: st.DataObject) -> None:
     }[how]
     expected = [(wrong, word)] if wrong != word and len(wrong) >= 6 else []
     assert misspelt({word: 500, "quite another": 300, wrong: 500 if wrong == word else 2}) == expected
+
+
+def test_a_slip_amid_a_long_word_is_found_where_it_is_common() -> None:
+    """Seen: "Street Maintenence" in 5 % of the samples of a class passed."""
+    counts = {"Street Maintenance": 900, "Street Maintenence": 48, "Street Cleaning": 300}
+    assert misspelt(counts) == [("Street Maintenence", "Street Maintenance")]
 
 
 def test_two_neighbours_swapped_are_found_in_shorter_words() -> None:

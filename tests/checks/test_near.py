@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.checks.common.picture_hashes import picture_hashes
+from dataloader_expert.checks.duplicates import near_pictures
 from dataloader_expert.checks.duplicates.alignment import alike
 from dataloader_expert.checks.duplicates.near_pictures import (
     CANDIDATE,
     CLOSE,
     WHOLE,
+    Candidate,
     Images,
     agreeing,
     beyond_common,
@@ -64,7 +67,26 @@ def test_rounded_to_three_digits(seed: int) -> None:
 def test_a_mirror_image_is_a_candidate_as_such() -> None:
     hashes = np.full((3, 5), (1 << 60) - 1, np.uint64)
     hashes[:, :2] = [[5, 9], [9, 5], [1 << 40, 3]]
-    assert (0, 1, 1, 0) in set(candidates(hashes, np.zeros((3, 32, 32), np.uint8)))
+    assert (0, 1, 1, 0) in _candidates(hashes, np.zeros((3, 32, 32), np.uint8))
+
+
+def test_candidates_are_those_that_comparing_each_pair_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: however many images are compared at a time, the same pairs are candidates, the closest first."""
+    rng = np.random.default_rng()
+    base = rng.integers(0, 1 << 63, 6, dtype=np.uint64)
+    hashes = base[rng.integers(0, 6, (40, 5))] ^ (np.uint64(1) << rng.integers(0, 63, (40, 5)).astype(np.uint64))
+    grey = rng.integers(0, 256, (40, 32, 32)).astype(np.uint8)
+    pairs = itertools.combinations(range(40), 2)
+    every = [(a, b, w, int(bits(hashes[a, 0] ^ hashes[b, w]))) for a, b in pairs for w in range(5)]
+    near = sorted((c for c in every if c[3] <= CANDIDATE), key=lambda c: (c[3], c[0], c[2], c[1]))
+    for size in (40, 200, 1 << 17):
+        monkeypatch.setattr(near_pictures, "IN_CACHE", size)
+        found, left_out = nearest(candidates(hashes, grey), np.zeros(40), np.zeros(40, np.uint64))
+        assert ([c for c in found if c[3] <= CANDIDATE], left_out) == (near, 0)
+
+
+def _candidates(hashes: Any, grey: Any) -> list[Candidate]:
+    return [(a, b, way, apart) for some in candidates(hashes, grey) for a, b, way, apart in some.T.tolist()]
 
 
 def test_copies_turned_by_quarters_are_found_and_no_others() -> None:
@@ -120,7 +142,7 @@ def test_crops_away_from_the_middle_are_found_though_their_hashes_differ() -> No
     ]
     cut = [i.crop((0, 0, 244, 244)) if rng.random() < 0.5 else i.crop((12, 0, 256, 244)) for i in made]
     grey = np.stack([np.asarray(i.resize((32, 32), Image.Resampling.BOX)) for i in (*made, *cut)])
-    found = list(candidates(picture_hashes(grey), grey))
+    found = _candidates(picture_hashes(grey), grey)
     pairs = {c[:2] for c in agreeing(grey, found, ())}
     copies = {(i, i + 200) for i in range(200)}
     assert len(pairs & copies) >= 170

@@ -55,6 +55,19 @@ def test_what_ends_before_it_begins_is_told() -> None:
     assert {place["sample"] for place in found.where} <= set(swapped.tolist())
 
 
+@pytest.mark.parametrize("names", [("started_at", "ended_at"), ("t_on", "t_off")])
+def test_a_part_that_ends_before_it_begins_throughout_is_told(names: tuple[str, str]) -> None:
+    """Seen: the trips of one month's file, a fifth of all, each end before they start."""
+    rng = np.random.default_rng(random.SystemRandom().randrange(2**32))
+    begins = 1.6e9 + rng.random(1000) * 3e7
+    ends = begins + 60 * rng.lognormal(3, 0.6, 1000)
+    test = np.arange(1000) >= 800
+    first, second = np.where(test, ends, begins), np.where(test, begins, ends)
+    splits = ["train"] * 800 + ["test"] * 200
+    data = Data({names[0]: _told(first), names[1]: _told(second)}, splits=splits)
+    assert judged("relations", data)["order-reversed"].message.endswith("later in all others: those in test")
+
+
 def test_what_now_and_then_comes_first_is_no_swap() -> None:
     """Our promise: reviews of a film that a preview showed are days early, not years; two times of their own have no order."""
     rng = np.random.default_rng(random.SystemRandom().randrange(2**32))

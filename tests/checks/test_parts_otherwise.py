@@ -41,13 +41,36 @@ def swapped(x: Any) -> Any:
     return x[..., [1, 0, 2]]
 
 
+def bands(order: Any = (0, 1, 2, 3, 4), fewer: bool = False) -> Data:
+    """Images of four kinds of ground in five bands; in the test split in another order, or without the greenest kind."""
+    rng = np.random.default_rng(9)
+    ground = np.array(
+        [
+            [420, 640, 520, 900, 3300],
+            [520, 760, 800, 1400, 2400],
+            [380, 520, 330, 700, 4100],
+            [900, 1180, 1450, 1700, 2100],
+        ]
+    )
+    kind = rng.choice(4, 600, p=(0.36, 0.28, 0.22, 0.14))
+    kind[400:] = np.where(kind[400:] == 2, 3, kind[400:]) if fewer else kind[400:]
+    x = ground[kind][:, :, None, None] * rng.lognormal(0, 0.12, (600, 1, 1, 1)) + rng.normal(0, 25, (600, 5, 8, 8))
+    x[400:] = x[400:, list(order)]
+    return Data({"x": x.astype(np.uint16)}, splits=["train"] * 400 + ["test"] * 200, kinds={"x": "array"})
+
+
 SILENT_SWAPS = {
+    "bands of images": bands(),
+    "bands of other ground": bands(fewer=True),
     "channels in their places": windows(),
     "a split that lies higher": windows(lambda x: x + 4),
     "channels that are alike": windows(swapped, x=RNG.normal(0, 1, (120, 30, 3)).astype(np.float32)),
     "few windows of a split": windows(swapped, slice(110, 120), ["train"] * 110 + ["test"] * 10),
 }
-SWAPS = {"a split with two channels swapped": (windows(swapped), "scale-drift", "warning")}
+SWAPS = {
+    "a split with two channels swapped": (windows(swapped), "scale-drift", "warning"),
+    "a split with red and blue swapped, of several kinds of ground": (bands((2, 1, 0, 3, 4)), "scale-drift", "warning"),
+}
 
 
 def recordings(change: Any = None, rows: Any = range(90, 120), splits: Any = PARTS) -> Data:

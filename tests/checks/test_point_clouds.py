@@ -20,8 +20,8 @@ def clouds(wide: Any = (1.0, 0.9, 0.4), n: int = N) -> Any:
     return (RNG.normal(0, 1, (n, 200, 3)) * each).astype(np.float32)
 
 
-def of(x: Any, splits: Any = "") -> Data:
-    return Data({"points": x}, splits=splits, kinds={"points": "array"})
+def of(x: Any, splits: Any = "", name: str = "points") -> Data:
+    return Data({name: x}, splits=splits, kinds={name: "array"})
 
 
 def in_test(change: Any) -> Any:
@@ -36,6 +36,19 @@ def repeated(some: slice, beside: bool = False) -> Any:
     return of(x)
 
 
+def padded(x: Any, name: str) -> Data:
+    """Every sixth sample begins and ends in rows of zeros."""
+    x = x.copy()
+    x[::6, :12] = x[::6, -12:] = 0
+    return of(x, name=name)
+
+
+def walks() -> Any:
+    """Recordings of three leads, float32 [n, steps, 3]: each step is near the last."""
+    return np.cumsum(RNG.normal(0, 0.1, (N, 200, 3)), axis=1).astype(np.float32)
+
+
+PADDED = padded(clouds(), "sample")
 SWAPPED = in_test(lambda x: x[..., [0, 2, 1]])
 FEW = repeated(slice(0, N, 6))
 SOUND = {
@@ -47,6 +60,7 @@ SOUND = {
     "balls, with axes swapped": of(
         np.concatenate([clouds((1, 1, 1), 80), clouds((1, 1, 1), 40)[..., [0, 2, 1]]]), SPLITS
     ),
+    "recordings of three leads, some of them padded": padded(walks(), "tracings"),
     "one cloud that repeats its points": repeated(slice(0, 1)),
 }
 
@@ -63,3 +77,7 @@ def test_repeated_points_and_swapped_axes_are_told() -> None:
     assert "about 40 of 200" in found.message
     found = judged_alone("point_clouds", SWAPPED)["preprocessing-differs"]
     assert "y and z seem to be swapped in points in test" in found.message
+    found = judged_alone("point_clouds", PADDED)["constant-samples"]
+    assert (found.count, found.severity) == (20, "warning")
+    assert "end in points of sample that are all 0, about 12 of 200" in found.message
+    assert "constant-samples" in judged_alone("point_clouds", padded(walks(), "scan_points"))

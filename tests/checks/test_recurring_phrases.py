@@ -45,6 +45,20 @@ def test_a_phrase_of_two_labels_is_a_contradiction() -> None:
     assert {code: f.count for code, f in found.items()} == {"label-conflict": 1}
 
 
+def test_the_same_words_with_other_marks_are_opinions() -> None:
+    """Seen: reviews that say no more than "Good", with 4 stars or 5: an error, though no two people mean the same."""
+    texts = [*QUESTIONS[:40], "Good", "Good", QUESTIONS[0]]
+    data = Data({"text": texts, "stars": [*[1, 3, 4, 5] * 10, 4, 5, 2]}, "stars", kinds={"text": "text"})
+    told = judged("duplicates", data)["label-conflict"]
+    assert (told.severity, told.count) == ("info", 2)
+    near = Data(
+        {**data.columns, "text": [*QUESTIONS[:40], "Good", "Good!", QUESTIONS[0] + "!"]},
+        "stars",
+        kinds={"text": "text"},
+    )
+    assert judged("near_texts", near)["label-conflict"].severity == "info"
+
+
 @pytest.mark.parametrize("times", [3, 10])
 def test_samples_that_are_repeated_to_weigh_them_are_no_phrases(times: int) -> None:
     rows: list[tuple[Any, ...]] = [(q,) for q in QUESTIONS] + [(q,) for q in QUESTIONS[:40]] * times

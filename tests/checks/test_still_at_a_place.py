@@ -53,3 +53,13 @@ def test_a_sensor_that_stands_still_at_one_station_is_told(order: Any) -> None:
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_what_stands_still_by_nature_is_not(data: Data) -> None:
     assert judged_alone("still_since", data) == {}
+
+
+def test_every_stretch_of_a_stuck_sensor_is_placed() -> None:
+    """Seen: of four engines whose sensor was stuck, one was told."""
+    noise = np.random.default_rng(5).normal(0, 1, 3000)
+    for begin in (100, 600, 1500):
+        noise[begin : begin + 120 + begin // 100] = noise[begin]
+    found = judged_alone("stuck", Data({"x": noise}))["stuck-values"]
+    assert [place["sample"] for place in found.where] == [1500, 600, 100]
+    assert "; 2 further stretches keep one value" in found.message

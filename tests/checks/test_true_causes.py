@@ -80,6 +80,18 @@ def test_the_first_of_a_thread_answers_nothing(tmp_path: Path) -> None:
     assert found == {"in_reply_to": "info", "wait_h": "warning"}
 
 
+def test_what_is_not_over_has_no_end(tmp_path: Path) -> None:
+    """Seen: "find closed_at of these samples, or drop them" of open requests; and "drop" of the 77 % to whom a test was not ordered."""
+    rows = [
+        f"{i},2025-01-{1 + i % 28:02},{'' if i > 180 else '2025-02-01'},{DRAW.random() if i % 4 == 0 else ''}"
+        for i in range(200)
+    ]
+    (tmp_path / "t.csv").write_text("id,opened_at,closed_at,troponin\n" + "\n".join(rows) + "\n")
+    found = {f.where[0]["field"]: f for f in scan(tmp_path, tmp_path).findings if f.code == "missing-values"}
+    assert {name: f.severity for name, f in found.items()} == {"closed_at": "info", "troponin": "warning"}
+    assert "censored" in found["closed_at"].fix and "drop" not in found["troponin"].fix
+
+
 @pytest.mark.parametrize(("how", "told"), [("pounds", True), ("min-max", False)])
 def test_a_whole_split_is_not_explained_by_a_group_in_it(how: str, told: bool) -> None:
     """Seen: weights of all of test were in pounds "where abo is A"; test scaled to 0 to 1 was "metres to feet, where lift_id is L-04"."""

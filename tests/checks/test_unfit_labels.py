@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,13 @@ def captions(moved: bool, noise: bool = False) -> Data:
     return Data(columns, "label", splits=SPLITS, kinds={"text": "text", "label": "category"})
 
 
+def questions(moved: bool) -> Data:
+    """Captions beside a question that tells nothing of the label, as the premise of a hypothesis does."""
+    data = captions(moved)
+    asked = [f"what is {w} number {i % 50}" for i, w in enumerate(np.resize(["this", "that", "it"], N))]
+    return replace(data, columns={"question": asked, **data.columns}, kinds={**data.kinds, "question": "text"})
+
+
 def disputed() -> Data:
     """Texts in which no word tells the label, each labelled by three people; in the second split they agree."""
     rng = np.random.default_rng(24)
@@ -92,7 +100,8 @@ SPEAKS: dict[str, tuple[Data, str, str]] = {
     "a class that has the label of another one": (beats(traded), "label-odd-one-out", "look like 0 are labelled 1"),
 }
 ALONE: dict[str, tuple[Data, str, str]] = {
-    "captions of the rows before": (captions(True), "rows-shifted", "of the previous sample")
+    "captions of the rows before": (captions(True), "rows-shifted", "of the previous sample"),
+    "captions of the rows before, beside questions": (questions(True), "rows-shifted", "does not fit text in"),
 }
 """What other checks say more exactly, if they are asked too."""
 SILENT: dict[str, Data] = {
@@ -106,6 +115,7 @@ SILENT: dict[str, Data] = {
     "customers": customers(False),
     "labels inverted of which nothing tells": customers(True, weak=True),
     "captions": captions(False),
+    "captions beside questions": questions(False),
     "captions of anything": captions(True, noise=True),
     "a split of mostly one class": beats(lambda rng, shape: np.where(rng.random(N) < 0.02, shape, 0)),
 }

@@ -105,3 +105,13 @@ def test_a_reference_chooses_its_own_fields(quickly: Asker) -> None:
 
     with pytest.raises(RequestError, match="source_args"):
         quickly.ask("recommend_batch_spec", f"{users.__file__}:Fine", str(CHECKOUT), columns=["x"])
+
+
+def test_rows_alike_in_some_columns_are_no_copies(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: samples were to be left out as copies, and their labels to be decided on, that other columns tell apart."""
+    rows = [f"{i},{i % 4},{i // 4 % 2}" for i in range(80)]
+    (tmp_path / "t.csv").write_text("\n".join(["who,age,label", *rows]), encoding="utf-8")
+    report: Any = quickly.ask(
+        "recommend_batch_spec", str(tmp_path / "t.csv"), str(tmp_path), columns=["age"], label="label"
+    )
+    assert not {f.code for f in report.findings} & {"duplicate-samples", "label-conflict"}

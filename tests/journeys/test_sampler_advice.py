@@ -6,6 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.journeys.test_sampler_code import made
@@ -161,3 +163,56 @@ def test_one_text_with_two_sets_of_tags_is_a_warning(quickly: Asker, tmp_path: P
     (tmp_path / "tags.jsonl").write_text("\n".join(rows), encoding="utf-8")
     report: Any = quickly.ask("suggest_sampler", str(tmp_path / "tags.jsonl"), str(tmp_path), label="tags")
     assert [f.severity for f in report.findings if f.code == "label-conflict"] == ["warning"]
+
+
+BOXES = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Boxes(Dataset):
+    def __init__(self, side=40):
+        self.side = side
+
+    def __len__(self):
+        return 120
+
+    def __getitem__(self, i):
+        return {"image": torch.full((3, self.side, self.side), float(i)), "boxes": torch.ones(1 + i % 9, 4)}
+"""
+
+
+@pytest.mark.parametrize("side", [40, 1], ids=["beside pictures", "most of it"])
+def test_lengths_count_by_what_they_are_of_a_batch(side: int, quickly: Asker, tmp_path: Path) -> None:
+    """Seen: images were to be drawn by the number of their boxes, whose padding is a thousandth of a batch."""
+    (tmp_path / "mine.py").write_text(BOXES, encoding="utf-8")
+    source = f"{tmp_path / 'mine.py'}:Boxes"
+    report: Any = quickly.ask("suggest_sampler", source, str(tmp_path), source_args={"side": side}, batch_size=16)
+    assert report.strategy == ("random" if side == 40 else "length-bucketed")
+
+
+def test_labels_that_a_text_joins_are_counted_one_by_one(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: 'there are no class labels' beside 'its values hold several labels each', and no way to balance them."""
+    cells = ["Edema|Mass", "Mass", "Edema", "Edema | Cyst", "Cyst|Mass"] * 30 + ["Hernia|Mass"] * 4 + ["Hernia"]
+    rows = (f"{i * 7 % 155},{cell}" for i, cell in enumerate(cells))
+    (tmp_path / "rows.csv").write_text("\n".join(["x,findings", *rows]), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="findings")
+    assert report.strategy == "weighted" and report.classes.before["Hernia"] == 5
+    made(report.code)
+
+
+def test_a_sample_without_a_label_is_of_no_class(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: three classes in each batch of two, the third of them the blank label."""
+    rows = (f"{i * 7 % 91},{['cat', 'dog', ''][i % 3]}" for i in range(120))
+    (tmp_path / "rows.csv").write_text("\n".join(["x,kind", *rows]), encoding="utf-8")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.csv"), str(tmp_path), label="kind")
+    assert report.simulation.classes_per_batch == 2
+
+
+def test_classes_that_are_stored_as_floats_are_drawn(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: 'all weights are 0', as the classes were called 0 and 1, and the samples' labels 0.0 and 1.0."""
+    table = pa.table({"x": [i * 7 % 211 for i in range(300)], "stroke": [float(i % 20 == 0) for i in range(300)]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="stroke")
+    assert report.strategy == "weighted" and min(report.classes.after.values()) > 100
+    made(report.code)

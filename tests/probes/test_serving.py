@@ -16,7 +16,7 @@ from dataloader_expert.checks.base import MISSING, Context
 from dataloader_expert.checks.columns.statistics import Statistics
 from dataloader_expert.plan import LoaderPlan, SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.serving import Serving, no_batch, serving
 from dataloader_expert.sources.registry import open_source
 from tests.making import users
 from tests.making.shared import CHECKOUT
@@ -121,3 +121,48 @@ def test_a_loader_of_a_stream_without_a_length_is_what_is_trained_on(tmp_path: P
     ref = SourceRef(f"{tmp_path}/stream.py:make", (str(tmp_path),), code=True)
     source = open_source(ref, [])
     assert source.training_part is source.loader is source.training_loader  # type: ignore[attr-defined]  # opened by a reference
+
+
+LISTS = """
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+class Tokens(Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return {"ids": [i, 2, 3, 0], "label": i % 2}
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        for i in range(10):
+            yield {"ids": [i] * (1 + i % 3), "label": i % 2}
+
+
+def none():
+    return DataLoader(Tokens(), batch_size=16, drop_last=True)
+"""
+
+
+def test_lists_of_numbers_become_one_tensor(tmp_path: Path) -> None:
+    """Seen: a field for each place of the ids that a tokenizer returned; a stream of unlike lengths made no batch at all."""
+    (tmp_path / "mine.py").write_text(LISTS, encoding="utf-8")
+    for name, shape in (("Tokens", (2, 4)), ("Stream", (2, 2))):
+        ref = SourceRef(f"{tmp_path / 'mine.py'}:{name}", (str(tmp_path),), code=True)
+        source: Any = open_source(ref, [])
+        bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None)
+        made = serving(bench, 2)
+        batch = made.collate(
+            [{"ids": [1, 2, 3, 4][: shape[1]], "label": 0}, {"ids": [1, 2, 3, 4][: shape[1]], "label": 1}]
+        )
+        assert tuple(batch["ids"].shape) == shape and made.collate_name == "pad"
+
+
+def test_a_loader_that_drops_all_says_so(tmp_path: Path) -> None:
+    """Seen: a question in place of the two numbers that are known."""
+    (tmp_path / "mine.py").write_text(LISTS, encoding="utf-8")
+    ref = SourceRef(f"{tmp_path / 'mine.py'}:none", (str(tmp_path),), code=True)
+    bench = Bench(open_source(ref, []), ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None)
+    assert "10 samples are fewer than its batch size of 16" in no_batch(serving(bench))

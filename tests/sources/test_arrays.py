@@ -172,3 +172,28 @@ def test_two_numbers_of_one_length_are_fields(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", RNG.normal(size=(20, 4)) if name[0] == "x" else np.arange(20) % 3)
     source = opened(tmp_path)
     assert (source.samples, len(source.fields)) == (20, 4)
+
+
+@pytest.mark.parametrize(("write", "rows"), [(npz, 40), (pt, 40)])
+def test_one_file_of_molecules_holds_a_sample_a_row(
+    write: Callable[[Path, Arrays], None], rows: int, tmp_path: Path
+) -> None:
+    """Seen: a file of 100,000 positions, forces and energies beside one list of atoms and the molecule's name was one sample."""
+    arrays: Arrays = {
+        "E": RNG.normal(size=(rows, 1)),
+        "R": RNG.normal(size=(rows, 9, 3)),
+        "F": RNG.normal(size=(rows, 9, 3)),
+    }
+    write(tmp_path, arrays | {"z": np.arange(9), "mass": np.array(46.1)})
+    source = opened(tmp_path)
+    assert source.samples == rows
+    assert {f.name: f.shape for f in source.fields} == {"E": (1,), "R": (9, 3), "F": (9, 3)}
+
+
+def test_one_volume_and_its_mask_stay_one_sample(tmp_path: Path) -> None:
+    """Our promise: arrays that have all axes in common say nothing of rows."""
+    npz(
+        tmp_path,
+        {"scan": RNG.normal(size=(12, 16, 20)), "organ": np.ones((12, 16, 20), np.uint8), "spacing": np.array(1.5)},
+    )
+    assert opened(tmp_path).samples == 1

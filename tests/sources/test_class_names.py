@@ -53,6 +53,7 @@ def rows(path: Path, first: int = 0) -> None:
         ("id2label.json", json.dumps(dict(enumerate(NAMES)))),
         ("class_map.csv", "id,name\n0,bolt\n1,nut\n2,washer\n"),
         ("README.md", CARD),
+        ("label_num_to_part_map.json", json.dumps(dict(enumerate(NAMES)))),
     ],
 )
 def test_a_file_of_as_many_names_as_classes_names_them(tmp_path: Path, name: str, text: str) -> None:

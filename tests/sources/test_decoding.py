@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.checks.common.fingerprint import digest
-from dataloader_expert.checks.common.picture_hashes import thumb
+from dataloader_expert.checks.common.picture_hashes import sampled, thumb
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.pictures import as_grey, decode_image, pixels_of
 
@@ -50,7 +50,8 @@ def test_what_an_image_is_does_not_depend_on_where_its_pixels_lie(mode: str, mon
 
     def seen() -> list[object]:
         image = decode_image(data, "a.jpg")
-        return [digest(image), thumb(image).tolist(), pixels_of(as_grey(image)).tolist(), image.tobytes()]
+        some = np.array(sampled(image)).tolist()  # None of one without colour
+        return [digest(image), thumb(image).tolist(), pixels_of(as_grey(image)).tolist(), some, image.tobytes()]
 
     importlib.import_module("pyarrow")
     shared = seen()

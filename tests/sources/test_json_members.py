@@ -82,3 +82,11 @@ def test_numbers_of_a_field_have_one_dtype(tmp_path: Path) -> None:
     found = [dataset[i]["x"] for i in range(4)]
     assert {value.dtype for value in found} == {torch.float64}
     assert [float(value) for value in found] == values
+
+
+def test_a_text_that_pandas_lacks_is_missing(tmp_path: Path) -> None:
+    """Seen: NaN for a missing text, as pandas writes it, told as a number that makes the loss NaN; among numbers it is NaN."""
+    lines = [{"text": "a", "x": 0.5}, {"text": float("nan"), "x": float("nan")}]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join(map(as_json, lines)))
+    found = open_dataset(str(tmp_path / "a.jsonl"))
+    assert found[1]["text"] == "" and found[1]["x"] != found[1]["x"]

@@ -44,6 +44,7 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "users by id": ({"userId": np.arange(N) % 20}, {"group": "userId"}),
     "a session's key": ({"session_key": REPEATED}, {"group": "session_key"}),
     "codes that repeat": ({"sample": [f"AB-{i % 40:04d}" for i in range(N)]}, {"group": "sample"}),
+    "recordings that clips were cut from": ({"src_file": 10_000 + np.arange(N) // 2 * 37}, {"group": "src_file"}),
     "passages about which there are several questions": ({"context": PASSAGES}, {"group": "context"}),
     "dates": ({"taken": DAYS}, {"time": "taken"}),
     "dates under another name": ({"x": DAYS}, {"time": "x"}),
@@ -68,6 +69,7 @@ LEFT: dict[str, dict[str, Any]] = {
         "context": [f"a passage of many words, the {i}th of all that were written" for i in range(N)]
     },
     "measured values": {"x": VALUES},
+    "two files that rows were read from": {"source_file": [f"part {i // 60}" for i in range(N)]},
     "whole numbers of wide range": {"price": np.random.default_rng(0).integers(0, 10**9, N)},
     "codes of a category": {"zone": [f"z{i % 4}" for i in range(N)]},
     "kinds of a test": {"test_type": ["blood test", "eye test"] * 60},

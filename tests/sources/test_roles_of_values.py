@@ -43,3 +43,23 @@ TIMES = {
 def test_a_time_is_still_one(name: str, values: Any) -> None:
     time = roles({name: values, "age": LASTED % 70}).time
     assert time is not None and time.field == name
+
+
+def test_numbers_in_quotes_are_neither_times_nor_codes() -> None:
+    """Seen: JSON with numbers in quotes: 0.7553 was a month of the year 7553, and ages were codes of groups."""
+    shares = [f"{value:.4f}" for value in DRAW.random(N)]
+    ages = [str(value) for value in DRAW.integers(18, 80, N)]
+    found = roles({"share": shares, "age": ages, "text": [f"words about {i}" for i in range(N)]})
+    assert (found.time, found.group) == (None, None)
+
+
+def test_codes_in_digits_still_group() -> None:
+    """Our promise: a code keeps its leading zeros or is long, and stays one."""
+    assert (
+        roles({"unit": [f"{7 * i + 3:03d}" for i in DRAW.integers(0, 40, N)], "x": DRAW.normal(size=N)}).group
+        is not None
+    )
+    assert (
+        roles({"unit": [str(48213 + 7 * i) for i in DRAW.integers(0, 40, N)], "x": DRAW.normal(size=N)}).group
+        is not None
+    )

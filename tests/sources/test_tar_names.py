@@ -32,3 +32,27 @@ def test_one_way_of_writing_is_no_problem(tmp_path: Path) -> None:
     shard(tmp_path / "a.tar", [f"s{i}.TXT" for i in range(6)])
     source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
     assert [p.code for p in source.problems] == []
+
+
+def test_recordings_in_shards_are_recordings(tmp_path: Path) -> None:
+    """Seen: speech in tar files was an array beside a text, without its rate, and the data set was one of text."""
+    import io
+    import json
+    import tarfile
+
+    import numpy as np
+    import soundfile
+
+    with tarfile.open(tmp_path / "a-000.tar", "w") as tar:
+        for i in range(6):
+            held = io.BytesIO()
+            soundfile.write(held, np.random.default_rng(i).normal(0, 0.1, 400 + i), 8000, format="FLAC")
+            said = json.dumps({"text": f"what is said in number {i}", "sample_rate": 8000})
+            for ext, data in (("flac", held.getvalue()), ("json", said.encode())):
+                info = tarfile.TarInfo(f"{i:03d}.{ext}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    kinds = {f.name: f.kind for f in source.fields}
+    assert (kinds["flac"], kinds["sample_rate"], kinds["json.sample_rate"]) == ("audio", "number", "number")
+    assert source.modality == "multimodal"

@@ -127,6 +127,19 @@ def test_what_is_written_in_an_image_has_no_quotes(tmp_path: Path) -> None:
     assert (opened(tmp_path / "signs").label, opened(tmp_path / "signs").classes) == ("f1", ("go", "stop"))
 
 
+def test_quotes_of_csv_are_no_part_of_a_caption(tmp_path: Path) -> None:
+    """Seen: of captions in a text with commas, those that hold a comma kept the quotes around them and doubled ones within."""
+    said = ["A dog runs .", 'A girl says "no", twice .', "Two men , one old , wait .", '"Stop" is on a sign .']
+    written = [f'"{text.replace(chr(34), chr(34) * 2)}"' if {",", '"'} & {*text} else text for text in said]
+    for i in range(4):
+        picture(tmp_path / "images" / f"{i}a.png")
+    (tmp_path / "captions.txt").write_text(
+        "image,caption\n" + "".join(f"{i}a.png,{text}\n" for i, text in enumerate(written))
+    )
+    source = opened(tmp_path)
+    assert [value(source, "caption", i) for i in range(4)] == said
+
+
 def test_remarks_above_rows_are_no_rows(tmp_path: Path) -> None:
     """As the lines of IAM, whose folders are forms."""
     rows = []

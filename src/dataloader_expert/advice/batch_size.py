@@ -6,6 +6,7 @@ from typing import Any
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts, in_bytes
+from dataloader_expert.probes.data.layout import PRESENT
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.fitting import Fit
@@ -87,7 +88,8 @@ def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:
     """The largest doubling of ``size`` whose forward pass needs at most a training step's memory; None if unknown."""
-    if facts.value(MODEL, {"only": None})["only"] is not None:
+    fixed = facts.value(PRESENT, {"batch_size": size})["batch_size"] is None  # by the dataset, or a batch sampler
+    if fixed or facts.value(MODEL, {"only": None})["only"] is not None:
         return size
     forward, peak = facts.find(EVALUATION), facts.find(DEVICE_PEAK, batch_size=size)
     if forward is None or peak is None:

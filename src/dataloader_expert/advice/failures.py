@@ -75,6 +75,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
+    if "it drops the last one" in text:
+        fix = "drop_last=False, or a smaller batch_size"
     if "timed out after" in text:
         fix = "raise timeout above the longest time that a batch takes, the first one included, or make that shorter"
     for words, cure in UNLIKE.items():

@@ -34,6 +34,8 @@ def sampler_advice(facts: Facts, objective: str = "auto") -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
+SHUFFLES = ("RandomSampler", "SubsetRandomSampler", "DistributedSampler")
+"""torch's samplers that draw each of their samples once, in random order."""
 KEPT_OUT = "nothing to do if the others are held out for validation; else draw them too"
 LEAST_DRAWN, IMBALANCED, COVERED = 0.05, 3, 0.1
 """The least share of the samples that a sampler with sound weights draws in an epoch, the ratio of classes that may need one,
@@ -63,6 +65,9 @@ def keeps(facts: Facts, objective: str = "auto") -> str | None:
     if any(f.severity != "info" for rule in RULES if rule is not repeating for f in rule(facts)):
         return None
     kind, v = strategy.value["strategy"], present.value
+    if kind == "random" and name in SHUFFLES and v["max_repeats"] <= 1:
+        part = v["unique_fraction"] < 1
+        return "it shuffles the samples that it draws, each once per epoch" if part else "it shuffles already"
     if kind == "weighted" and alike(drawn.value["classes"], v["classes"]):
         return "it draws the classes about equally often"
     if kind == "weighted" and objective == "auto" and _balances(facts, much=True):
@@ -133,12 +138,14 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     by_weight = "Weighted" in name
     if by_weight and not few and weighed is not None and weighed.value["zero"]:
         return  # which is told
-    on_purpose = by_weight and not few and fact.value["unique_fraction"] >= LEAST_DRAWN  # short epochs, or rare classes
+    # short epochs, or rare classes
+    on_purpose = by_weight and not few and (fact.value["unique_fraction"] >= LEAST_DRAWN or _balances(facts, much=True))
     severity: Severity = "info" if on_purpose else "warning"
-    if by_weight and few:
-        text += f": it has {weighed.value['weights']:,} weights for {n:,} samples" if weighed is not None else ""
+    if by_weight and weighed is not None and few:
+        first = number(weighed.value["weights"], "sample")
+        text = f"the present sampler only ever draws the first {first} of {n:,}: it has a weight for these alone"
         fix = PER_SAMPLE
-    elif (meant := purpose(facts)) is not None and not by_weight:
+    elif (meant := purpose(facts)) is not None and (on_purpose or not by_weight):
         severity = "info"
         text += f" and draws some up to {fact.value['max_repeats']} times" if again else ""
         text += f": {meant}; other epochs bring other samples"

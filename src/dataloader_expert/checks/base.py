@@ -33,6 +33,7 @@ from dataloader_expert.sources.base import (
     Roles,
     Source,
 )
+from dataloader_expert.sources.chosen import Chosen
 from dataloader_expert.sources.layout import BY_FOLDER
 from dataloader_expert.sources.links import Link
 from dataloader_expert.sources.references import References
@@ -135,6 +136,8 @@ class Context:
     """Files in each class folder by split, read or not, where folders are the labels of a file each."""
     collates: bool = False
     """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
+    some_columns: bool = False
+    """Whether only the columns that the user named are read: rows that are alike in these may differ in others."""
     pivots: dict[str, float] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
     """Of fields whose values lie close together far from 0, such as latitudes in a city, how many leading digits all have."""
@@ -171,6 +174,7 @@ class Context:
             copies=frozenset(source.copies),
             folders=_in_folders(source),
             collates=bool(getattr(source, "collates", False)),
+            some_columns=isinstance(source, Chosen),
         )
 
     def with_features(self) -> Context:
@@ -488,6 +492,11 @@ EPOCH_UNITS = Quantity(
 LABEL_BASES = Quantity(
     "label_bases", "files", "files whose class numbers are those of the others, each larger or smaller by one"
 )
+CODES = Quantity(
+    "codes_of_part",
+    "samples",
+    "rows of one part with values of a category that no other part has, and those of the others",
+)
 OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")
@@ -519,6 +528,11 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label of held-out rows: 0 is no better than a guess, 1 always right",
 )
+ODD_POINTS = Quantity(
+    "odd_keypoints",
+    "objects",
+    "objects whose keypoints lie outside their box, or inside it only with x and y swapped",
+)
 ODD_SCALES = Quantity(
     "odd_scales",
     "samples",
@@ -547,6 +561,11 @@ CONSTANT = Quantity(
 )
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""
+
+
+def recoded(facts: Facts, label: str | None) -> bool:
+    """Whether one part writes the classes with numbers or codes of its own, so that they cannot be compared with those of the others."""
+    return facts.find(LABEL_BASES) is not None or facts.find(CODES, field=label) is not None
 
 
 def lacks_partner(facts: Facts, places: Iterable[Mapping[str, Json]], n: int) -> bool:

@@ -109,6 +109,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
 
     where = f"sample {found.samples} ({path})"
     found.samples += 1
+    split = split_of(path, sample)
     digest = hashlib.blake2b(digest_size=16)
     even = True  # of one value throughout, such as silence, or a phrase: equal, but no copy
     for name, value in sorted(sample.items()):
@@ -122,14 +123,13 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         if isinstance(value, float | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
             if not np.isfinite(value).all():
                 found.not_finite.append(f"{where}: {name}")
-        if name in CONTENT:
+        if name in CONTENT and split is not None:  # what is compared is other splits
             digest.update(parts_of(value))
             whole = np.asarray([*map(repr, value)], object) if isinstance(value, list) else value
             several = isinstance(whole, np.ndarray) and whole.size > 1
             phrase = isinstance(value, str) and len(value.strip()) <= PHRASE > 0
             even = even and (phrase or several)
             even = even and (phrase or bool((whole == (whole.reshape(-1) if first == 0 else whole)[first]).all()))
-    split = split_of(path, sample)
     if split is not None:
         if not even:
             found.splits.setdefault(digest.digest(), set()).add(split)

@@ -344,8 +344,12 @@ class SourceDataset(Dataset[Any]):
         return value if isinstance(value, bool | int | float | str | bytes) else as_text(value)
 
     def _signed(self, name: str, array: Any) -> Any:
-        """Labels of uint64 as int64, which losses take."""
-        return array.astype(np.int64) if name == self.source.label and array.dtype == np.uint64 else array
+        """A number of a class as int64, which losses take; other labels of uint64 too."""
+        if name != self.source.label or array.dtype.kind not in "iu":
+            return array
+        field = self.source.field(name)
+        one = field is not None and not field.shape
+        return array.astype(np.int64) if one or array.dtype == np.uint64 else array
 
     def _deep(self, image: Any, dtype: Any) -> torch.Tensor:
         """An image of more than 8 bits, with its values as stored: [channels, height, width]."""

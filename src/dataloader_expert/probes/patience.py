@@ -31,6 +31,8 @@ IDLE = 0.05
 LONG_S, LOOK_S = 1.0, 0.25
 """A sample that takes longer is looked at from then on, so often."""
 KEPT = 64
+TWICE = 2
+"""How many times as long as reading samples it may take to look at them, too."""
 MOST = 3
 """So many are given up before the reading of samples ends."""
 
@@ -64,6 +66,11 @@ class Patience:
             return math.inf
         limit = max(LEAST_S, TIMES * statistics.median(self.took))
         return limit if limit < SHARE * self.bench.left() else math.inf
+
+    def in_time(self, samples: int, until: float | None) -> bool:
+        """Whether so many samples are surely read and looked at before ``until``, by what those took that were read."""
+        mean = sum(self.took) / max(1, len(self.took))
+        return until is None or TWICE * mean * samples < until - time.monotonic()
 
     @property
     def gave_up(self) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -406,11 +406,8 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         plan = LoaderPlan(
             batch_size=min(batch_size or 32, n), workers=workers or 0, shuffle=not source.iterable, seed=bench.seed
         )
-        name, varying = "default", frozenset[str]()
-        collate: Any = default_collate
-        if not source.iterable:
-            name, varying = _collated(bench, source)
-            collate = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
+        name, varying = _collated(bench, source)
+        collate: Any = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
         made = "torch's defaults" if workers is None else "as given"
         return Serving(
             source.dataset,
@@ -458,6 +455,16 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
     return found
 
 
+def no_batch(served: Serving) -> str:
+    """Why a loader delivers none."""
+    size, n = served.current.batch_size, 0
+    with contextlib.suppress(TypeError):  # a stream
+        n = len(served.dataset)
+    if served.current.drop_last and 0 < n < size:
+        return f"the loader delivers no batch: it drops the last one, and {n:,} samples are fewer than its batch size of {size:,}"
+    return "the loader delivers no batch"
+
+
 def _first_batch(loader: Any) -> int:
     """Samples of the first batch of a batch sampler that does not say; 1 where torch makes no batches."""
     with contextlib.suppress(Exception):  # the user's batch sampler
@@ -479,22 +486,26 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     if bench.collated is not None:
         return bench.collated
     samples: list[Any] = []
-    held, n = 0, len(source.dataset)
+    held, n = 0, 0 if source.iterable else len(source.dataset)
     until = time.monotonic() + min(5 * LOOK_S, 5 * LOOK_SHARE * bench.left())
-    for k, i in enumerate(dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])):
+    stream = iter(source.dataset) if source.iterable else None
+    spread = dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])
+    for k, i in enumerate(spread if stream is None else range(FIRST + LOOKED_AT)):
         if k == FIRST and samples and _stacks(samples):  # others are looked at for longer where these do not
             until = min(until, time.monotonic() + min(LOOK_S, LOOK_SHARE * bench.left()))
         if k >= FIRST and time.monotonic() > until:
             break
         try:
-            samples.append(source.dataset[i])
+            samples.append(source.dataset[i] if stream is None else next(stream))
+        except StopIteration:
+            break
         except Exception:  # the scan reports which samples raise
             continue
         held += sum(getattr(v, "nbytes", 0) for _, v in flat(samples[-1]))
         if held > LOOK_BYTES and len(samples) > 1:
             break
     bench.collated = "default", frozenset()
-    if samples and not _stacks(samples):
+    if samples and (not _stacks(samples) or any(map(_lists_numbers, samples))):
         try:
             made = flat(pad(samples))
             tensors = any(hasattr(value, "element_size") for _, value in made)
@@ -502,6 +513,13 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
             tensors = False
         bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
     return bench.collated
+
+
+def _lists_numbers(sample: Any) -> bool:
+    """Whether a field is a list of numbers, as tokenizers return: torch's own collate function makes a tensor of each place of it."""
+    fields = sample.values() if isinstance(sample, Mapping) else sample if isinstance(sample, tuple) else ()
+    lists = (v for v in fields if isinstance(v, list) and len(v) > 1)
+    return any(all(isinstance(n, int | float) for n in v) for v in lists) or any(map(_lists_numbers, fields))
 
 
 def _stacks(samples: list[Any]) -> bool:

@@ -151,8 +151,10 @@ class Annotated(FolderLabels):
         alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
         if len(nameless) == len(apart) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
             self.label, how = nameless[0], "guessed: the first column behind the names"
-        if self.label is None:
-            self.label, how = self._only_category(usual)
+        if self.label is None or PLACED in how:
+            kind, why = self._only_category(usual)
+            if self.label is None or {*words(kind or "")[-1:]} & KINDS:  # whose name says more than a place
+                self.label, how = kind, why
         if self.label is None and self.objects is None and not any(f.kind == "text" for f in self.annotated):
             aside = {role["field"] for role in (self.roles or Roles()).listed()}
             only = the_only_one([f for f in self.annotated if f.name in usual], usual, aside)
@@ -175,6 +177,16 @@ class Annotated(FolderLabels):
         if not most and (PLACED in how or how.startswith(GUESSED)):
             self.label, how = None, "tables name few of the files, and no field is named like a label; pass label="
         flagged = flags([self.given if most else {}], uncertain=True)
+        asked = self._asked()
+        if asked and flagged is not None and not asked & {*flagged.names}:
+            flagged = None  # a test split has these beside what is to be predicted
+        if len(asked) == 1 and (self.label is None or guessed):
+            numbers = [
+                f.name for f in self.annotated if f.name in asked and not f.shape and f.kind in ("number", "boolean")
+            ]
+            self.label, how = (
+                (numbers[0], "the one column that only the training split has") if numbers else (self.label, how)
+            )
         several = flagged.names if flagged is not None else ()
         if flagged and (self.label is None or guessed or (self.label in several and ";" in how)):
             self.label, self.label_columns, how = None, flagged, said_of(flagged)
@@ -190,6 +202,13 @@ class Annotated(FolderLabels):
         texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
         if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
             self.classes = tuple(sorted(texts))
+
+    def _asked(self) -> set[str]:
+        """The columns that are to be predicted: those that all splits but that for training lack, beside others that they have."""
+        absent = lacking(self.given, [unit.split for unit in self.units])
+        others = {unit.split for unit in self.units} - {"train", None}
+        found = {*frozenset.intersection(*(absent.get(split, frozenset()) for split in others))} if others else set()
+        return found if found < self.given.keys() else set()
 
     def _several_labels(self, able: Sequence[str]) -> bool:
         """Takes the column of these whose cells list several labels for vectors of 0 and 1, and these for classes."""

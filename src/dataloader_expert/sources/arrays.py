@@ -60,8 +60,9 @@ class Part:
         return Unequal(rows, self.samples, file=file, split=self.split)
 
 
-def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:
-    """How a file of named arrays stores samples; None if the whole file is one sample."""
+def parts_of(headers: Mapping[str, Header], name: str, alone: bool = False) -> tuple[Part, ...] | None:
+    """How a file of named arrays stores samples; None if the whole file is one sample. ``alone``: it is the whole data set, which is more
+    than one sample."""
     splits = {key: split for key in headers if (split := split_in_name(key)) is not None}
     groups: dict[str | None, dict[str, str]] = {}
     for key, split in splits.items():
@@ -79,7 +80,7 @@ def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | Non
         groups = {split_in_name(name): {key: key for key in headers}}
     parts = []
     for split, keys in groups.items():
-        part = _part(split, {k: headers[k] for k in keys}, keys)
+        part = _part(split, {k: headers[k] for k in keys}, keys, alone)
         if part is None:
             return None
         parts.append(part)
@@ -91,12 +92,14 @@ def _row(header: Header) -> Header:
     return header[0], header[1][1:]
 
 
-def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
+def _part(
+    split: str | None, headers: Mapping[str, Header], names: Mapping[str, str], alone: bool = False
+) -> Part | None:
     lengths = {k: shape[0] for k, (_, shape) in headers.items() if shape}
     if not lengths or _one_picture(headers, names):
         return None
     if len(lengths) < len(headers):
-        return _labelled_rows(split, {k: headers[k] for k in lengths}, names)
+        return _rows_beside_values(split, {k: headers[k] for k in lengths}, names, alone)
     offsets = next((k for k in headers if _last(names[k]).lower() in OFFSETS and len(headers[k][1]) == 1), None)
     if offsets is not None:
         n = lengths[offsets] - 1
@@ -117,13 +120,20 @@ def _group(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _labelled_rows(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
-    """The rows of arrays beside single numbers, such as a rate; None unless a label for each row says that they are rows."""
+def _rows_beside_values(
+    split: str | None, headers: Mapping[str, Header], names: Mapping[str, str], alone: bool
+) -> Part | None:
+    """The rows of arrays beside single values, such as a rate; None unless a label for each row says that they are rows, or several
+    arrays of a file that is ``alone`` have as many and no other axis in common, as positions and energies of a molecule."""
     label, _ = label_by_name([names[k] for k, (_, shape) in headers.items() if len(shape) == 1])
     of_label = next((shape[0] for k, (_, shape) in headers.items() if names[k] == label), None)
-    if of_label is None or not any(len(shape) > 1 and shape[0] == of_label for _, shape in headers.values()):
-        return None
-    return rows_of(split, headers, names)
+    further: dict[int, set[int]] = {}
+    for _, (length, *rest) in headers.values():
+        further.setdefault(length, set()).update(rest[:1])
+    labelled = of_label is not None and bool(further[of_label])
+    return (
+        rows_of(split, headers, names) if labelled or (alone and any(len(of) > 1 for of in further.values())) else None
+    )
 
 
 def _one_picture(headers: Mapping[str, Header], names: Mapping[str, str]) -> bool:

@@ -164,7 +164,11 @@ def absent_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("missing-key", f"column {listed(names)} {is_} missing", file=file, field=names[0])]
+    return [
+        Unreadable(
+            "missing-key", f"column{'s' * (len(names) > 1)} {listed(names)} {is_} missing", file=file, field=names[0]
+        )
+    ]
 
 
 def extra_columns(names: list[str], file: str) -> list[Unreadable]:
@@ -172,7 +176,14 @@ def extra_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("extra-key", f"column {listed(names)} {is_} only in this file", file=file, field=names[0])]
+    return [
+        Unreadable(
+            "extra-key",
+            f"column{'s' * (len(names) > 1)} {listed(names)} {is_} only in this file",
+            file=file,
+            field=names[0],
+        )
+    ]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -101,7 +101,8 @@ class Bundle(Source):
             self.problems.append(problem)
             return
         known[entry.path] = headers
-        seen[entry.path] = parts_of(headers, entry.path.rsplit("/", 1)[-1])
+        alone = self.files == 1
+        seen[entry.path] = parts_of(headers, entry.path.rsplit("/", 1)[-1], alone)
 
     def joined(
         self, entries: list[Entry], known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]

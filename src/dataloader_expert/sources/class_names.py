@@ -98,18 +98,23 @@ def _lists(listing: Listing, label: str) -> Iterator[tuple[str, dict[int, str]]]
         for match in _CARD.finditer(_text(listing, card).split("\n---", 1)[0] + "\n"):
             if match["field"].strip() == label:
                 yield card.path, {int(n): said.strip() for n, said in _CARD_NAME.findall(match["names"])}
-    able = [e for e in some if e.kind in ("text", "csv", "json") and _may_name(e.path.rpartition("/")[2])]
+    able = [e for e in some if e.kind in ("text", "csv", "json") and _may_name(e.path.rpartition("/")[2], label)]
     for entry in able if len(able) <= MOST_FILES else ():  # more are of a sample each
         if found := names_in(_text(listing, entry), str(entry.kind)):
             yield entry.path, found
 
 
-def _may_name(name: str) -> bool:
-    said = [word.lower() for word in _WORD.findall(name.rpartition(".")[0] or name)]
-    return bool(said) and (
-        said in (["names"], ["mapping"])
-        or bool({*said} & SAYS and {*said} <= SAYS | LISTS | {"to", "id", "idx", "dataset"})
+def _may_name(name: str, label: str) -> bool:
+    """Whether a file is called as a list of the classes of a label. What an object in JSON is called besides says of what its numbers are, as
+    ``label_num_to_disease_map.json``: that they are all numbers of the label and no others is known later."""
+    stem, _, suffix = name.rpartition(".") if "." in name else (name, "", "")
+    said = [word.lower() for word in _WORD.findall(stem)]
+    own = SAYS | {word.lower() for word in _WORD.findall(label)}
+    only = {*said} <= own | LISTS | {"to", "id", "idx", "dataset"}
+    mapped = (
+        suffix.lower() == "json" and bool({*said} & {"map", "mapping", "names", "name", "to"}) and not {*said} & OTHERS
     )
+    return bool(said) and (said in (["names"], ["mapping"]) or (bool({*said} & own) and (only or mapped)))
 
 
 def names_in(text: str, kind: str) -> dict[int, str]:

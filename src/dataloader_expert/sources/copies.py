@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Aside, Unreadable
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.files import Entry, Listing
 
@@ -65,6 +66,12 @@ def _groups(listing: Listing, paths: list[str], spans: list[tuple[int, int]]) ->
     return [same for same in alike.values() if len(same) > 1]
 
 
+def without_numbers(path: str) -> str | None:
+    """The path with a sign in place of each number; None of one without."""
+    form, n = re.subn(r"\d+", "#", path)
+    return form if n else None
+
+
 def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[Unreadable]:
     """Problems for shards that repeat another one or contain no samples."""
     if not any(unit.samples > 1 for unit in source.units):
@@ -76,7 +83,13 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
         if not source.in_shards
         else [e.path for e in entries if e.path not in filled and e.path not in told and e.size]
     )
-    problems = [Unreadable("empty-file", "contains no sample", file=path) for path in empty]
+    numbered = {without_numbers(path) for path in filled} - {None}
+    problems: list[Unreadable] = [
+        Aside("note", "is a part without rows, as a writer leaves one that got none", file=path)
+        if without_numbers(path) in numbered
+        else Unreadable("empty-file", "contains no sample", file=path)
+        for path in empty
+    ]
     copies = copied_files(listing, entries)
     source.copies = {path for path in copies if path in filled}
     problems += [

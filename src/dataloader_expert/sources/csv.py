@@ -15,10 +15,20 @@ from dataloader_expert.sources.arrow_columns import absent_columns, extra_column
 from dataloader_expert.sources.bare_columns import gap
 from dataloader_expert.sources.base import PLACED, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.csv_parts import Part, by_files, classes_of, is_another, is_qrels, is_renamed, steps_of
+from dataloader_expert.sources.csv_parts import (
+    Part,
+    by_files,
+    classes_of,
+    is_another,
+    is_qrels,
+    is_renamed,
+    steps_of,
+    told_apart_by_names,
+)
 from dataloader_expert.sources.csv_records import CsvRecords
 from dataloader_expert.sources.dialects import Dialect, called_as, sniff_dialect, with_optional
 from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.key_lists import division_by_keys
 from dataloader_expert.sources.label_columns import are_lists, numbers_listed
 from dataloader_expert.sources.layout import (
     BY_FOLDER,
@@ -39,7 +49,7 @@ from dataloader_expert.sources.other_tables import (
     without_folds,
     without_other_stems,
 )
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import ROW_WORDS, words
 from dataloader_expert.sources.row_lists import DIVISION
 from dataloader_expert.sources.sample_table import (
     columns_of_samples,
@@ -67,6 +77,8 @@ class Csv(CsvRecords):
     format = "csv"
     kinds = frozenset({"csv"})
     in_shards = True
+    divided_by: frozenset[str] = frozenset()
+    """The file that lists the keys of each split."""
     delimiters: ClassVar[str] = ",;\t|"
 
     @classmethod
@@ -104,6 +116,8 @@ class Csv(CsvRecords):
             parts.append(Part(entry.path, split or ending.get(entry.path), dialect, ranges))
         parts = source._one_table(source.without_answers(source._aligned(parts)))
         source.class_of = classes_of(parts)
+        if not source.class_of and (told := told_apart_by_names(parts)) is not None:
+            source.unread["file names"] = told
         units: list[Unit] = []
         start = 0
         for part in parts:
@@ -180,12 +194,15 @@ class Csv(CsvRecords):
         return parts
 
     def _are_series(self, parts: Sequence[Part]) -> bool:
-        """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too."""
+        """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too. Or, as of
+        one patient, a column counts the rows of each."""
         roles = self.roles or Roles()
         called = {token for part in parts for token in tokens(part.path.rpartition("/")[2])}
-        if len(parts) < 2 or roles.time is None or roles.group is not None or called & PART_WORDS or self.splits:
+        if len(parts) < 2 or roles.group is not None or called & PART_WORDS or self.splits:
             return False
         first = {unit.file: unit for unit in reversed(self.units)}
+        if roles.time is None:
+            return len(parts) >= SERIES and self._are_counted([first[part.path] for part in parts[:SERIES]])
         known: list[set[Any]] = []
         for part in parts[:SERIES]:
             try:
@@ -197,6 +214,22 @@ class Csv(CsvRecords):
                 return False
             known.append({*values})
         return all(2 * len(of & known[0]) > min(len(of), len(known[0])) for of in known[1:])
+
+    def _are_counted(self, units: Sequence[Unit]) -> bool:
+        """Whether one column counts the rows of each unit, and is not called as what counts those of any file."""
+        try:
+            blocks = [self.peek(unit) for unit in units]
+        except Unreadable:
+            return False
+        able = [
+            f.name for f in self.fields if "int" in f.dtype and not {*words(f.name)} & (ROW_WORDS | {"row", "unnamed"})
+        ]
+        held = [{name: plain_values(block.columns[name]) for name in able if name in block.columns} for block in blocks]
+        counted = [
+            {n for n, of in one.items() if len(of) > 1 and of == [*range(of[0], of[0] + len(of))] and of[0] in (0, 1)}
+            for one in held
+        ]
+        return bool(set[str].intersection(*counted))
 
     def columns_in(self, part: Part, whole: bool) -> dict[str, Column]:
         ranges = part.ranges if whole else part.ranges[:1]
@@ -282,6 +315,10 @@ class Csv(CsvRecords):
             from_lists = [Answers(of.path, said if of is lists[0] else {}, plain=False) for of in lists]
             self.answers.setdefault(kept[0].path, []).extend(from_lists)
             held |= {part.path for part in lists}
+        if (division := division_by_keys(self.listing, kept, self._values_in)) is not None:
+            self.divided_by = frozenset({division.path})
+            for part in kept:
+                self.answers.setdefault(part.path, []).append(division)
         for part in every:
             if part.path not in held:
                 key = self._key_of(part, kept) if part.named and not part.form else None

@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dataloader_expert.errors import escaped
+from dataloader_expert.sources.arrow_columns import listed
 from dataloader_expert.sources.base import Roles
 from dataloader_expert.sources.dialects import Dialect
-from dataloader_expert.sources.layout import is_form, label_by_name, read_folders, tokens
+from dataloader_expert.sources.layout import is_form, label_by_name, read_folders, tokens, without_shared_beginning
 from dataloader_expert.sources.lines import Range
 from dataloader_expert.sources.other_tables import QRELS, RELEVANCE, stem_of
 from dataloader_expert.sources.roles import WHOLE, group_of_files
 
 _STEP = re.compile(r"\d+$")
+MOST_NAMED = 10
+"""The most files whose names are told as what they may say of their rows."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,20 @@ def classes_of(parts: Sequence[Part]) -> dict[str, str]:
     if "label" in parts[0].names or label_by_name(parts[0].names)[0] is not None:
         return {}
     return {part.path: str(label) for part, label in zip(parts, labels, strict=True)}
+
+
+def told_apart_by_names(parts: Sequence[Part]) -> str | None:
+    """What is said of a few files of one folder with the same columns whose names are different words, as ``Fake.csv`` and ``True.csv``."""
+    called = without_shared_beginning({part.path.rpartition("/")[2].partition(".")[0] for part in parts})
+    words = all(re.fullmatch(r"[^\W\d]+(?:[ _-][^\W\d]+)*", name) for name in called.values())
+    same = (
+        len({part.path.rpartition("/")[0] for part in parts}) == len({tuple(sorted(part.names)) for part in parts}) == 1
+    )
+    if not 1 < len(called) == len(parts) <= MOST_NAMED or not words or not same or any(part.split for part in parts):
+        return None
+    names = [escaped(part.path.rpartition("/")[2], 40) for part in parts]
+    both = " and ".join(names) if len(names) == 2 else listed(names)
+    return f"{both} have the same columns: which of them a row is from is no field; if it is its class or its source, write it into a column"
 
 
 def by_files(roles: Roles, paths: Sequence[str]) -> Roles:

@@ -21,7 +21,7 @@ _MARKER = re.compile(
     r"(?i)_?(?:success|done|complete|completed|finished|ready|release|version)(?:[._-]?v?\d+)*(?:\.txt|\.done)?"
 )
 """The same as others write them, such as ``RELEASE_v1.txt``."""
-JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", "Icon\r"}
+JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", "Icon\r", "__MACOSX"}
 HIDDEN = {".gitkeep", ".gitattributes", ".gitignore"}
 """Files of a repository that say nothing of the data."""
 ABOUT = {"readme", "license", "licence", "attribution", "attributions", "citation", "copying", "copyright"}
@@ -250,7 +250,7 @@ def is_about(path: str) -> bool:
     name = name.lower()
     stem, _, suffix = name.rpartition(".") if "." in name else (name, "", "")
     about = stem in ABOUT and suffix in PROSE
-    return about or name.startswith("readme.") or name.endswith(".names") or listed
+    return about or name.startswith("readme.") or name.endswith(".names") or name == "index" or listed
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> None:

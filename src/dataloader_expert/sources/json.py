@@ -79,7 +79,7 @@ class Json(Table):
             records = [{**record, DIVISION: of} for record, of in zip(records, self.divided, strict=False)]
         records = records[unit.at[0] : unit.at[0] + unit.samples] if self.inside else records
         names = self.stored(f.name for f in self.fields)
-        return self.made(Block(unit, columns_of_records(records, names), (), problems))
+        return self.made(Block(unit, columns_of_records(records, names, self.fields), (), problems))
 
 
 def splits_in(records: list[dict[str, Any]]) -> tuple[tuple[str | None, int], ...]:

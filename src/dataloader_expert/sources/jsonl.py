@@ -96,7 +96,7 @@ class Jsonl(Table):
         if not records:
             raise Unreadable("not-the-format", "no line is a JSON object", file=unit.file)
         kept = np.array(rows, np.int64) if len(rows) < unit.samples else None
-        columns = columns_of_records(records, self.stored(f.name for f in self.fields))
+        columns = columns_of_records(records, self.stored(f.name for f in self.fields), self.fields)
         return self.made(Block(unit, columns, (), problems, rows=kept))
 
 

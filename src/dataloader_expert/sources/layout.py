@@ -425,14 +425,15 @@ def _said_beside_images(folder: str) -> str:
 
 
 def _told_apart(names: list[str]) -> dict[str, str | None] | None:
-    """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, whatever stands beside them, or that
-    all begin with one, as ``train-clean-100`` and ``dev-clean``; None of others."""
+    """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, whatever stands beside them, in numbers or
+    letters of their parts alone, as ``training-a``, or that all begin with one, as ``train-clean-100`` and ``dev-clean``; None of
+    others."""
     said = {name: tokens(name) for name in names}
     splits = {name: [SPLITS[t] for t in of if t in SPLITS] for name, of in said.items()}
     named = [name for name in names if splits[name]]
     if len({splits[name][0] for name in named}) < 2:
         return None
-    rest = {tuple(t for t in said[name] if t not in SPLITS and not t.isdigit()) for name in named}
+    rest = {tuple(t for t in said[name] if t not in SPLITS and not t.isdigit() and len(t) > 1) for name in named}
     begin = all(len(of) > 1 and of[0] in SPLITS and not of[1].isdigit() for of in said.values())
     alike = len(rest) == 1 and (any(rest) or len(named) == len(names))
     alike = alike or (len(named) == len(names) and _say_the_same_beside(said, splits))

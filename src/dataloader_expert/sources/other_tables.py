@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -97,19 +98,23 @@ P = TypeVar("P", bound=Stemmed)
 
 def without_other_stems(parts: Sequence[P]) -> list[P]:
     """The files of one stem, the one with most rows, where several stand in two splits and more and have columns of their own each: ``news``
-    and ``behaviors`` of a training and a development split. All files elsewhere."""
-    columns: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    and ``behaviors`` of a training and a development split. All files elsewhere. A split may lack columns, such as the label, or write
+    their names with other marks."""
+    columns: dict[tuple[str, ...], list[frozenset[str]]] = {}
     splits: dict[tuple[str, ...], set[str]] = {}
     rows: Counter[tuple[str, ...]] = Counter()
     for part in parts:
-        columns.setdefault(part.stem, set()).add(tuple(part.names))
+        columns.setdefault(part.stem, []).append(frozenset(re.sub(r"[\W_]", "", name.lower()) for name in part.names))
         rows[part.stem] += part.records
         if part.split is not None:
             splits.setdefault(part.stem, set()).add(part.split)
-    whole = {stem for stem, names in columns.items() if len(names) == 1 and len(splits.get(stem, ())) > 1}
-    if len({names for stem in whole for names in columns[stem]}) < 2:
+    widest = {stem: max(names, key=len) for stem, names in columns.items() if len(splits.get(stem, ())) > 1}
+    whole = {
+        stem: all(of <= widest[stem] and 2 * len(of) > len(widest[stem]) for of in columns[stem]) for stem in widest
+    }
+    if len({widest[stem] for stem in whole if whole[stem]}) < 2:
         return list(parts)
-    kept = max(whole, key=lambda stem: (bool({*stem} & RELEVANCE), rows[stem], stem))
+    kept = max(filter(whole.__getitem__, whole), key=lambda stem: (bool({*stem} & RELEVANCE), rows[stem], stem))
     return [part for part in parts if part.stem == kept]
 
 

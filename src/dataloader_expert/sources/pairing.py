@@ -312,10 +312,12 @@ def _join(
 ) -> dict[str, list[str]]:
     """Notes the partners and what lacks one, and returns the folders that have none at all: good parts have no mask of a defect."""
     homes = {entry.path.rpartition("/")[0] for key, entry in files.items() if key in samples}
+    bare = any("." not in entry.path.rpartition("/")[2] for key, entry in files.items() if key in samples)
     for key, entry in files.items():
         sample = samples.get(key)
-        if sample is None and entry.path.rpartition("/")[0] not in homes:
-            continue  # it lies apart from the others: a note
+        folder, _, called = entry.path.rpartition("/")
+        if sample is None and (folder not in homes or ("." not in called and not bare)):
+            continue  # it lies apart from the others, or has no suffix as they have: a note
         if sample is None:
             problems.append(Unreadable("missing-pair", f"{_called(name)} has no matching sample", file=entry.path))
         else:

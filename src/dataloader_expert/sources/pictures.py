@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 import zlib
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
@@ -229,7 +230,12 @@ def _arrow() -> Any:
     """
     import PIL
 
-    return sys.modules.get("pyarrow") if int(PIL.__version__.partition(".")[0]) >= 13 else None
+    return sys.modules.get("pyarrow") if _shares_memory(PIL.__version__) else None
+
+
+@cache
+def _shares_memory(version: str) -> bool:
+    return int(version.partition(".")[0]) >= 13
 
 
 def packed(image: Image) -> Any:
@@ -256,9 +262,17 @@ def samples_of(image: Image, side: int) -> Any:
     held = _held(image)
     if held is None:
         return np.asarray(image.resize((side, side), 0))  # 0: the nearest
-    down, across = ((np.arange(side) * 2 + 1) * n // (2 * side) for n in (image.height, image.width))
     whole = np.frombuffer(held, np.uint32).reshape(image.height, image.width)
-    return whole.take(down, 0).take(across, 1).view(np.uint8).reshape(side, side, 4)[..., :3]
+    some = whole.take(_spread(image.height, side), 0).take(_spread(image.width, side), 1)
+    return some.view(np.uint8).reshape(side, side, 4)[..., :3]
+
+
+@lru_cache(256)
+def _spread(n: int, most: int) -> Any:
+    """The middles of so many equal parts of ``n`` pixels."""
+    import numpy as np
+
+    return (np.arange(most) * 2 + 1) * n // (2 * most)
 
 
 def _held(image: Image) -> Any:

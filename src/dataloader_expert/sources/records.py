@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.sources.arrays import stacked
-from dataloader_expert.sources.base import Column, few_texts
+from dataloader_expert.sources.base import Column, Field, few_texts
 
 NONE = type(None)
-
-
 FEW, ALIKE = 1_000, 64
 """The fewest values of which some tell whether they are few texts that recur, and how many of these some hold at most."""
 INT64, UINT64 = 1 << 63, 1 << 64
 
 
-def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:
-    """Columns of a run of records; a key that a record lacks is null."""
+def columns_of_records(
+    records: list[dict[str, Any]], known: list[str], fields: Iterable[Field] = ()
+) -> dict[str, Column]:
+    """Columns of a run of records; a key that a record lacks is null, and so is NaN among texts, for so pandas writes one that is missing."""
     names = dict.fromkeys(itertools.chain(known, itertools.chain.from_iterable(records)))
-    return {name: _column(_values(records, name)) for name in names}
+    texts = {f.name for f in fields if f.dtype == "str"}
+    return {name: _column(_values(records, name), name in texts) for name in names}
 
 
 def _values(records: list[dict[str, Any]], name: str) -> list[Any]:
@@ -30,10 +32,14 @@ def _values(records: list[dict[str, Any]], name: str) -> list[Any]:
         return [r.get(name) for r in records]
 
 
-def _column(values: list[Any]) -> Column:
+def _column(values: list[Any], texts: bool) -> Column:
+    """The column of these values; ``texts``: whether those of other records are."""
     import numpy as np
 
     kinds = set(map(type, values))
+    if float in kinds and (texts or str in kinds):
+        values = [None if type(v) is float and v != v else v for v in values]
+        kinds = set(map(type, values))
     nulls = np.array([v is None for v in values]) if NONE in kinds else None
     kinds -= {NONE}
     if kinds == {bool}:

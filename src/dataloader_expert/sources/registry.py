@@ -17,6 +17,8 @@ from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unrea
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
+from dataloader_expert.sources.annotations.divided import MOST_BYTES as MOST_LISTS
+from dataloader_expert.sources.annotations.divided import lists_of_splits
 from dataloader_expert.sources.annotations.reading import annotations_of
 from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.annotations.yolo import KIND as YOLO
@@ -36,7 +38,7 @@ from dataloader_expert.sources.company import (
     written_twice,
 )
 from dataloader_expert.sources.copies import idle_files
-from dataloader_expert.sources.declared_splits import with_declared
+from dataloader_expert.sources.declared_splits import with_declared, with_listed
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.json_records import divided_by_lists
 from dataloader_expert.sources.layout import is_form, split_in_name, written_names
@@ -45,6 +47,7 @@ from dataloader_expert.sources.other_tables import stem_of
 from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 from dataloader_expert.sources.subset import Subset
+from dataloader_expert.sources.table_log import without_replaced
 from dataloader_expert.sources.text_tables import guessed_as_texts, have_documents, told_as_tables
 from dataloader_expert.sources.unread_formats import unread_format
 
@@ -123,6 +126,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
+        if not listing.single:
+            unknowns += without_replaced(listing)
         if not listing.single and ref.format is None:
             told_as_tables(listing)
         cls, kinds, company = _chosen(listing, ref, known)
@@ -134,6 +139,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             text = f"{e.told()}; no sample can be read"
             raise NothingReadable(text, (*listing.problems, e.with_traceback(None)), cls.format) from None
         source.units = with_declared(source.units, listing)
+        lists = with_listed(source, listing)
         aside = {problem.where.get("file") for problem in source.problems if isinstance(problem, Aside)}
         held = [e for e in listing.entries if (e.kind in kinds and e.path not in aside) or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
@@ -142,7 +148,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged], company)
-        beside = {*getattr(source, "beside", ()), *_beside_shards(listing)}
+        lists += getattr(source, "divided_by", ())
+        beside = {*getattr(source, "beside", ()), *lists, *_beside_shards(listing)}
         in_shards = source.in_shards or _of_many(source.units)
         counts = {source.samples, *source.splits.values()} if source.label is None and not in_shards else set()
         counts = {n for n in counts if n >= FEWEST_LINES}
@@ -150,7 +157,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         unread = {problem.where.get("file") for problem in foreign}
         read = {e.path.rpartition(".")[0] for e in data if source.in_shards}  # others called so are noted as such
         others = [e for e in listing.entries if e.path in unread and e.kind not in kinds]
-        others = [e for e in others if e.path.rpartition(".")[0] not in read]
+        others = [e for e in others if e.path.rpartition(".")[0] not in read and not is_form(e.path)]
         unknowns += left_out(others, kinds, {kind for reader in known.values() for kind in reader.kinds})
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
@@ -268,6 +275,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     about = _beside_shards(listing)
     data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     data = [e for e in data if not is_form(e.path)] or data
+    if not listing.single and any(e.kind in TABLES for e in data):
+        data = [e for e in data if e.kind != "json" or e.size > MOST_LISTS or not lists_of_splits(listing, e)] or data
     kinds_there, every = {e.kind for e in data}, data
     described: str | None = None
     # what belongs to files of a sample each is not another kind of data
@@ -570,6 +579,9 @@ def _foreign(
     samples = [entry for entry in listing.entries if entry.kind in kinds]
     of_samples, company = called_after(foreign, samples), {*company} | in_each_folder(foreign, samples)
     for entry in foreign:
+        if is_form(entry.path) and entry.kind in TABLES:
+            problems.append(Aside("note", "is a form to fill in with predictions: not read", file=entry.path))
+            continue
         if entry.path in of_samples:
             text = "is named after a sample, but is of a kind that is not read"
             text = "is called like a file that is read, in another format: not read" if in_shards else text

@@ -68,6 +68,9 @@ PLACES = {"zip", "zipcode", "postcode", "postal", "plz"}
 """Words of columns that say where something is: not whose it is."""
 DIGITS = 19
 """More are no number of a row."""
+CUT_FROM = {"src", "source", "orig", "original"}
+MEDIA = {"file", "filename", "recording", "clip", "audio", "sound", "image", "img", "picture", "photo", "video", "scan"}
+"""The first words of what samples were cut from, and the last: ``src_file``, ``original_image``."""
 SHARED, FEWEST_SHARED = {"device", "worker"}, 20
 """Groups that many samples are from by nature, such as those of three scanners: so few of them are in every split."""
 TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
@@ -132,6 +135,8 @@ _NUMBERED = re.compile(r"[A-Za-z]{0,12}\d{1,12}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]
 """What a part of a file's name is that tells a group: a prefix with a number, or a hash."""
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
+LONG_NUMBER = 4
+"""Digits from which on a plain number in quotes may be a code."""
 
 
 def is_identifier(name: str) -> bool:
@@ -437,6 +442,10 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             guesses.append((1, Role(name, OTHER_ID, False)))
         elif set(said) & PLACES or _start_anew(values):
             continue
+        elif (
+            repeated and said and said[0] in CUT_FROM and said[-1] in MEDIA and len(values) <= LARGEST_GROUP * distinct
+        ):
+            guesses.append((2, Role(name, "by its name, as what samples were cut from, and its values, which repeat")))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
@@ -563,7 +572,10 @@ def _topics(values: list[Any]) -> bool:
 
 
 def _codes(values: list[Any]) -> bool:
-    return all(isinstance(v, str) and _is_code(v) for v in values[:500])
+    """Whether all are codes, and not plain numbers in quotes, such as ages, which are written without leading zeros."""
+    some = [v.strip() if isinstance(v, str) else "" for v in values[:500]]
+    short = max(map(len, some), default=0) < LONG_NUMBER
+    return all(map(_is_code, some)) and not (short and all(v.isdecimal() and (v[0] != "0" or v == "0") for v in some))
 
 
 def _is_code(text: str) -> bool:

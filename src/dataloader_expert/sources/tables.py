@@ -41,6 +41,8 @@ class Table(Source):
 
     def __init__(self) -> None:
         super().__init__()
+        self.unread: dict[str, str] = {}
+        """What files say and no field does, and why."""
         self.members: Members = {}
         """Of fields that hold objects, those of their members that take their place."""
         self.answered: frozenset[str] = frozenset()

@@ -31,6 +31,7 @@ Spelt = dict[str, dict[str, tuple[int, tuple[tuple[str, str], ...]]]]
 """By extension in lower case, each way in which it is written: how often, and the first members' files and keys."""
 
 EXECUTABLE = {"pyd", "pkl", "pickle", "pth", "pt", "dill"}
+RATE = "sample_rate"
 IMAGES = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm"}
 SOUNDS = {"wav", "flac", "ogg", "mp3"}
 TEXTS = {"txt", "text", "caption", "transcript"}
@@ -108,6 +109,8 @@ class WebDataset(Source):
                     shape = tuple(a if a == b else None for a, b in zip(known.shape, found.shape, strict=True))
                     found = Field(name, found.kind, found.dtype, shape)
                 merged[name] = found
+        sounds = {self._called(ext) for unit in looked_at for ext, _, _ in unit.at if ext.rpartition(".")[2] in SOUNDS}
+        merged |= {name: replace(f, kind="audio") for name, f in merged.items() if name in sounds and len(f.shape) == 2}
         self.label, self.label_how = label_by_name([n for n, f in merged.items() if not f.shape])
         self.fields = tuple(Field(f.name, "category", f.dtype) if f.name == self.label else f for f in merged.values())
         self.modality = modality_of(self.fields, self.label)
@@ -164,14 +167,17 @@ class WebDataset(Source):
         made: dict[str, dict[str, Column]] = {}
         where = f"{unit.file}:{unit.key}"
         for ext, data in raw.items():
-            stem, _, kind = ext.rpartition(".")
-            name = ext if stem in self.twofold else stem or ext
             try:
-                made[ext] = decode_member(name, kind, data, where, problems)
+                made[ext] = decode_member(self._called(ext), ext.rpartition(".")[2], data, where, problems)
             except Unreadable as problem:
                 problem.where.update(file=unit.file, sample=unit.start, field=ext)
                 problems.append(problem)
         return made
+
+    def _called(self, ext: str) -> str:
+        """The field of the member with this extension."""
+        stem = ext.rpartition(".")[0]
+        return ext if stem in self.twofold else stem or ext
 
     def _typed(self, name: str, column: Column) -> Column:
         """Whole numbers of a field that has others are floats in every sample."""
@@ -238,7 +244,8 @@ def decode_member(name: str, kind: str, data: bytes, where: str, problems: list[
     if kind in IMAGES:
         return {name: Column([decode_image(data, where, problems)])}
     if kind in SOUNDS:
-        return {name: Column([decode_audio(data, where, problems)[0]])}
+        values, rate = decode_audio(data, where, problems)
+        return {name: Column([values]), RATE: Column(np.array([rate]))}
     if kind == "npy":
         dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), where)
         array = np.frombuffer(data, dtype, offset=at).reshape(shape, order="F" if fortran else "C")

@@ -79,6 +79,30 @@ def streamed(*copies: tuple[int, int, int], into: int = 40) -> Data:
     )
 
 
+DOING = ["reading a paper", "reading", "asleep on a train"], ["playing a song", "playing", "silent"]
+HYPOTHESES = Data(
+    {
+        "premise": [
+            f"A {who} with long grey hair is {what[0]} in front of the town hall in {town}."
+            for who in ("nurse", "farmer", "cyclist", "bride")
+            for town in ("Bonn", "Lyon", "Ghent")
+            for what in DOING
+            for _ in range(2)
+        ],
+        "hypothesis": [
+            f"The {who} is {end}."
+            for who in ("nurse", "farmer", "cyclist", "bride")
+            for _ in range(3)
+            for w in DOING
+            for end in w[1:]
+        ],
+        "label": ["entailment", "contradiction"] * 24,
+    },
+    "label",
+    kinds={"premise": "text", "hypothesis": "text"},
+)
+"""Two on each premise, which differ in a word or two."""
+
 SILENT: dict[str, dict[str, Any]] = {
     "passages": {
         "sequences of their own": streamed(),
@@ -114,12 +138,17 @@ SILENT: dict[str, dict[str, Any]] = {
             kinds={"text": "text"},
         ),
         "token rows": Data({"input_ids": [np.arange(60) + 7 * i for i in range(6)]}, kinds={"input_ids": "tokens"}),
+        "hypotheses on one premise": HYPOTHESES,
     },
     "near_rows": {
         "distinct rows": Data(dict(MEASURED)),
         "positions in a city": Data(
             {"lat": 52.5 + NOISE / 50, "lon": 13.4 + NOISE[::-1] / 50, "speed": np.abs(NOISE).round(1)},
             context={"offsets": {"lat": 3, "lon": 3}},
+        ),
+        "vectors of nothing but zeros": Data(
+            {"v": np.where(np.arange(40)[:, None] % 4 > 0, np.random.default_rng(3).normal(0, 1, (40, 6)), 0.0)},
+            kinds={"v": "embedding"},
         ),
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },

@@ -72,6 +72,10 @@ SILENT: dict[str, dict[str, Any]] = {
             {"x": [np.zeros(4, "<f4"), np.zeros(4, ">f4"), np.zeros(4, "<f4")]}, kinds={"x": "array"}
         ),
         "texts of any length": Data({"text": TEXTS}, kinds={"text": "text"}),
+        "keypoints of one object, or of two": Data(
+            {"keypoints": [np.zeros((1 + (i % 5 == 0), 6, 3), np.float32) for i in range(40)]},
+            kinds={"keypoints": "array"},
+        ),
     },
     "links": {
         "every row is there": linked([f"p{i % 40}" for i in range(400)], [f"p{i}" for i in range(40)]),

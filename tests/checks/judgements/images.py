@@ -185,6 +185,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "classes in the order of their places": masks(*[(0, 1, 2, 3)] * 40),
     },
     "masks": {
+        "what is to be ignored, in a few masks of nothing else": masks(
+            *[(0, 1, 2)] * 80, *[(0, 1, 255), (0, 2, 255)] * 3, *[(0, 255)] * 4
+        ),
         "what is to be ignored in place of nothing": masks(*[(0, 1, 2, 3)] * 40, *[(0, 1, 2, 3, 255)] * 20),
         "what is to be ignored, in masks that lack a rare class": masks(
             *[(0, 1, 2, 3)] * 4, *[(0, 1, 2)] * 36, *[(0, 1, 2, 255)] * 20
@@ -303,6 +306,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "preprocessing-differs",
             "error",
         ),
+        "a split whose classes are numbered from one": (
+            masks(*[(0, 1, 2), (0, 1, 255)] * 12, *[(1, 2, 3), (1, 2, 255)] * 6, splits=["train"] * 24 + ["val"] * 12),
+            "preprocessing-differs",
+            "error",
+        ),
         "a split in which a class of all others was merged": (
             masks(*[(0, 1, 2)] * 12, *[(0, 1)] * 12, splits=DOZENS),
             "class-missing-in-split",
@@ -363,6 +371,17 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "no width": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 30 + [np.array([5.0, 5, 5, 20])]}),
+            "box-degenerate",
+            "error",
+        ),
+        "corners in the wrong order, as flipped images leave them, in targets of detectors": (
+            Data(
+                {
+                    "1.boxes": [np.array([[5.0, 5, 20, 30]])] * 20 + [np.array([[20.0, 5, 5, 30]])] * 9,
+                    "1.labels": [np.array([1])] * 29,
+                    "1.area": [np.array([375.0])] * 29,
+                }
+            ),
             "box-degenerate",
             "error",
         ),

@@ -121,6 +121,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "unfit_targets": test_misfiled.TARGETS_SILENT,
     "unfit_labels": test_unfit_labels.SILENT,
     "classes": {
+        "counts of what was sold": Data(
+            {"sold": np.repeat(np.arange(2, 17), [1, 3, 9, 20, 36, 55, 68, 70, 61, 47, 31, 18, 9, 4, 1])}, "sold"
+        ),
         "ten to one": tabled(["a"] * 20 + ["b"] * 2),
         "prices in whole numbers": Data({"price": 200 + (NOISE * 31).astype(int)}, "price", splits=LARGE_HALVES),
         "a count of each day": Data({"sold": np.rint(90 + 25 * NOISE).astype(int)}, "sold", splits=LARGE_HALVES),
@@ -137,6 +140,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "every class in every split": tabled(["a", "b"] * 6, splits=HALVES),
         "a target that is no class": tabled(NOISE[:12]),
         "a scale from -1 to 1": tabled(np.array([0, 1, -1, 1] * 6)),
+        "plus, minus and zero": tabled(["+", "-", "0"] * 8),
     },
     "canned_texts": test_canned_texts.SOUND,
     "annotators": test_annotators.SILENT,
@@ -170,6 +174,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "label_sets": {
         "tags, some samples without any": tags(*[["sun", "sea"], ["sun"], []] * 40),
         "labels of tokens, which repeat": tags(*[["O", "O", "PER"], ["O"], ["PER", "O"]] * 40),
+        "one label each, with commas": tabled(["Smith, John", "Doe, Jane", "Roe, Ann"] * 40),
         "tags that hardly recur": tags(*[[f"t{i}", f"u{i}"] for i in range(120)]),
         "a row of zeros and ones that is no label": Data({"mask": np.eye(4)[np.arange(120) % 4]}),
         "several labels or none now and then": Data(
@@ -198,7 +203,13 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "misfiled": test_misfiled.FILED,
     "unfit_targets": test_misfiled.TARGETS,
     "classes": {
+        "a dash beside words": (tabled(["yes", "no", "-"] * 8), "label-out-of-range", "warning"),
         "-1 beside classes from 0 on": (tabled(np.array([0, 1, 2, -1] * 6)), "label-out-of-range", "warning"),
+        "a dash beside names": (
+            tabled(["entailed", "neutral", "contrary"] * 8 + ["-"]),
+            "label-out-of-range",
+            "warning",
+        ),
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
         "a class of one sample in a long tail": (
             Data({"target": np.repeat(np.arange(40), [40 - k for k in range(40)])}, "target"),
@@ -300,6 +311,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "label-conflict",
             "warning",
         ),
+        "a rare one of joined labels": (
+            tabled(["Edema|Mass", "Mass", "Edema", "Edema|Cyst", "Cyst|Mass"] * 25 + ["Hernia"]),
+            "severe-imbalance",
+            "info",
+        ),
         "a rare tag": (tags(*[["a", "b"]] * 118, ["c"], ["c", "a"]), "severe-imbalance", "info"),
         "a tag that training never sees": (
             tags(*[["a", "b"]] * 60, *[["a", "c"]] * 60, splits=["train"] * 60 + ["val"] * 60),
@@ -311,6 +327,15 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "label_base": {
         "the last file from one on": (
             Data({"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)}, "label", splits=QUARTERS),
+            "label-out-of-range",
+            "warning",
+        ),
+        "a split from one on": (
+            Data(
+                {"x": NOISE, "label": np.arange(400) % 5 + (np.arange(400) >= 300)},
+                "label",
+                splits=["train"] * 300 + ["test"] * 100,
+            ),
             "label-out-of-range",
             "warning",
         ),

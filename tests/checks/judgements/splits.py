@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from tests.checks import test_renamed_values
-from tests.checks.judgements.common import HALVES, LARGE_HALVES, NOISE, NUMBERS, PICTURES, picture
+from tests.checks.judgements.common import HALVES, LARGE_HALVES, NOISE, NUMBERS, PICTURES, objects, picture
 from tests.checks.looking import Data
 
 
@@ -44,6 +44,11 @@ SILENT: dict[str, dict[str, Any]] = {
         "a number that is mostly 0, in a small test split": Data(
             {"pixel": np.r_[np.tile([0.0] * 9 + [60.0, 180.0], 20), np.tile([0.0] * 16 + [30.0, 40.0], 3)]},
             splits=["train"] * 220 + ["test"] * 54,
+        ),
+        "objects whose classes are numbered in another place": objects(
+            [[i % 3, (i + 1) % 3] for i in range(60)] + [[3 + i % 3, 3 + (i + 1) % 3] for i in range(60)],
+            dict(enumerate(["cat", "dog", "owl", "Cat", "Dog", "Owl"])),
+            splits=["train"] * 60 + ["val"] * 60,
         ),
         "training on sound samples alone": Data(
             {"x": NOISE, "label": ["good"] * 300 + ["scratch"] * 100}, "label", splits=LARGE_HALVES

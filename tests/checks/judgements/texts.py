@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.checks import test_answers_alike, test_fixed_parts, test_prompts_repeated, test_token_tags, test_unclosed
+from tests.checks import (
+    test_answers_alike,
+    test_fixed_parts,
+    test_languages,
+    test_prompts_repeated,
+    test_token_tags,
+    test_unclosed,
+)
 from tests.checks.judgements.common import LONG, TEXTS, chats, turns
 from tests.checks.looking import Data
 
@@ -41,6 +48,7 @@ def called(arguments: str = '{"city": "Bonn"}', answers: str = "call 1") -> list
 
 SILENT: dict[str, dict[str, Any]] = {
     "fixed_parts": test_fixed_parts.SILENT,
+    "languages": test_languages.SILENT,
     "joined_sentences": test_token_tags.APART | test_answers_alike.LONG_SOUND,
     "canned_answers": test_answers_alike.CANNED_SOUND,
     "opposite_pairs": test_answers_alike.OPPOSITE_SOUND,
@@ -144,6 +152,7 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
+    "languages": test_languages.SPEAKS,
     "joined_sentences": {
         **{name: (data, code, "warning") for name, (data, code, _) in test_token_tags.JOINED.items()},
         **test_answers_alike.LONG_SPEAKS,

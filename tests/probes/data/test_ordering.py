@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.probes.data.ordering import FEW, stratified
+from dataloader_expert.probes.data.ordering import FEW, in_turn, stratified
 from dataloader_expert.sources.base import Unit
 
 SIZES = st.lists(st.integers(1, 80), min_size=1, max_size=8)
@@ -27,3 +29,20 @@ def test_any_beginning_is_like_the_whole(sizes: list[int], labelled: bool, seed:
         assert all(abs(seen[k] - n * read / total) <= 2 + len(sizes) for k, n in enumerate(sizes))
     if len(sizes) * FEW <= total:
         assert {named[i] for i in order[: len(sizes)]} == set(range(len(sizes)))
+
+
+def test_neighbours_come_together_where_there_is_time_for_all() -> None:
+    """Our promise: each sample comes once; after a few, runs of neighbours do, or the random order goes on where time is short."""
+    order = np.random.default_rng(0).permutation(300).tolist()
+    asked: list[int] = []
+
+    def in_time(rest: int) -> bool:
+        asked.append(rest)
+        return True
+
+    found = list(in_turn(order, 16, 64, 0, in_time))
+    assert sorted(found) == list(range(300))
+    assert found[:16] == order[:16]
+    assert asked == [284]
+    assert sum(b > a for a, b in itertools.pairwise(found[16:])) >= 284 - 5
+    assert list(in_turn(order, 16, 64, 0, lambda rest: False)) == order

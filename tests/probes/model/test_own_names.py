@@ -169,3 +169,27 @@ def test_a_guessed_target_that_does_not_fit_is_no_error() -> None:
     batch = {"x": torch.randn(40, 4), "sample": torch.arange(40)}
     (misfit,) = judged(nn.Linear(4, 6), batch, "sample", guessed=True).misfits
     assert misfit.runs and "only guessed" in misfit.says
+
+
+class Looks(nn.Module):
+    """Takes its batch as a dict, with labels if there are some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+
+    def forward(self, batch: Any) -> Any:
+        logits = self.layer(batch["features"])
+        return cross_entropy(logits, batch["label"]) if "label" in batch else logits
+
+
+def test_parts_without_keys_are_given_under_those_that_the_model_looks_up() -> None:
+    """Seen: 'too many indices for tensor' of a model that takes a dict, and nothing of the keys."""
+    batch = [torch.randn(N, 5), torch.arange(N) % 3]
+    verdict = judged(Looks(), batch, "1")
+    assert verdict.way is not None
+    assert [m.says.split(" in a dict")[0] for m in verdict.misfits] == [
+        f"the model looks up '{k}'" for k in ("features", "label")
+    ]
+    (given,), named = functions(verdict.way.code())[0](batch)
+    assert not named and {*given} == {"features", "label"} and given["label"] is batch[1]

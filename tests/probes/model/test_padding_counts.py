@@ -108,3 +108,11 @@ def test_sound_masks_and_padding_are_left_alone(kind: str) -> None:
     """Our promise: what masks and padding usually are is no finding."""
     model, batch = SOUND[kind]
     assert judged(model, batch, None).misfits == ()
+
+
+def test_unknown_ids_are_not_sent_to_the_padding() -> None:
+    """Seen: ids beyond a table became those of the padding, which was then told of the user's data."""
+    verdict = judged(Reads(20), {"ids": IDS}, None)
+    assert [m.code for m in verdict.misfits] == ["out-of-range-ids"] and verdict.way is not None
+    given = functions(verdict.way.code())[0]({"ids": IDS})
+    assert "0)" not in verdict.way.mends["ids"][0] and given is not None

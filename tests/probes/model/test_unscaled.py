@@ -95,3 +95,35 @@ def test_a_model_that_normalises_by_itself_wants_plain_pictures(within: bool) ->
     verdict = judged(model, batch, None, said)
     assert bool(verdict.misfits) is not within and verdict.way is not None
     assert scales_pictures(model, verdict.way, batch) is within or not within
+
+
+@pytest.mark.parametrize(
+    ("stored", "cure"),
+    [
+        (lambda x: x, None),
+        (lambda x: (x * 255).round(), "255"),
+        (lambda x: (x - 0.45) / 0.225, "torch.tensor"),
+        (lambda x: x * 2 - 1, "+ 1) / 2"),
+        (lambda x: x * 1.2 - 0.1, None),
+    ],
+    ids=["from 0 to 1", "bytes", "standardized before", "from -1 to 1", "hardly beyond"],
+)
+def test_what_a_model_normalises_is_to_be_a_picture(stored: Any, cure: str | None) -> None:
+    """Seen: bytes as floats, and pictures that were standardized before, passed to a model that standardizes them itself."""
+    batch, model = stored(torch.rand(N, 3, 8, 8) * 0.98 + 0.01), Pictures(True)
+    said = {"by": "a test", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    verdict = judged(model, batch, None, said)
+    assert [m.code for m in verdict.misfits] == (["value-range-mismatch"] if cure else []) and verdict.way is not None
+    assert cure is None or cure in verdict.way.code()
+
+
+def test_lengths_and_boxes_are_no_target() -> None:
+    """Seen: the numbers of boxes, as labels beyond a detector's four outputs."""
+    detector = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4))
+    boxes = {
+        "boxes": torch.rand(N, 6, 4),
+        "boxes_lengths": torch.tensor([6] * (N - 1) + [5]),
+        "labels": torch.ones(N, 6).long(),
+    }
+    verdict = judged(detector, [torch.rand(N, 3, 8, 8), boxes], None, guessed=True)
+    assert verdict.accepted and not verdict.misfits

@@ -9,21 +9,16 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.base import CODES, Context
 from dataloader_expert.checks.common.in_parts import InParts
 from dataloader_expert.checks.common.parts import HARDLY, LEAST, SPLIT, Grouping, Part, part_said
 from dataloader_expert.checks.common.recorded import FEWEST
 from dataloader_expert.checks.common.rows_kept import Named, places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-CODES = Quantity(
-    "codes_of_part",
-    "samples",
-    "rows of one part with values of a category that no other part has, and those of the others",
-)
 KEPT, CELLS, FIELDS, VALUES = 20_000, 1_500_000, 12, 40
 """The most rows, and values of all fields, that are kept; the most categories, and values of one."""
 RARE = 0.01

@@ -345,15 +345,13 @@ def _as_made(
     factor = _factor(x[some], operation, *(v[some] for v in of))
     if factor == 0:
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        made = operation.makes(*of) * factor
-        made = np.where(np.isfinite(made), made, np.nan)
-        rooms = [np.full(len(x), near)]
-        if operation.powers is not None:
-            by = sum(power * part / np.abs(v) for power, part, v in zip(operation.powers, nears, of, strict=True))
-            rooms.append(near + np.where(np.isfinite(by), np.abs(made) * by, 0.0))
-    for room in rooms:
-        if not _likely(x[some], made[some], room[some]):
+    tried, rooms_tried = _made(operation, (of[0][some], of[1][some]), factor, near, nears)
+    likely = [_likely(x[some], tried, room) for room in rooms_tried]
+    if not any(likely):  # most are not: nothing is made of all rows
+        return None
+    made, rooms = _made(operation, of, factor, near, nears)
+    for room, may_be in zip(rooms, likely, strict=True):
+        if not may_be:
             continue
         if room is not rooms[0] and np.nanmedian(room) > FINE * np.subtract(*np.nanquantile(x, [0.75, 0.25])):
             continue
@@ -361,6 +359,22 @@ def _as_made(
         if given is not None:
             return Given(operation, made, room, given)
     return None
+
+
+def _made(
+    operation: Operation, of: tuple[Any, Any], factor: float, near: float, nears: tuple[float, float]
+) -> tuple[Any, list[Any]]:
+    """What two columns make, NaN where that is no number; and how far off rounding may put it, that of the parts left out and counted in."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made = operation.makes(*of) * factor
+        made = np.where(np.isfinite(made), made, np.nan)
+        rooms = [np.full(len(made), near)]
+        if operation.powers is not None:
+            by = sum(power * part / np.abs(v) for power, part, v in zip(operation.powers, nears, of, strict=True))
+            rooms.append(near + np.where(np.isfinite(by), np.abs(made) * by, 0.0))
+    return made, rooms
 
 
 def converted(x: Any, made: Any, operation: Operation) -> str | None:

@@ -19,6 +19,14 @@ PARTS = {"split", "fold", "partition"}
 """Words in the names of what says to which part of the data a sample belongs."""
 BEFORE = {"reply", "parent", "previous", "prev", "predecessor", "replaces", "supersedes", "quoted"}
 """Words in the names of fields that name another row, which the first of a chain has none of."""
+OVER = {
+    "end", "ended", "closed", "finished", "completed", "resolved", "solved", "discharge", "discharged", "death", "died", "returned", "delivered",
+    "cancelled", "canceled", "terminated", "termination", "deleted", "deactivated", "churned", "left", "expired", "paid", "released",
+}  # fmt: skip
+"""Words in the names of times that what is still going on has none of."""
+WHEN = {"at", "date", "time", "datetime", "timestamp", "ts", "on", "dt", "day"}
+DROPPED = 0.2
+"""The largest share of samples that may be dropped for what they lack."""
 
 
 def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
@@ -76,9 +84,10 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             said = name in context.label_names  # of what is not mentioned nothing is lost
             few = name in context.of_few and name != context.label
             first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
+            over = {*words(name)} & OVER and {*words(name)} & WHEN and name != context.label
             yield finding(
                 "missing-values",
-                "info" if said or few or first else "warning",
+                "info" if said or few or first or over else "warning",
                 f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})"
                 + (", which have no row in its table" if few else str(facts.value(MISSING_IN, "", field=name))),
                 fact,
@@ -86,7 +95,9 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 if said
                 else f"leave {name} out, or take only the samples that have it"
                 if few
-                else f"{_supplied(name, context)}, or drop those samples",
+                else "nothing to do if these are not over yet: their durations are censored, and dropping them keeps the short ones"
+                if over
+                else _supplied(name, context) + ", or drop those samples" * (fact.value <= DROPPED * seen),
                 places,
                 fact.value,
             )

@@ -10,7 +10,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 
 PADDED = Quantity(
     "codes_respelled", "codes", "codes that a field has in two spellings, equal but for zeros, case and separators"
@@ -55,10 +55,7 @@ class PaddedCodes(Check):
             if not _are_codes([value for value in values[:FIRST] if isinstance(value, str) and value]):
                 self._lose(name)
                 continue
-            first: dict[str, int] = {}
-            for i, value in enumerate(values):
-                if isinstance(value, str) and value:
-                    first.setdefault(value, i)
+            first = _first(column, block.samples)
             if not _are_codes(first):
                 self._lose(name)
                 continue
@@ -111,6 +108,21 @@ class PaddedCodes(Check):
                 "write all codes in one way; rows of one thing are otherwise counted, joined and split as those of two"
             )
             yield finding("label-twins", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def _first(column: Column, n: int) -> dict[str, int]:
+    """The texts among ``n`` values, but for empty ones, with where each comes first."""
+    import numpy as np
+
+    if column.coded is not None:
+        codes, texts = column.coded
+        used, at = np.unique(codes[:n], return_index=True)
+        return {text: i for k, i in zip(used.tolist(), at.tolist(), strict=True) if (text := texts[k])}
+    first: dict[str, int] = {}
+    for i, value in enumerate(column.values[:n]):
+        if isinstance(value, str) and value:
+            first.setdefault(value, i)
+    return first
 
 
 def _are_codes(values: Collection[str]) -> bool:

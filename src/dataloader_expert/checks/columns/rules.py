@@ -32,7 +32,7 @@ NAMES = 100
 """The most classes that another column decides."""
 REPEATED = 3
 """The fewest rows of each value that decides, on average."""
-SOME = 2_000
+SOME, NEARLY_ONE = 2_000, (1 + MOST) / 2
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ def decided(numbers: dict[str, Any], classes: dict[str, Any]) -> Iterator[Rule]:
             if name in of or known.sum() < max(LEAST, USUAL * len(x)):
                 continue
             some = np.flatnonzero(known)[:: 1 + int(known.sum()) // SOME]
-            if limits(x[some], codes[some], len(sizes))[0] < USUAL:
+            share, values, says = limits(x[some], codes[some], len(sizes))
+            told = codes[some][says[np.searchsorted(values, x[some])] == codes[some]]
+            if share < USUAL or np.bincount(told).max() > NEARLY_ONE * len(told):
                 continue
             share, values, says = limits(x[known], codes[known], len(sizes))
             # one number rather than two that tell as much

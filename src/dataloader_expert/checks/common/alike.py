@@ -18,6 +18,9 @@ SHORT, LONG, TIMES, MOST_WORDS = 6, 10, 50, 300
 be; the most names that are compared."""
 SHORT_SWAPPED, TIMES_SWAPPED = 5, 20
 """The same where two neighbours are swapped: few words become another one so, as many do by a letter more, less or other."""
+LONG_WORD, TIMES_INSIDE, ENDS = 9, 8, 2
+"""Letters of a word in which a single slip makes no other word, unless it is among so many at either end; and how many times as common the right
+one must be."""
 SHORT_CODE, CODES = 2, 20
 """Letters of names that are codes, and how many times as frequent another one is of which such a name is a slip."""
 TRUTH = {
@@ -108,7 +111,18 @@ def _misspelt(rare: str, name: str, times: float) -> bool:
         wrong = [i for i, (a, b) in enumerate(zip(rare, name, strict=True)) if a != b]
         if len(wrong) == 2 and wrong[1] == wrong[0] + 1 and sorted(rare) == sorted(name):
             return True
+    if times >= TIMES_INSIDE and _slip_inside(rare, name):
+        return True
     return times >= TIMES and min(len(rare), len(name)) >= SHORT and _edits(rare, name, 1 + (len(name) >= LONG))
+
+
+def _slip_inside(one: str, other: str) -> bool:
+    """Whether two names differ by a single letter amid one long word."""
+    pairs = [(a, b) for a, b in zip(one.split(), other.split(), strict=False) if a != b]
+    if len(one.split()) != len(other.split()) or len(pairs) != 1 or min(map(len, pairs[0])) < LONG_WORD:
+        return False
+    a, b = pairs[0]
+    return a[:ENDS] == b[:ENDS] and a[-ENDS:] == b[-ENDS:] and _edits(a, b, 1)
 
 
 def _edits(one: str, other: str, most: int) -> bool:

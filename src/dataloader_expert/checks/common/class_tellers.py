@@ -13,7 +13,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.picture_hashes import Looks, looks
 from dataloader_expert.checks.common.spectra import mixed_down, power, stacks, window
-from dataloader_expert.checks.common.vectors import pooled, vectors
+from dataloader_expert.checks.common.vectors import most_of, pooled, vectors
 from dataloader_expert.checks.common.word_cells import likelihoods_by, presences_by
 from dataloader_expert.checks.features import Channels
 from dataloader_expert.sources.base import Block, Field
@@ -47,11 +47,11 @@ def numbers_of_content(context: Context, block: Block, names: list[str], rows: A
         return numbers
     if field.kind == "audio" and len(names) == 1:
         return _bands(block, field.name, rows)
-    part = block if len(rows) == block.samples else block.take(rows)
+    part, rows = most_of(block, rows)
     channels = Channels.of(field) if len(field.shape) > 1 and len(names) == 1 else None
-    moving = None if channels is None else _of_channels(channels, part)
-    made = vectors(part, names, len(names) == 1 and None not in field.shape)
-    made = made if moving is None else np.concatenate([moving, made], 1)
+    moving = None if channels is None else part.once(("moving", channels), None, lambda: _of_channels(channels, part))
+    made = vectors(part, names, len(names) == 1 and None not in field.shape)[rows]
+    made = made if moving is None else np.concatenate([moving[rows], made], 1)
     return made[:, :WIDEST].astype(np.float32)
 
 

@@ -61,7 +61,10 @@ def present(block: Block, name: str, salt: Any) -> Any:
         return np.zeros(n, np.uint64)
     made = digests(block, [name], salt)
     absent = np.zeros(n, bool) if column.nulls is None else np.asarray(column.nulls[:n], bool)
-    if isinstance(column.values, list):
+    if column.coded is not None:
+        codes, texts = column.coded
+        absent = absent | np.array([not text for text in texts], bool)[codes[:n]]
+    elif isinstance(column.values, list):
         absent = absent | np.array(
             [value is None or (isinstance(value, str) and not value) for value in column.values[:n]], bool
         )

@@ -13,14 +13,16 @@ from typing import Any
 from dataloader_expert.checks.common.alone import alone
 from dataloader_expert.checks.common.binned import binned
 from dataloader_expert.checks.common.frequent import most_common
-from dataloader_expert.checks.common.quantiles import bucket_value, buckets, quantile
+from dataloader_expert.checks.common.quantiles import BUCKETS, bucket_keys, bucket_value, buckets, quantile
 from dataloader_expert.checks.common.treatments import marks_of, treatment
 
 CAP = 1 << 22
 PIECE = 1 << 15
 """Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
-WAITING = 1 << 16
-"""Values that wait until they are counted together: one count costs as much as so many values."""
+COUNTED = 1 << 17
+"""Values that are counted at a time: there are half as many counts, which are added up each time."""
+WAITING = 1 << 18
+"""Values whose buckets wait until they are counted together: one count costs as much as some ten thousand values."""
 EXTREMES = 32
 EXACT = 2**53
 """Whole numbers beyond are not told apart as floats."""
@@ -47,6 +49,7 @@ class Numbers:
         self.low, self.high = math.inf, -math.inf
         self.counts: Any = None  # of whole numbers 0…65535, or of bfloat16 buckets once `bucketed`
         self.kept: list[Any] = []
+        """Values; once ``bucketed``, their buckets that are not yet counted."""
         self.n_kept = 0
         self.bucketed = self.folded = False
         self.whole = True
@@ -137,7 +140,7 @@ class Numbers:
         self.highest = sorted(set(self.highest), key=lambda p: (-p[0], p[1]))[:EXTREMES]
 
     def _count(self, flat: Any) -> None:
-        self.kept.append(flat.copy())
+        self.kept.append(bucket_keys(flat) if self.bucketed else flat.copy())
         self.n_kept += flat.size
         if self.n_kept > (WAITING if self.bucketed else self.cap):
             self._to_buckets()
@@ -152,8 +155,11 @@ class Numbers:
             levels = np.flatnonzero(self.counts)
             counts += buckets(levels.astype(np.float32), self.counts[levels])
         for values in _together(self.kept):
-            for at in range(0, values.size, PIECE):
-                counts += buckets(values[at : at + PIECE])
+            if self.bucketed:
+                counts += np.bincount(values, minlength=BUCKETS)
+                continue
+            for at in range(0, values.size, COUNTED):
+                counts += buckets(values[at : at + COUNTED])
         self.counts, self.kept, self.n_kept, self.bucketed = counts, [], 0, True
 
     def merge(self, other: Numbers) -> None:
@@ -300,6 +306,7 @@ class Numbers:
         import numpy as np
 
         if self.bucketed:
+            self._to_buckets()
             keys = np.flatnonzero(self.counts)
             values = bucket_value(keys)
             order = np.argsort(values, kind="stable")

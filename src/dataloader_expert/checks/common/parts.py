@@ -185,10 +185,8 @@ def _stretch(odd: Any, known: Any, order: Any, purity: float) -> tuple[int, int,
 
 def part_said(v: dict[str, Any], stretch: str) -> str:
     """Words for the samples of a part; ``stretch``: words for those from its first to its last, empty if it is none."""
-    values = [str(value) for value in v["values"]]
-    shown = ", ".join(map(escaped, values[:SHOWN])) + (
-        f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
-    )
+    values = [escaped(str(value)) or "missing" for value in v["values"]]
+    shown = ", ".join(values[:SHOWN]) + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
     inside = {None: "", SPLIT: f"in {shown}", FILE: f"in {shown}"}.get(v["by"])
     if inside is None:
         inside = f"where {escaped(v['by'])} is {shown}"

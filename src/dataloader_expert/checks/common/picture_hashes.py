@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dataloader_expert.checks.common.sharpness import sharpness
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey, pixels_of, samples_of
 
@@ -162,13 +163,14 @@ def looks(block: Block, name: str) -> Looks:
         tints = np.full((len(values), 2), np.nan, np.float32)
         colours = np.zeros((len(values), 2, 16, 16), np.int8)
         for i, value in enumerate(values):
-            pixels = sampled(value)
+            gray = value
             if hasattr(value, "getbands"):
-                value = as_grey(value)
-                middles[i] = _middle(pixels_of(value))
+                gray = as_grey(value)
+                middles[i] = _middle(pixels_of(gray))
             elif not _is_picture(value):
                 continue
-            small[i], there[i] = thumb(value), True
+            small[i], there[i] = thumb(gray), True
+            pixels = sampled(value)
             if pixels is not None:
                 some[i], coloured[i] = pixels, True
         at = np.flatnonzero(coloured)
@@ -181,6 +183,20 @@ def looks(block: Block, name: str) -> Looks:
 def visible(block: Block, name: str, rows: Any) -> Any:
     """Those of these rows whose images could be looked at."""
     return block.once(("visible", name), rows, lambda: rows[looks(block, name).there[rows]] if len(rows) else rows)
+
+
+def small_of(block: Block, name: str, rows: Any) -> Any:
+    """These of a field's images in gray and small, float16 [rows, 32 * 32]; one array for all checks that keep the same rows."""
+    import numpy as np
+
+    return block.once(
+        ("small", name), rows, lambda: looks(block, name).small[rows].reshape(len(rows), -1).astype(np.float16)
+    )
+
+
+def sharpness_of(block: Block, name: str) -> list[float | None]:
+    """How sharp the middle of each of a field's images is, as of ``sharpness``; None of those without; made once a block."""
+    return block.once(("sharpness", name), None, lambda: sharpness(looks(block, name).middles))
 
 
 def sampled(picture: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from itertools import zip_longest
 from typing import Any, TypeVar
 
@@ -84,6 +84,20 @@ class Files:
             self._sorted = sorted(self._starts)
         at = bisect.bisect_right(self._sorted, sample) - 1
         return (self._starts[self._sorted[at]] or None) if at >= 0 else None
+
+    def within(self, samples: Any, names: Collection[str]) -> Any:
+        """Which of these samples are in one of these files, as far as files are known; bool [n]."""
+        import numpy as np
+
+        if not self._starts or len(self._starts) >= MOST_UNITS:
+            return np.zeros(len(samples), bool)
+        starts = sorted(self._starts)
+        named = np.array([False, *(self._starts[start] in names for start in starts)])
+        return named[np.searchsorted(starts, samples, side="right")]
+
+    def names(self) -> set[str]:
+        """The files; none if there are too many units to record."""
+        return set(self._starts.values()) if len(self._starts) < MOST_UNITS else set()
 
     def numbered(self, samples: Any) -> Any:
         """A number for the file of each of these samples, int64 [n]; the same for all where files are not known."""

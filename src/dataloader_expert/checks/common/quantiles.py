@@ -7,14 +7,22 @@ from __future__ import annotations
 
 from typing import Any
 
+BUCKETS = 1 << 16
+
 
 def buckets(values: Any, weights: Any = None) -> Any:
     """Counts of values by their upper 16 float32 bits, shape [65536], int64."""
     import numpy as np
 
+    return np.bincount(bucket_keys(values), weights, minlength=BUCKETS).astype(np.int64, copy=False)
+
+
+def bucket_keys(values: Any) -> Any:
+    """The bucket of each value, uint16."""
+    import numpy as np
+
     with np.errstate(over="ignore"):
-        keys = values.astype(np.float32).view(np.uint32) >> 16
-    return np.bincount(keys, weights, minlength=65536).astype(np.int64)
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def bucket_value(keys: Any) -> Any:

@@ -9,6 +9,8 @@ FEWEST = 10
 """The fewest rows with both numbers of which a correlation says anything."""
 DECIMALS, ROUNDED, MOSTLY = 6, 0.51, 0.95
 """The most decimals of a rounded number, by how much of the last one it may differ, and the share of numbers that show it."""
+RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
+"""Words of what users give things: more or less of it."""
 
 
 def normal_scores(numbers: Any) -> Any:

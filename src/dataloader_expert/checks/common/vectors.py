@@ -10,6 +10,8 @@ from dataloader_expert.checks.common.picture_hashes import Looks, looks
 from dataloader_expert.sources.base import Block
 
 WORDS = 64
+AT_ONCE = 1 << 16
+"""Numbers of arrays that are worked on at a time: what is made of them stays in the cache."""
 
 
 def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
@@ -21,6 +23,12 @@ def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
     if key not in block.views:
         block.views[key] = _vectors(block, names, whole)
     return block.views[key]
+
+
+def most_of(block: Block, rows: Any) -> tuple[Block, Any]:
+    """A block of which something is to be made for these rows, and the rows in it: the block itself, of which it is made once for all, where
+    they are most of it."""
+    return (block, rows) if 2 * len(rows) >= block.samples else (block.take(rows), slice(None))
 
 
 def _vectors(block: Block, names: list[str], whole: bool) -> Any:
@@ -101,9 +109,17 @@ def _means_and_spreads(values: Any) -> Any:
     """Of the first 64 components on the last axis of arrays, [n, ..., components]."""
     import numpy as np
 
-    flat = values.reshape(len(values), -1, values.shape[-1])[:, :, :64].astype(np.float64)
+    flat = values.reshape(len(values), -1, values.shape[-1])[:, :, :64]
+    step = max(1, AT_ONCE // max(1, flat[0].size)) if len(flat) else 1
+    made = [np.zeros((0, 2 * flat.shape[2]))]
     with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
-        return np.concatenate([flat.mean(1), flat.std(1)], 1)
+        for at in range(0, len(flat), step):
+            part = flat[at : at + step].astype(np.float64)
+            means = part.mean(1)
+            part -= means[:, None]
+            spreads = np.sqrt(np.einsum("nij,nij->nj", part, part) / part.shape[1])
+            made.append(np.concatenate([means, spreads], 1))
+    return np.concatenate(made)
 
 
 def _vector(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -186,9 +187,21 @@ def has_template(text: str) -> bool:
 
 def indented(text: str) -> bool | None:
     """Whether blocks of a program are indented, of which stripping the lines leaves none; None for a text without any."""
-    heads = (m for m in BLOCK.finditer(text) if _closed(m[0].partition("\n")[0]))
-    found = [len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in heads]
-    return any(found) if found else None
+    heads = [m for m in BLOCK.finditer(text) if _closed(m[0].partition("\n")[0])]
+    if any(len(m["after"].expandtabs()) > len(m["before"].expandtabs()) for m in heads):
+        return True
+    return False if any(_parses(m[0].partition("\n")[0].strip()) for m in heads) else None
+
+
+def _parses(head: str) -> bool:
+    """Whether this is the head of a block, and no sentence that begins like one: "for all of these:"."""
+    word = head.partition(" ")[0].rstrip(":")
+    before = {"elif": "if x: pass\n", "else": "if x: pass\n", "except": "try: pass\n"}.get(word, "")
+    try:
+        ast.parse(f"{before}{head} pass" + "\nfinally: pass" * (word == "try"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _closed(line: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 SIDE = 32
@@ -203,12 +204,12 @@ def _step(across: Any, down: Any, weights: Any, shares: Any, wrong: Any) -> Any:
     import numpy as np
 
     y, x = _grid()
-    steep = np.stack([across * x, across * y, across, down * x, down * y, down], 2)
-    slopes = steep * ((SIDE - 1) / 2 * weights)[:, :, None]
-    slopes = slopes - slopes.sum(1, keepdims=True) * shares[:, :, None]
-    turned = slopes.transpose(0, 2, 1)
-    normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
-    return np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
+    weights = (SIDE - 1) / 2 * weights
+    across, down = across * weights, down * weights
+    slopes = np.stack([across * x, across * y, across, down * x, down * y, down], 1)
+    slopes -= slopes.sum(2, keepdims=True) * shares[:, None]
+    normal = slopes @ slopes.transpose(0, 2, 1) + DAMPING * np.eye(6, dtype=np.float32)
+    return np.linalg.solve(normal, slopes @ wrong[:, :, None])[:, :, 0]
 
 
 def settled(ones: Any, others: Any, warps: Any) -> tuple[Any, Any, Any]:
@@ -269,6 +270,7 @@ def _core() -> Any:
     return (along[:, None] & along).ravel()
 
 
+@cache
 def _grid() -> tuple[Any, Any]:
     """Where pixels are, from -1 to 1: down and across."""
     import numpy as np
@@ -287,6 +289,13 @@ def _moved(p: Any) -> tuple[Any, Any, Any]:
     return u, v, (u >= 0) & (u <= SIDE - 1) & (v >= 0) & (v <= SIDE - 1)
 
 
+def unmoved(n: int) -> Any:
+    """The warps, as of ``Fit``, of images that lie where they are, [n, 6]."""
+    import numpy as np
+
+    return np.tile(np.array([1, 0, 0, 0, 1, 0], np.float32), (n, 1))
+
+
 def relaid(pictures: Any, warp: Any) -> tuple[Any, Any]:
     """Further planes of images, [n, 32, 32], as these lie on others: moved as ``warp`` of a ``Fit`` says; and where they do, [n, pixels]."""
     u, v, inside = _moved(warp)
@@ -297,13 +306,14 @@ def _sampler(u: Any, v: Any) -> Any:
     """Samples images, [n, 32, 32], at these positions by bilinear interpolation, [n, 1024]."""
     import numpy as np
 
-    left, top = (np.clip(np.floor(w), 0, SIDE - 2).astype(np.int32) for w in (u, v))
+    left, top = (np.clip(np.floor(w), 0, SIDE - 2) for w in (u, v))
     right_share, low_share = np.clip(u - left, 0, 1), np.clip(v - top, 0, 1)
-    at = top * SIDE + left
+    at = (top * SIDE + left).astype(np.intp)
+    at += np.arange(0, at.size, at.shape[1])[:, None]  # among the pixels of all images
 
     def read(pictures: Any) -> Any:
-        flat = pictures.reshape(len(pictures), -1)
-        one, two, three, four = (np.take_along_axis(flat, at + k, 1) for k in (0, 1, SIDE, SIDE + 1))
+        flat = pictures.ravel()
+        one, two, three, four = (flat[k:].take(at) for k in (0, 1, SIDE, SIDE + 1))
         upper, lower = one + (two - one) * right_share, three + (four - three) * right_share
         return upper + (lower - upper) * low_share
 

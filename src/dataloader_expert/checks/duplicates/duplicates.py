@@ -11,7 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import QUANTITY_LABEL, Check, Context
 from dataloader_expert.checks.common.fingerprint import DIGEST, blank, digest64, mix
 from dataloader_expert.checks.duplicates.chance import Chance, explains, pairs_of
-from dataloader_expert.checks.duplicates.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, Seen
+from dataloader_expert.checks.duplicates.pairs import AGREEING, DUPLICATES, MOST_SHOWN, PHRASE, RATED, Seen
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -112,13 +112,9 @@ class Groups:
         """Keeps the first groups: what a copied file explains comes last, for it is told as that file."""
         import numpy as np
 
-        kept, plain = self.first[name], 0
-        for g in groups[np.argsort(rows.index[starts[groups]], kind="stable")].tolist():
-            if plain >= MOST_SHOWN:
-                break
-            lo, size = int(starts[g]), int(sizes[g])
-            explained = bool(self.copies) and self._explained(rows.index[lo : lo + min(size, MOST_SHOWN)])
-            plain += not explained
+        kept, copied = self.first[name], self._explained(rows, starts, sizes)
+        for g in groups[np.lexsort((rows.index[starts[groups]], copied[groups]))[:MOST_SHOWN]].tolist():
+            lo, size, explained = int(starts[g]), int(sizes[g]), bool(copied[g])
             if name == "crossing":  # one of each of two splits
                 splits = self.kept.named(rows.split[lo : lo + size].tolist())[:2]
                 at = [lo + int(np.argmax(rows.split[lo : lo + size] == s)) for s in splits]
@@ -128,9 +124,15 @@ class Groups:
             kept.append(((explained, int(rows.index[lo])), rows.take(at[:PLACES])))
         self.first[name] = sorted(kept, key=lambda k: k[0])[:MOST_SHOWN]
 
-    def _explained(self, members: Any) -> bool:
-        copied = sum(self.kept.files.of(i) in self.copies for i in members.tolist())
-        return copied + 1 >= len(members)
+    def _explained(self, rows: Rows, starts: Any, sizes: Any) -> Any:
+        """Which groups are explained by copied files: their first samples are all in such, but for one; bool."""
+        import numpy as np
+
+        if not self.copies:
+            return np.zeros(len(sizes), bool)
+        copied = np.concatenate([[0], np.cumsum(self.kept.files.within(rows.index, self.copies))])
+        some = np.minimum(sizes, MOST_SHOWN)
+        return copied[starts + some] - copied[starts] + 1 >= some
 
     def value(self) -> dict[str, Json]:
         places = {
@@ -247,7 +249,7 @@ class Duplicates(Check):
         self.raw: list[int] = []
 
     def applies(self) -> bool:
-        return not self.context.of_words
+        return not self.context.of_words and not self.context.some_columns
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -280,7 +282,7 @@ class Duplicates(Check):
             agreeing.add(_with_labels(rows.repeated()))
             sizes.update(dict(zip(*_counted(rows.split), strict=True)))
         yield Fact(DISTINCT, distinct, evidence)
-        more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
+        more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST, "rated": self.kept.rated(drawn.label)}
         chance = self.chance.equal()
         named = [n for split, n in sizes.items() if self.kept.splits[split] is not None]
         across = (sum(named) ** 2 - sum(n * n for n in named)) / 2
@@ -369,7 +371,7 @@ class Duplicates(Check):
                 g["cross_split"],
             )
         if g["conflicts"]:
-            undecided = chance or measured
+            undecided = chance or measured or g["rated"]
             sets = any(f.name == self.context.label and (f.shape or f.dtype == "list") for f in self.context.fields)
             # of several labels a sample, some are often left out
             severity: Severity = "info" if undecided else "error" if rich and not sets else "warning"
@@ -378,7 +380,9 @@ class Duplicates(Check):
                 severity,
                 f"{g['conflicts']} sample{'s occur' if g['conflicts'] != 1 else ' occurs'} several times with different labels ({self.context.label})",
                 plain,
-                "nothing to do: the fields do not determine the label, so no model can be right on all of them"
+                RATED
+                if g["rated"]
+                else "nothing to do: the fields do not determine the label, so no model can be right on all of them"
                 if undecided
                 else "decide on one label: no model can be right on both",
                 g["conflict_where"],

@@ -17,9 +17,18 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.picture_hashes import HASHED_FROM, WAYS, insides, laid, looks, picture_hashes
-from dataloader_expert.checks.duplicates.alignment import NEVER, STRICT, USUAL, aligned, alike, blurred, likeness
+from dataloader_expert.checks.duplicates.alignment import (
+    NEVER,
+    STRICT,
+    USUAL,
+    aligned,
+    alike,
+    blurred,
+    likeness,
+    unmoved,
+)
 from dataloader_expert.checks.duplicates.along_edges import agree_along_edges
-from dataloader_expert.checks.duplicates.colours import agree_in_colour
+from dataloader_expert.checks.duplicates.colours import CLEARLY, agree_in_colour
 from dataloader_expert.checks.duplicates.own_looks import agree_beyond
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
@@ -42,7 +51,8 @@ copy may have if it does not."""
 NEIGHBOURS, FAR_CLOSER, ALIGNED = 5, 0.25, 500
 """Images with which a pair is compared after alignment, the share of their unexplained variance that its own may be, and how many
 such pairs are looked at, closest first."""
-AT_ONCE = 256
+AT_ONCE, IN_CACHE = 256, 1 << 17
+"""Images that are hashed together, and pairs of hashes that are compared together."""
 OTHER_TINT = 12
 """Steps between the tints of two images beyond which they may show different things: two shirts on the same wall."""
 SAME_GREY, SAME_CONTRAST = 12, 1.2
@@ -249,9 +259,13 @@ def in_colour(images: Images, found: list[Candidate]) -> list[Candidate]:
     if not coloured:
         return found
     a, b, way, _ = (np.array(part) for part in zip(*coloured, strict=True))
-    warps = [fit.warp for fit in aligned(images.grey[a], as_seen(images.grey, b, way), NEVER)]
+    ones = images.colours[a]
     others = np.stack([laid(images.colours[i], k) for i, k in zip(b.tolist(), way.tolist(), strict=True)])
-    same = agree_in_colour(images.colours[a], others, np.concatenate(warps))
+    same = agree_in_colour(ones, others, unmoved(len(a)), CLEARLY)
+    rest = np.flatnonzero(~same)  # those of a crop lie elsewhere
+    if len(rest):
+        fits = aligned(images.grey[a[rest]], as_seen(images.grey, b[rest], way[rest]), NEVER)
+        same[rest] = agree_in_colour(ones[rest], others[rest], np.concatenate([fit.warp for fit in fits]))
     unlike = {candidate for candidate, agrees in zip(coloured, same.tolist(), strict=True) if not agrees}
     return [candidate for candidate in found if candidate not in unlike]
 
@@ -338,8 +352,8 @@ def _set_bits() -> Any:
     return table
 
 
-def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
-    """Pairs whose hashes ([n, WAYS], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
+def candidates(hashes: Any, grey: Any) -> Iterator[Any]:
+    """Some at a time, int64 [4, n] as of ``Candidate``: pairs whose hashes ([n, WAYS], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
     are somewhat alike and not turned."""
     import numpy as np
 
@@ -348,33 +362,37 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
     of = [np.ascontiguousarray(hashes[:, way]) for way in range(WAYS)]
     small = grey.reshape(-1, 16, 2, 16, 2).mean((2, 4), dtype=np.float32)
     upright, mirrored = _unit(small), _unit(small[:, :, ::-1])
-    for i in range(len(hashes) - 1):
-        rest = slice(i + 1, None)
+    step = max(1, IN_CACHE // len(hashes))
+    for first in range(0, len(hashes) - 1, step):
+        own, rest = of[0][first : first + step, None], slice(first + 1, None)
         for way, other in enumerate(of):
-            apart = bits(other[rest] ^ of[0][i])
+            apart = bits(other[rest] ^ own).ravel()
             at = np.flatnonzero(apart <= (FAR if way < TURNED else CANDIDATE))
             if not len(at):
                 continue
-            near = apart[at] <= CANDIDATE
-            if not near.all():
-                at = at[near | ((mirrored if way else upright)[i + 1 + at] @ upright[i] >= LIKENESS)]
-            yield from ((i, i + 1 + j, way, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
+            a, b = first + at // len(other[rest]), first + 1 + at % len(other[rest])
+            alike = apart[at] <= CANDIDATE
+            far = np.flatnonzero(~alike)
+            alike[far] = ((mirrored if way else upright)[b[far]] * upright[a[far]]).sum(1) >= LIKENESS
+            yield np.stack([a, b, np.full(len(at), way), apart[at].astype(np.int64)])[:, alike & (a < b)]
 
 
-def nearest(found: Iterable[Candidate], rest: Any, labels: Any) -> tuple[list[Candidate], int]:
+def nearest(found: Iterable[Any], rest: Any, labels: Any) -> tuple[list[Candidate], int]:
     """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are. An image of another label that is
     mirrored or turned is no copy: left is not right, and 6 is not 9."""
-    total, kept = 0, []
-    for candidate in found:
-        a, b, way, _ = candidate
-        unlike = way and labels[a] != labels[b] and labels[a] and labels[b]  # 0: without a label
-        if rest[a] == rest[b] and not unlike:
-            total += 1
-            kept.append(candidate)
-            if len(kept) >= 4 * CONFIRMED:
-                kept = sorted(kept, key=lambda c: c[3])[:CONFIRMED]
-    kept = sorted(kept, key=lambda c: c[3])[:CONFIRMED]
-    return kept, total - len(kept)
+    import numpy as np
+
+    total, kept = 0, np.zeros((4, 0), np.int64)
+    for some in found:
+        a, b, way, _ = some
+        unlike = (way > 0) & (labels[a] != labels[b]) & (labels[a] != 0) & (labels[b] != 0)  # 0: without a label
+        some = some[:, (rest[a] == rest[b]) & ~unlike]
+        total += some.shape[1]
+        if some.shape[1]:
+            kept = np.concatenate([kept, some], 1)
+            b, way, apart = kept[1:]
+            kept = kept[:, np.lexsort((b, way, kept[0], apart))[:CONFIRMED]]
+    return [(a, b, way, apart) for a, b, way, apart in kept.T.tolist()], total - kept.shape[1]
 
 
 def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list[Candidate]:

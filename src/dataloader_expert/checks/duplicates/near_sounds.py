@@ -144,7 +144,7 @@ def looks(values: Any, rates: Any, length: int) -> tuple[Any, Any]:
             sounds = mixed_down(recordings)
             patterns[here] = patterns_of(sounds, rates[here])
             some = patterns[here].any(1)
-            waves[here[some]] = stretches(sounds[some], rates[here[some]], length)
+            waves[here[some]] = stretches(sounds if some.all() else sounds[some], rates[here[some]], length)
     return patterns, waves
 
 
@@ -158,7 +158,7 @@ def patterns_of(sounds: Any, rates: Any) -> Any:
     fit = (largest <= LOUDEST) & (rates > 2 * LOWEST)
     for rate in np.unique(rates[fit]).tolist():
         rows = np.flatnonzero(fit & (rates == rate))
-        made[rows] = _patterns(sounds[rows], rate)
+        made[rows] = _patterns(sounds if len(rows) == len(sounds) else sounds[rows], rate)  # long ones are not copied
     return made
 
 
@@ -189,6 +189,8 @@ def alike(patterns: Any, lengths: Any) -> list[tuple[int, int]]:
     import numpy as np
 
     n = len(patterns)
+    if n < 2:
+        return []
     found: list[tuple[int, int, float]] = []
     crowd = np.ones(n, np.float32)
     coarse, long = _coarse(patterns), np.log(lengths)

@@ -39,6 +39,9 @@ PRINT = 2
 """64-bit integers of a fingerprint: with a single one, some 1 in 10,000 pairs of unlike short texts would agree by chance."""
 OTHER = 18 * PRINT
 """Bits by which the fingerprints of two texts of one field must differ for these to be other texts."""
+CLOSE, SHORT = 12 * PRINT, 11
+"""The same where another field recurs in most samples, such as the premise of several hypotheses: equal ones then say nothing of copies. And
+the words from which on texts that differ in one may be alike: fewer must all be the same then."""
 AT_ONCE = 2_000
 """Word 3-grams whose bits are counted at once: they stay in the CPU cache."""
 
@@ -79,6 +82,8 @@ class NearTexts(Check):
         """Digests of the other fields, which must be equal: an image may have several captions."""
         self.prints: list[Any] = []
         """Fingerprints of each text field, where there are several: uint64 [n, fields, PRINT] per block."""
+        self.few: list[Any] = []
+        """Hashes of the texts of fewer than ``SHORT`` words, 0 for others; uint64 [n, fields] per block."""
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
@@ -104,6 +109,8 @@ class NearTexts(Check):
         of_each = [_words(column, n, known) for column in values]
         if len(names) > 1:
             self.prints.append(np.stack([fingerprints(*grams_of(*of)) for of in of_each], 1))
+            few = [np.where(lengths < SHORT, _in_order(words, lengths), 0) for words, lengths in of_each]
+            self.few.append(np.stack(few, 1))
         words, lengths = _joined(of_each, self._phrases([column for column in values if len(column)], n))
         self.looked_at += n
         self.same.append(_in_order(words, lengths))
@@ -138,6 +145,7 @@ class NearTexts(Check):
         self.same += other.same
         self.rest += other.rest
         self.prints += other.prints
+        self.few += other.few
         self.sketches += other.sketches
 
     def facts(self) -> Iterable[Fact]:
@@ -151,7 +159,14 @@ class NearTexts(Check):
         alike = self._alike(digest, rest)
         prints = np.concatenate(self.prints) if self.prints else np.zeros((0, 0, PRINT), np.uint64)
         if len(prints) == len(digest):  # questions to one long document are no copies of each other
-            alike = {p for p in alike if _differ(*prints[list(p)]) < OTHER}
+            limit, few = OTHER, None
+            if any(map(_recurs, prints.swapaxes(0, 1))):
+                limit, few = CLOSE, np.concatenate(self.few)
+            alike = {
+                (i, j)
+                for i, j in alike
+                if _differ(prints[i], prints[j]) < limit and (few is None or (few[i] == few[j]).all())
+            }
         same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
@@ -254,6 +269,15 @@ def fingerprints(grams: Any, counts: Any) -> Any:
 def _differ(one: Any, two: Any) -> int:
     """The most bits by which the fingerprints of one field differ; both are uint64 [fields, PRINT]."""
     return max((sum(int(bits).bit_count() for bits in field) for field in one ^ two), default=0)
+
+
+def _recurs(prints: Any) -> bool:
+    """Whether most samples have a text of a field that others have, too; uint64 [n, PRINT], 0 for an empty text."""
+    import numpy as np
+
+    keys = mix(prints[:, 0]) ^ prints[:, -1]
+    _, counts = np.unique(keys[prints.any(axis=1)], return_counts=True)
+    return bool(2 * counts[counts > 1].sum() > len(prints))
 
 
 def _starts(lengths: Any) -> Any:

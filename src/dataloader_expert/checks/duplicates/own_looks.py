@@ -13,6 +13,8 @@ from dataloader_expert.checks.duplicates.alignment import NEVER, USUAL, Bound, a
 
 COMPONENTS, EACH = 8, 20
 """The most ways in which images vary that are removed, and the images to each: of few images they would be the images themselves."""
+FEW, ROUNDS = 400, 8
+"""Images of which all such ways are found at once, and the rounds in which the strongest are found of more (subspace iteration)."""
 COMMON = 0.7
 """The least share of an image that the mean and these explain where it is what it has in common with the others."""
 RIDGE = 1e-12
@@ -73,11 +75,16 @@ def _common(images: Any, k: int) -> tuple[Any, Any]:
 
     mean = images.mean(0)
     off = images - mean
-    if len(off) >= off.shape[1]:
-        _, ways = np.linalg.eigh(off.T @ off)
-        return mean, ways[:, -k:].T
-    strengths, mixes = np.linalg.eigh(off @ off.T)  # the smaller of the two has the same
-    return mean, (off.T @ mixes[:, -k:] / np.sqrt(np.maximum(strengths[-k:], 1e-12))).T
+    if len(off) < FEW:
+        strengths, mixes = np.linalg.eigh(off @ off.T)
+        return mean, (off.T @ mixes[:, -k:] / np.sqrt(np.maximum(strengths[-k:], 1e-12))).T
+    # of many, all directions would take as long as the rest of the comparison: those that vary most grow with each round
+    ways = np.random.default_rng(0).standard_normal((off.shape[1], 2 * k)).astype(off.dtype)
+    for _ in range(ROUNDS):
+        ways, _ = np.linalg.qr(off.T @ (off @ ways))
+    along = off @ ways
+    _, mixes = np.linalg.eigh(along.T @ along)
+    return mean, (ways @ mixes[:, -k:]).T
 
 
 def _left(images: Any, mean: Any, ways: Any) -> Any:

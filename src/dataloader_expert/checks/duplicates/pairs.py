@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,18 +11,21 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.fingerprint import blank, content_fields, digest64, digests, mix
 from dataloader_expert.checks.common.places import Files
+from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.duplicates.right_answers import right_answers
 from dataloader_expert.checks.duplicates.spilling import HELD, Rows, Spill, at_once
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
 
 DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
 AGREEING = Quantity("duplicates_agreeing", "samples", "the same for samples that are equal in their labels too")
 NEAR = Quantity("near_duplicates", "samples", "near duplicates of another sample, exact copies not counted")
+RATED = "nothing to do: people who write the same give different marks"
 MOST_SHOWN = 20
 FEWEST, NEARLY_ALL = 3, 0.95
 """The fewest near copies in folders of other names that tell something of these, and the share of them with the same name."""
@@ -80,9 +84,10 @@ class Seen:
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
         even = blank(block, self.names, 0 if self.phrases else self.context.phrase)
-        if even is not None:  # equal to no other
+        if even is not None:  # equal to no other, nor nearly
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)
+            key = None if key is None else np.where(even[:n], key ^ own, key)
         if self.phrases:
             short = blank(block, self.names, self.context.phrase)
             digest = digest & ~np.uint64(PHRASE)
@@ -109,6 +114,14 @@ class Seen:
                 labels[np.asarray(column.nulls[:n], bool)] = 0
             block.views[key] = labels
         return block.views[key]
+
+    def rated(self, labels: Any) -> bool:
+        """Whether these are marks of texts on a scale, such as stars: two people who write the same often give different ones."""
+        import numpy as np
+
+        kinds = {f.kind for f in self.context.fields if f.name in self.names}
+        scale = self.context.aside is not None and not RATINGS.isdisjoint(words(self.context.aside))
+        return scale and "text" in kinds and not kinds & {"image", "audio"} and len(np.unique(labels[labels != 0])) > 2
 
     def merge(self, other: Seen) -> None:
         import numpy as np
@@ -254,6 +267,7 @@ def near_fact(
         return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in first]
 
     value = {
+        "rated": seen.rated(label),
         "extra": len(extra),
         "of": len(rows),
         "pairs": tell(pairs),
@@ -266,8 +280,12 @@ def near_fact(
         "missed": missed,
         "versions": _versions(seen, rows, groups),
         "frames": _are_frames(
-            (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
-            for a, b in pairs
+            [
+                (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
+                for a, b in pairs
+            ],
+            [{seen.files.of(int(index[i])) or "" for i in group} for group in groups],
+            seen.files.names(),
         ),
     }
     return Fact(NEAR, value, evidence, {"of": of})
@@ -297,27 +315,34 @@ def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[s
     return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
 
 
-def _are_frames(pairs: Iterable[tuple[str, str, bool]]) -> bool:
-    """Whether most files of the pairs have a near copy that is a neighbour by number: the next by the last number in their names, or
-    such a one of the same label in the next folder, as clips of one recording are; the pairs say whether their labels are equal."""
-    every, within, beside = set[str](), set[str](), set[str]()
+def _are_frames(pairs: list[tuple[str, str, bool]], groups: list[set[str]], names: Iterable[str]) -> bool:
+    """Whether most files of the pairs have a near copy that is a neighbour by number: the next of all files of that name by the last number in it,
+    or such a one of the same label in the next folder, as clips of one recording are; the pairs say whether their labels are equal."""
+    if len({name for *pair, _ in pairs for name in pair}) < FRAMES:
+        return False
+    every, within, beside = {name for group in groups for name in group}, set[str](), set[str]()
+    place = _places_by_number(names)
+    for group in groups:
+        told = sorted((*place[name], name) for name in group if name in place)
+        for a, b in itertools.pairwise(told):
+            within.update((a[2], b[2]) if a[0] == b[0] and b[1] - a[1] <= APART else ())
     for *pair, same_label in pairs:
-        every.update(pair)
         one, two = (_NUMBERED.match(name) for name in pair)
         if one is None or two is None or one[3] != two[3] or abs(int(one[2]) - int(two[2])) > APART:
             continue
-        if one[1] == two[1]:
-            within.update(pair if one[2] != two[2] else ())
-            continue
-        homes = [_NUMBERED.match(name[1]) for name in (one, two)]
-        if (
-            same_label
-            and homes[0] is not None
-            and homes[1] is not None
-            and homes[0].group(1, 3) == homes[1].group(1, 3)
-        ):
+        homes = [_NUMBERED.match(match[1]) for match in (one, two)] if one[1] != two[1] and same_label else [None, None]
+        if homes[0] is not None and homes[1] is not None and homes[0].group(1, 3) == homes[1].group(1, 3):
             beside.update(pair if abs(int(homes[0][2]) - int(homes[1][2])) <= APART else ())
-    return len(every) >= FRAMES and 2 * len(within | beside) >= len(every) and len(within) * BESIDE >= len(beside)
+    return 2 * len(within | beside) >= len(every) and len(within) * BESIDE >= len(beside)
+
+
+def _places_by_number(names: Iterable[str]) -> dict[str, tuple[tuple[str, str], int]]:
+    """Of each file that ends in a number what it is called without it, and its place among all that are called so: frames may be every tenth."""
+    numbers: dict[tuple[str, str], dict[str, int]] = {}
+    for name in names:
+        if (match := _NUMBERED.match(name)) is not None:
+            numbers.setdefault((match[1], match[3]), {})[name] = int(match[2])
+    return {name: (of, i) for of, own in numbers.items() for i, name in enumerate(sorted(own, key=own.__getitem__))}
 
 
 def _stem(path: str) -> str:
@@ -373,10 +398,10 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if v["conflicts"] and sure and not versions:
         yield finding(
             "label-conflict",
-            "info" if frames else "warning",  # what a clip shows begins and ends within it
+            "info" if frames or v["rated"] else "warning",  # what a clip shows begins and ends within it
             f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label",
             near,
-            "inspect them and decide on one label",
+            RATED if v["rated"] else "inspect them and decide on one label",
             [place for pair in v["conflicting"] for place in pair],
             v["conflicts"],
         )

@@ -12,8 +12,8 @@ from typing import Any
 
 PARTS = 256
 """One partition for each value of the first eight bits of a key."""
-HELD = 1 << 20
-"""The most rows of 34 bytes that one check of one process keeps in memory."""
+HELD, STEP = 1 << 19, 1 << 15
+"""The most rows of 34 bytes that one check of one process keeps in memory, twice while they are written; and how many are written at a time."""
 _COLUMNS = (("key", "<u8"), ("digest", "<u8"), ("label", "<u8"), ("split", "<i2"), ("index", "<i8"))
 
 
@@ -59,7 +59,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Spill:
-    """A file of rows, column by column and, within each, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
+    """A file of rows, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
     the meaning of its split codes."""
 
     path: str
@@ -75,8 +75,12 @@ class Spill:
         order = np.argsort(parts, kind="stable")
         handle, path = tempfile.mkstemp(prefix="rows-", dir=_folder())
         with os.fdopen(handle, "wb") as file:
-            for name, dtype in _COLUMNS:
-                getattr(rows, name)[order].astype(dtype, copy=False).tofile(file)
+            for at in range(0, len(order), STEP):
+                some = order[at : at + STEP]
+                piece = np.empty(len(some), list(_COLUMNS))
+                for name, _ in _COLUMNS:
+                    piece[name] = getattr(rows, name)[some]
+                piece.tofile(file)
         return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
 
     def renamed(self, codes: Any) -> Spill:
@@ -88,14 +92,9 @@ class Spill:
         """The rows of the parts from ``first`` to ``last``."""
         import numpy as np
 
-        start, before, columns = self.ends[first - 1] if first else 0, 0, []
-        with Path(self.path).open("rb") as file:
-            for _, dtype in _COLUMNS:
-                size = np.dtype(dtype).itemsize
-                file.seek(before + start * size)
-                columns.append(np.fromfile(file, dtype, self.ends[last] - start))
-                before += self.ends[-1] * size
-        rows = Rows(*columns)
+        start, kind = self.ends[first - 1] if first else 0, np.dtype([*_COLUMNS])
+        whole = np.fromfile(self.path, kind, self.ends[last] - start, offset=start * kind.itemsize)
+        rows = Rows(*(np.ascontiguousarray(whole[name]) for name, _ in _COLUMNS))
         return replace(rows, split=np.array(self.splits, np.int16)[rows.split]) if self.splits else rows
 
     def sizes(self) -> Any:

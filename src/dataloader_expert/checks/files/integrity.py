@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import HISTOGRAM, LABELS_EACH, PROBLEMS, SAMPLES_FAILED, SAMPLES_READ, Check, Context
@@ -80,7 +80,10 @@ class Integrity(Check):
             n: set() for n in (context.label, *context.withheld, *masks) if n is not None
         }
         """Splits in which a sample has the label, or a mask."""
-        self.sizes: dict[str, list[int]] = {}
+        self.sizes: dict[str, Counter[int]] = {}
+        """How often each size comes among some samples of a field."""
+        self.sized: Counter[str] = Counter()
+        """How many these are."""
         self.empties: dict[str, int] = {}
         """By field, a sum over the samples in which it is an empty list: equal for fields that are empty together."""
         self.files: set[str] = set()
@@ -132,22 +135,20 @@ class Integrity(Check):
             if isinstance(values, np.ndarray):
                 if values.dtype.kind in "US":
                     self._shape(name, "str", len(values), block)
-                    found = np.char.str_len(values).tolist()
+                    found = Counter(np.char.str_len(values).reshape(-1)[: self._room(name)].tolist())
                 else:
                     self._shape(name, f"{dtype_of(values)}{list(values.shape[1:])}", len(values), block)
-                    found = [values[:1].nbytes] * min(len(values), 1000)
-                sizes = self.sizes.setdefault(name, [])
-                sizes += found[: max(0, MOST_SIZES - len(sizes))]
+                    found = Counter({values[:1].nbytes: min(len(values), 1000, self._room(name))})
+                self._sizes(name, found)
                 continue
-            sizes = self.sizes.setdefault(name, [])
             coded = column.coded is not None
             if coded or set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
                 all_there = coded and column.nulls is None
                 there = values if all_there else [value for value in values if value is not None]
                 if there:
                     self._shape(name, "str", len(there), block, values.index(there[0]))
-                    room = max(0, MOST_SIZES - len(sizes))
-                    sizes += [len(value.encode("utf-8", "replace")) for value in there[:room]]
+                    room = self._room(name)
+                    self._sizes(name, Counter(len(value.encode("utf-8", "replace")) for value in there[:room]))
                 continue
             for i, value in enumerate(values):
                 if value is None:
@@ -157,8 +158,18 @@ class Integrity(Check):
                 if is_empty(shape):
                     mark = digest64(str(block.index(i)).encode())
                     self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
-                if len(sizes) < MOST_SIZES:
-                    sizes.append(size)
+                if self._room(name):
+                    self._sizes(name, {size: 1})
+
+    def _room(self, name: str) -> int:
+        """How many more sizes of a field are kept."""
+        return max(0, MOST_SIZES - self.sized[name])
+
+    def _sizes(self, name: str, found: Mapping[int, int]) -> None:
+        known = self.sizes.setdefault(name, Counter())
+        for size, n in found.items():
+            known[size] += n
+            self.sized[name] += n
 
     def _shape(self, name: str, shape: str, n: int, block: Block, i: int = 0) -> None:
         if not n:
@@ -191,7 +202,7 @@ class Integrity(Check):
         for name, mark in other.empties.items():
             self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
         for name, sizes in other.sizes.items():
-            self.sizes[name] = (self.sizes.get(name, []) + sizes)[:MOST_SIZES]
+            self._sizes(name, sizes)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -213,9 +224,10 @@ class Integrity(Check):
             if len(lengths) > 1 and name not in {f.name for f in self.context.fields if f.kind == "image"}:
                 histogram = binned(sorted(lengths), [lengths[n] for n in sorted(lengths)])
                 yield Fact(HISTOGRAM, histogram, evidence, {"field": name, "measure": "length"})
-        for name, sizes in self.sizes.items():
-            if sizes:
-                low, median, high, top_ = np.percentile(np.array(sizes), [0, 50, 95, 100]).tolist()
+        for name, counts in self.sizes.items():
+            if counts.total():
+                sizes = np.repeat([*counts.keys()], [*counts.values()])
+                low, median, high, top_ = np.percentile(sizes, [0, 50, 95, 100]).tolist()
                 value = {"min": int(low), "median": median, "p95": high, "max": int(top_)}
                 yield Fact(SAMPLE_BYTES, value, evidence, {"field": name})
 

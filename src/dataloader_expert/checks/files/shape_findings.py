@@ -22,6 +22,7 @@ from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.errors import listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.base import Field
 
 SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the 20 most common)")
 SEPARATE = 3
@@ -129,7 +130,7 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
             return
         common = f"[{common}, *]"
     few = total - most <= rare and most >= FEWEST_ALIKE  # two samples that differ tell no usual shape
-    if len(tails) == 1 and not few and (has_boxes(field) or name == context.classes_of_objects):
+    if len(tails) == 1 and not few and _of_objects(field, context):
         return  # images show as many objects as they do
     axes, tail = axes_of(common), next(iter(tails))
     long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
@@ -168,6 +169,12 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
             places,
             fact.value["distinct"],
         )
+
+
+def _of_objects(field: Field, context: Context) -> bool:
+    """Whether a sample has a value for each of its objects: boxes, their classes, keypoints."""
+    keypoints = field.name == "keypoints" and len(field.shape) == 3
+    return has_boxes(field) or field.name == context.classes_of_objects or keypoints
 
 
 def _odd(fact: Fact, is_odd: Callable[[str], bool]) -> list[dict[str, Json]]:

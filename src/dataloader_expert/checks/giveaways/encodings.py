@@ -21,6 +21,6 @@ def encoding_of(data: bytes) -> float:
         if data[at + 1] == TABLES:
             width = 2 if data[at + 4 : at + 5] >= b"\x10" else 1
             steps = data[at + 5 : at + 5 + 64 * width]
-            return float(sum(int.from_bytes(steps[i : i + width], "big") for i in range(0, len(steps), width)))
+            return float(sum(steps) if width == 1 else 256 * sum(steps[::2]) + sum(steps[1::2]))
         at += 2 + max(2, length)
     return 0.0

@@ -185,13 +185,13 @@ class Giveaway(DrawnRows):
             kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
             kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
             kept[f"{AROUND} {name}"] = _digests(map(_around, said))
-            named = np.full((len(rows), READ), digest64(b""), np.uint64)
+            begun = np.full((len(rows), READ), digest64(b""), np.uint64)
             many = np.array([min(len(found), READ) for found in split], np.int64)
-            named[np.arange(READ) < many[:, None]] = _digests(word for found in split for word in found[:READ])
-            kept[f"{NAMED} {name}"] = named
+            begun[np.arange(READ) < many[:, None]] = _digests(word for found in split for word in found[:READ])
+            kept[f"{NAMED} {name}"] = begun
         for name in self.keyed:
-            begun = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
-            kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
+            letters = (_LETTERS.match(text) for text in texts_of(block.columns.get(name), rows))
+            kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in letters)
         for name in self.numbered:
             column = block.columns.get(name)
             kept[f"{KEY} {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)

@@ -12,9 +12,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.fixed_marks import ELSEWHERE, NEARLY, SAME, mark
-from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.picture_hashes import sharpness_of, small_of, visible
 from dataloader_expert.checks.common.rows_kept import Named, places, split_of
-from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP, sharpness
+from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP
 from dataloader_expert.checks.giveaways.by_class import DrawnByClass
 from dataloader_expert.conclusions import Finding, Severity, finding, number
 from dataloader_expert.errors import escaped
@@ -52,13 +52,9 @@ class Marks(DrawnByClass):
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        seen = looks(block, self.name)
-        kept = {"small": seen.small[rows].reshape(len(rows), -1).astype(np.float16)}
+        kept = {"small": small_of(block, self.name, rows)}
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
-        middles = [seen.middles[i] for i in rows.tolist()]
-        known = [i for i, middle in enumerate(middles) if middle is not None]
-        kept["sharp"] = np.full(len(rows), np.nan)
-        kept["sharp"][known] = np.array(sharpness([middles[i] for i in known]), np.float64)
+        kept["sharp"] = np.array(sharpness_of(block, self.name), np.float64)[rows]
         kept["class"] = self.called.of(block.columns[self.label], rows)
         return kept
 
@@ -69,6 +65,7 @@ class Marks(DrawnByClass):
             return
         _, rows = self.drawn.all()
         small = rows["small"].reshape(-1, 32, 32).astype(np.float32)
+        bars = bordered(small)
         for digest, text in sorted(self.called.texts.items(), key=lambda item: item[1]):
             own = rows["class"] == np.uint64(digest)
             if not text or min(own.sum(), (~own).sum()) < LEAST:
@@ -76,8 +73,7 @@ class Marks(DrawnByClass):
             if blurred(rows["sharp"][own], rows["sharp"][~own]):
                 value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
                 yield Fact(BLURRY, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
-            bars = [bordered(part) for part in (small[own], small[~own])]
-            if bars[0].mean() >= NEARLY and bars[1].mean() <= ELSEWHERE:
+            if bars[own].mean() >= NEARLY and bars[~own].mean() <= ELSEWHERE:
                 value = {"class": text, "count": int(own.sum()), "where": places(rows, own, self.name)}
                 yield Fact(BORDERED, value, self.evidence("sampled", len(own)), {"field": self.name, "class": text})
                 continue

@@ -3,7 +3,8 @@
 A box may reach beyond its image because nobody clipped it. Another reading is told only where that explains nothing: in several
 images all boxes lie inside once read so, and have the sizes of the others' boxes; as many images turned upside down do not, though
 what is merely not clipped reaches beyond any side; and so many of an image's boxes lie outside, or so unlike the others are their
-sizes, as chance does not make it.
+sizes, as chance does not make it. Where many boxes lie outside though the format says how boxes are read, all of them may be written otherwise: then nearly all
+lie inside once read so.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ CHANCE = 1e-6
 """How unlikely it must be that boxes lie outside, and have such sizes, by chance."""
 FAR, NEVER = 4.0, 20.0
 """Standard deviations within which sizes are usual, and those at which a box without area counts."""
+NEARLY_ALL = 0.99
+"""The share of all boxes that must have an area and lie inside where none is taken to be written as the format asks."""
 SPREAD = 0.15
 """The least standard deviation of the logarithms of widths and heights that is assumed."""
 
@@ -59,6 +62,7 @@ def _moved(by: float) -> Callable[[Any, Any], Any]:
     return sides
 
 
+IN_PIXELS = "their numbers are pixels, not fractions"
 READINGS = (
     *(
         Reading("their four numbers are two corners", "convert them from two corners", sides)
@@ -80,7 +84,7 @@ READINGS = (
         _moved(-0.5),
     ),
     Reading(
-        "their numbers are pixels, not fractions",
+        IN_PIXELS,
         "divide them by the width and the height of the image",
         lambda sides, pixels: sides / _stacked(*pixels.T, *pixels.T),
     ),
@@ -127,6 +131,24 @@ def misread(boxes: Boxes) -> Iterator[tuple[Reading, Any]]:
         boxes = boxes.take(~np.isin(boxes.image, found[1]))
 
 
+def all_misread(boxes: Boxes) -> list[tuple[Reading, Any]]:
+    """The reading by which nearly all boxes lie inside, if one does, with the images of all. Their unit is known: most have it."""
+    import numpy as np
+
+    able = [reading for reading in READINGS if reading.words != IN_PIXELS]
+    inside = [(float(_inside(reading.sides(boxes.sides, boxes.pixels), boxes).mean()), reading) for reading in able]
+    share, best = max(inside, key=lambda found: found[0])
+    images = np.unique(boxes.image)
+    return [(best, images)] if share >= NEARLY_ALL and len(images) >= SEVERAL else []
+
+
+def _inside(sides: Any, boxes: Boxes) -> Any:
+    """Which boxes have an area and lie within their images; one whose image is of unknown size does not."""
+    size = sides[:, 2:] - sides[:, :2]
+    within = (sides[:, :2] >= -boxes.slack) & (sides[:, 2:] <= boxes.sizes + boxes.slack)
+    return (within & (size > 0)).all(1)
+
+
 def _agreed(boxes: Boxes, usual: Any, share: float) -> tuple[Reading, Any] | None:
     """The reading that explains most of these images, of which all have boxes outside, and those that it explains."""
     import numpy as np
@@ -167,8 +189,7 @@ def _fits(boxes: Boxes, reading: Reading, usual: Any, at: Any) -> Any:
 
     sides = reading.sides(boxes.sides, boxes.pixels)
     far = _deviations(sides, boxes, usual)
-    inside = (sides[:, :2] >= -boxes.slack).all(1) & (sides[:, 2:] <= boxes.sizes + boxes.slack).all(1)
-    return ~_any(at, ~(inside & (np.abs(far) <= FAR).all(1)))
+    return ~_any(at, ~(_inside(sides, boxes) & (np.abs(far) <= FAR).all(1)))
 
 
 def _liker(boxes: Boxes, reading: Reading, usual: Any) -> Any:

@@ -63,6 +63,7 @@ class Boxes(Check):
                     "boxes": len(own),
                     "format": form,
                     "unit": unit,
+                    "every": len(own) == len(boxes),
                     "where": kept.of(name),
                 }
                 yield Fact(MISREAD, {**told, "fix": reading.fix}, self.evidence(), {"field": name, "if": reading.words})
@@ -93,13 +94,20 @@ class Boxes(Check):
                 )
         for fact in facts.all(MISREAD):
             v, name = fact.value, escaped(fact.at["field"])
+            if v["every"]:
+                text = f"more than a fifth of the {v['boxes']} boxes in {name} extend beyond their images, but nearly all fit if {fact.at['if']}: "
+                text += "all seem to be written differently from what their format asks for"
+                fix = f"draw a few on their images; if so, {v['fix']}"
+            else:
+                text = f"in {number(v['images'], 'image')}, boxes in {name} extend beyond the image, but all fit if {fact.at['if']}: "
+                text += "they are written differently from the others"
+                fix = f"{v['fix']}; also check other images from the same source: their boxes may fit by chance"
             yield finding(
                 "box-outside",
                 "error",
-                f"in {number(v['images'], 'image')}, boxes in {name} extend beyond the image, but "
-                f"all fit if {fact.at['if']}: they are written differently from the others",
+                text,
                 fact,
-                f"{v['fix']}; also check other images from the same source: their boxes may fit by chance",
+                fix,
                 v["where"],
                 v["boxes"],
             )

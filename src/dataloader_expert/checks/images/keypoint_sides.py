@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.base import ODD_POINTS, Context
 from dataloader_expert.checks.common.cohorts import Cohorts, only_there, told_of
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
@@ -103,6 +103,8 @@ class KeypointSides(DrawnRows):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(MIRRORED):
             v, name, n = fact.value, escaped(str(fact.at["field"])), fact.value["count"]
+            if 2 * facts.value(ODD_POINTS, {"count": 0}, field=self.points, odd="swapped")["count"] >= n:
+                continue  # swapping x and y mirrors points, too
             text = f"{n:,} of {number(v['of'], 'sample')} {told_of(str(fact.at['kind']), [str(fact.at['of'])])} {verb(n, 'seem')} to have left and right swapped "
             text += f"in {name}: the points run in the opposite direction to all others, as when images are flipped but the points keep their names"
             fix = (

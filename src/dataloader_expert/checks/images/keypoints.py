@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import ODD_POINTS, Check, Context
 from dataloader_expert.checks.common.places import Places
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -15,11 +15,6 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block
 
-ODD_POINTS = Quantity(
-    "odd_keypoints",
-    "objects",
-    "objects whose keypoints lie outside their box, or inside it only with x and y swapped",
-)
 CORNER = Quantity(
     "keypoints_at_corner", "objects", "objects with keypoints at (0, 0), outside their box, that are marked as labelled"
 )

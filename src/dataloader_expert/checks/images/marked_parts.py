@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.common.cohorts import DrawnImages, told_of
 from dataloader_expert.checks.common.fixed_marks import mark
-from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.picture_hashes import small_of, visible
 from dataloader_expert.checks.common.rows_kept import in_order, places
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
@@ -32,10 +32,7 @@ class MarkedParts(DrawnImages):
         return visible(block, self.name, super().rows(block))
 
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
-        import numpy as np
-
-        small = looks(block, self.name).small[rows]
-        return {"small": small.reshape(len(rows), -1).astype(np.float16)} | self.cohorts.of(block, rows)
+        return {"small": small_of(block, self.name, rows)} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -39,6 +39,11 @@ BLENDED_SPLIT = Quantity(
 LOST = Quantity(
     "mask_classes_lost", "classes", "classes that no mask of a split holds, and the share of the others that hold each"
 )
+FROM_ONE = Quantity(
+    "masks_from_one",
+    "masks",
+    "masks of a split whose values are those of the others, each larger by one, and the share of the others that hold 0",
+)
 BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 IGNORED = 255
 CLASSES = 64
@@ -180,16 +185,35 @@ class Masks(Check):
                 blended: dict[str, Json] = {"masks": seams[True], "of": seams.total()}
                 yield Fact(BLENDED_SPLIT, blended, self.evidence(), {"field": name, "split": split})
         for name, split in sorted(self.splits):
+            share = self._share_of_none(name, split) if len(self.sets[name]) < SETS else None
+            if share is not None:
+                n = self.splits[name, split].total()
+                yield Fact(FROM_ONE, {"masks": n, "share": share}, self.evidence(n=n), {"field": name, "split": split})
+        for name, split in sorted(self.splits):
             missing = self._lost(name, split) if len(self.sets[name]) < SETS else []
             if missing:
                 yield Fact(LOST, missing, self.evidence(), {"field": name, "split": split})
 
+    def _share_of_none(self, name: str, split: str) -> float | None:
+        """The share of the other splits' masks that hold 0, if those of a split have just their values, each larger by one; else None."""
+        own, others = self.splits[name, split], self._others(name, split)
+        held, theirs = ({v for levels in sets for v in levels} - {IGNORED} for sets in (own, others))
+        if len(theirs) < 3 or held != {v + 1 for v in theirs} or 0 not in theirs:
+            return None
+        share = sum(n for levels, n in others.items() if 0 in levels) / others.total()
+        return round(share, 3) if (1 - share) ** own.total() <= CHANCE else None
+
+    def _others(self, name: str, split: str) -> Counter[Levels]:
+        """Sets of values in the other splits."""
+        others = Counter[Levels]()
+        for (field, of), sets in self.splits.items():
+            others.update(sets if field == name and of != split else {})
+        return others
+
     def _lost(self, name: str, split: str) -> list[Json]:
         """The classes that no mask of a split holds, though it cannot be by chance: each with the share of the other splits' masks that hold
         it. Masks that share no class with the others are written otherwise."""
-        own, others = self.splits[name, split], Counter[Levels]()
-        for (field, of), sets in self.splits.items():
-            others.update(sets if field == name and of != split else {})
+        own, others = self.splits[name, split], self._others(name, split)
         held = {v for levels in own for v in levels}
         seen: Counter[int] = Counter()
         for levels, n in others.items():
@@ -265,9 +289,17 @@ class Masks(Check):
             yield finding(
                 "preprocessing-differs", "error", text, fact, fix, [{"field": fact.at["field"], "split": split}]
             )
+        for fact in facts.all(FROM_ONE):
+            v, name, split = fact.value, escaped(fact.at["field"]), str(fact.at["split"])
+            text = f"{name} is stored differently: the masks of {escaped(split)} seem to number the classes from 1, the others from 0: they hold the "
+            text += f"values of the others, each larger by one, and never 0, which {v['share']:.0%} of the others hold"
+            fix = f"subtract 1 from these masks, except where they hold {IGNORED}"
+            yield finding(
+                "preprocessing-differs", "error", text, fact, fix, [{"field": fact.at["field"], "split": split}]
+            )
         for fact in facts.all(LOST):
-            if any(facts.all(BLENDED_SPLIT, field=fact.at["field"])):
-                continue  # whose values are no classes
+            if any(any(facts.all(of, field=fact.at["field"])) for of in (BLENDED_SPLIT, FROM_ONE)):
+                continue  # whose values are no classes, or others'
             name, split = escaped(fact.at["field"]), str(fact.at["split"])
             told = " or ".join(f"class {v['class']} ({v['share']:.0%} of the others have it)" for v in fact.value[:3])
             text = f"{name}: no mask of {escaped(split)} has {told}"
@@ -304,8 +336,15 @@ def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
         return [], []
     odd = [s for s in sets if any(s) and not set(s) & set(usual) - {0, IGNORED if top != IGNORED else 0}]
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
-    odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
+    odd = [s for s in odd if IGNORED not in (top, _top(s)) or not _ignored(sets)]
     return (odd, usual) if sum(sets[s] for s in odd) <= few * total else ([], [])
+
+
+def _ignored(sets: Counter[Levels]) -> bool:
+    """Whether 255 marks what to ignore: it stands beside a class in as many masks as without one, or in several."""
+    beside = {s: n for s, n in sets.items() if IGNORED in s and set(s) - {0, IGNORED}}
+    alone = sum(n for s, n in sets.items() if IGNORED in s and s not in beside)
+    return 0 < min(SOME, alone) <= sum(beside.values())
 
 
 def _stray(sets: Counter[Levels]) -> tuple[set[int], list[int]]:

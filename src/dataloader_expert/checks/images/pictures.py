@@ -9,8 +9,8 @@ from typing import Any
 
 from dataloader_expert.checks.base import HISTOGRAM, Check, Context
 from dataloader_expert.checks.common.binned import binned
-from dataloader_expert.checks.common.picture_hashes import looks
-from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP, sharpness
+from dataloader_expert.checks.common.picture_hashes import looks, sharpness_of
+from dataloader_expert.checks.common.sharpness import BLURRED, LESS_SHARP
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -74,8 +74,6 @@ class Pictures(Check):
                     self._size(value.height, value.width, place)
                     if orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
-                    if value.mode == "RGB" and _still(value):
-                        self._look("still channel", place)
                     if value.mode in ("RGBA", "LA") and len({*value.getchannel("A").getextrema()}) > 1:
                         continue  # what it shows may be its outline alone
                 elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
@@ -89,7 +87,8 @@ class Pictures(Check):
             if shown:
                 seen = looks(block, field.name)
                 self._looks(block, shown, seen.small[shown])
-                self._sharp(block, [i for i in shown if seen.middles[i] is not None], seen.middles)
+                self._channels(block, [i for i in shown if seen.coloured[i]], values, seen.some)
+                self._sharp(block, shown, sharpness_of(block, field.name))
 
     def _looks(self, block: Block, shown: list[int], small: Any) -> None:
         """Notes what the samples' thumbnails, [n, 32, 32], are throughout."""
@@ -101,14 +100,22 @@ class Pictures(Check):
             for at in found.nonzero()[0].tolist():
                 self._look(name, (block.index(shown[at]), block.file(shown[at])))
 
+    def _channels(self, block: Block, at: list[int], values: Any, some: Any) -> None:
+        """Notes those of these images in colour that lost a channel; ``some``: pixels of each, which tell it of almost all."""
+        still = (some[at] == some[at, :1, :1]).all((1, 2)).any(1)
+        for i in (i for i, may_be in zip(at, still.tolist(), strict=True) if may_be):
+            if hasattr(values[i], "getbands") and _still(values[i]):
+                self._look("still channel", (block.index(i), block.file(i)))
+
     def _size(self, height: int, width: int, place: tuple[int, str]) -> None:
         self.sizes[height, width] += 1
         kept = self.places.setdefault((height, width), [])
         if len(kept) < 20 and len(self.places) < MOST_SIZES:
             kept.append(place)
 
-    def _sharp(self, block: Block, at: list[int], middles: list[Any]) -> None:
-        for i, found in zip(at, sharpness([middles[i] for i in at]), strict=True):
+    def _sharp(self, block: Block, at: list[int], sharp: list[float | None]) -> None:
+        for i in at:
+            found = sharp[i]
             if found is not None:
                 self.sharpness.append((found, block.index(i), block.file(i)))
 
@@ -274,13 +281,6 @@ def _still(image: Any) -> bool:
     """Whether some of the colour channels are the same throughout, and the others hold many values: a drawing in one colour has lost
     none."""
     width, height = image.size
-    first = image.getpixel((0, 0))
-    moves = [False] * len(first)
-    for i in range(1, 8):  # a few pixels tell it of almost all images
-        here = image.getpixel((width * i // 8, height * i // 8))
-        moves = [moved or a != b for moved, a, b in zip(moves, first, here, strict=True)]
-        if all(moves):
-            return False
     # an image of one colour with a coloured margin has lost no channel
     middle = image.crop((width // 4, height // 4, width - width // 4, height - height // 4))
     if not all(len({low == high for low, high in part.getextrema()}) == 2 for part in (middle, image)):

@@ -1,7 +1,7 @@
 """Boxes of a data set, with the sizes of their images, and what their four numbers mean.
 
 A box field is named so and has four numbers per box. Their meaning is inferred from the data: ``xyxy`` if the third and fourth
-nearly always exceed the first two, else a corner or the centre with a size, whichever leaves fewer boxes outside. Numbers up to
+nearly always exceed the first two (mostly, in a target as torchvision's detectors take it, whose boxes are corners), else a corner or the centre with a size, whichever leaves fewer boxes outside. Numbers up to
 one are fractions of the image, others pixels. Boxes of some images may be written otherwise (``box_readings``).
 """
 
@@ -22,6 +22,10 @@ NARROW = Quantity(
 )
 CORNERS = 0.95
 """The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
+MOSTLY = 0.5
+"""The same in a target whose boxes are corners, some of which may be in the wrong order."""
+TARGET = ("image_id", "area", "iscrowd", "masks")
+"""What torchvision's detectors or their evaluation take beside boxes and labels."""
 UNCLEAR = 0.2
 """The largest share of boxes outside the image that counts as defects: if there are more, the format or unit is another one."""
 PIXELS = "pixels"
@@ -47,6 +51,7 @@ class Placed:
         self.parts: dict[str, list[tuple[Any, Any, Any, str]]] = {}
         """By field, for each unit: boxes [n, 4], sizes of their images [n, 2], their samples, and the file."""
         self.corners = context.corners
+        self.targets = {name for name in self.fields if _in_target(name, {f.name for f in context.fields})}
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -98,7 +103,7 @@ class Placed:
 
     def judged(self, name: str) -> Judged:
         """What a field's boxes are, and which of them are no good."""
-        return judged(*self.of(name), name == "boxes" and self.corners)
+        return judged(*self.of(name), name == "boxes" and self.corners, MOSTLY if name in self.targets else CORNERS)
 
     def shares(self, name: str) -> tuple[Any, Any]:
         """A field's boxes by left, top, right and bottom as fractions of their images, [n, 4], and their samples, [n]."""
@@ -113,15 +118,23 @@ class Placed:
 Judged = tuple[str, str, Any, Any, list[tuple[box_readings.Reading, Any]]]
 
 
-def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False) -> Judged:
+def _in_target(name: str, fields: set[str]) -> bool:
+    """Whether a sample has these boxes as torchvision's detectors take them."""
+    of, _, last = name.rpartition(".")
+    return last == "boxes" and f"{of}.labels" in fields and any(f"{of}.{other}" in fields for other in TARGET)
+
+
+def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False, least: float = CORNERS) -> Judged:
     """The boxes' format and unit, which are degenerate, which extend beyond the image, and the readings by which those of other images
-    lie within, with these images. ``corners``: they are known to be such."""
+    lie within, with these images. ``corners``: they are known to be such; ``least``: the share with the second corner beyond the first from which
+    they are such."""
     import numpy as np
 
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
     beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
-    corners = corners or (bool(len(known)) and float(beyond.mean()) >= CORNERS)
+    declared = corners
+    corners = corners or (bool(len(known)) and float(beyond.mean()) >= least)
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED
@@ -141,10 +154,13 @@ def judged(boxes: Any, sizes: Any, samples: Any, corners: bool = False) -> Judge
     flat, out = found[form]
     placed = np.column_stack([width, height])
     sides = np.column_stack(_sides(boxes, form))
-    others = list(box_readings.misread(box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)))
+    with_area = box_readings.Boxes(sides, placed, sizes, samples, out, slack).take(~flat)
+    others = list(box_readings.misread(with_area))
+    if not others and declared and out.mean() > UNCLEAR:
+        others = box_readings.all_misread(with_area)
     for _, images in others:
         out = out & ~np.isin(samples, images)
-    if out.mean() > UNCLEAR:  # an unknown unit or format
+    if out.mean() > UNCLEAR and not declared:  # an unknown unit or format
         out = np.zeros_like(out)
     return form, "fractions of the image" if shares else PIXELS, flat, out, others
 

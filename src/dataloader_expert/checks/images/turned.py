@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.checks.common.cohorts import SPLIT, DrawnImages, told_of
-from dataloader_expert.checks.common.picture_hashes import looks, visible
+from dataloader_expert.checks.common.picture_hashes import looks, small_of, visible
 from dataloader_expert.checks.common.rows_kept import places
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
@@ -35,6 +35,7 @@ STEPS = 4
 LEFT = 0.25
 """The largest share of what tells two means apart that remains once one is turned or moved round."""
 FLAT = 1e-3
+WHITE = 255
 
 Turn = Callable[[Any], Any]
 
@@ -66,11 +67,12 @@ class Turned(DrawnImages):
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        small = looks(block, self.name).small[rows].reshape(len(rows), -1).astype(np.float64)
-        with np.errstate(all="ignore"):
-            small -= small.mean(1, keepdims=True)
-            small /= small.std(1, keepdims=True)
-        return {"small": np.nan_to_num(small, posinf=0, neginf=0).astype(np.float32)} | self.cohorts.of(block, rows)
+        small = looks(block, self.name).small[rows]
+        of_bytes = (small >= 0).all() and (small <= WHITE).all()
+        shown = (
+            small_of(block, self.name, rows) if of_bytes else _evened(small).reshape(len(rows), -1).astype(np.float16)
+        )
+        return {"small": shown} | self.cohorts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -78,7 +80,7 @@ class Turned(DrawnImages):
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
-        small = rows["small"].reshape(-1, 32, 32)
+        small = _evened(rows["small"].reshape(-1, 32, 32).astype(np.float32))
         for kind, names, whose in self.cohorts.kinds(rows, LEAST):
             found: dict[str, list[int]] = {}
             for k in range(len(names)):
@@ -102,6 +104,17 @@ class Turned(DrawnImages):
             text = f"the images of {name} seem to be {v['how']} {where}: their mean image matches that of the others only after undoing this"
             fix = "compare a few with the others; if so, load all images with the same code and axis order"
             yield finding("preprocessing-differs", "warning", text, fact, fix, v["where"], v["count"])
+
+
+def _evened(small: Any) -> Any:
+    """Images, [n, 32, 32], each with a mean of 0 and a standard deviation of 1; zeros of those that have none."""
+    import numpy as np
+
+    flat = small.reshape(len(small), -1).astype(np.float64)
+    with np.errstate(all="ignore"):
+        flat -= flat.mean(1, keepdims=True)
+        flat /= flat.std(1, keepdims=True)
+    return np.nan_to_num(flat, posinf=0, neginf=0).astype(np.float32).reshape(small.shape)
 
 
 def _others(whose: Any, k: int, names: list[str], kind: str) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -10,17 +12,20 @@ from typing import Any, cast
 from dataloader_expert.checks.base import (
     CLASS_COUNTS,
     EFFECTS,
-    LABEL_BASES,
     LABELS_BLANK,
     QUANTITY_LABEL,
     Check,
     Context,
     lacks_partner,
+    recoded,
 )
 from dataloader_expert.checks.common.alike import meant_by, misspelt, spelt, twins
 from dataloader_expert.checks.common.guessed_labels import is_outcome
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.common.scores import RATINGS
 from dataloader_expert.checks.common.sound_only import sound_only
+from dataloader_expert.checks.common.wording import ABSENT
+from dataloader_expert.checks.labels.joined_labels import mark_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -29,7 +34,9 @@ from dataloader_expert.sources.layout import PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
-LABELS_MARKED = Quantity("labels_marked", "samples", "samples with label -1 where classes start at 0, and their places")
+LABELS_MARKED = Quantity(
+    "labels_marked", "samples", "samples with a label that stands for none, such as -1, and their places"
+)
 TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
@@ -46,20 +53,21 @@ SHOWN = 5
 """Classes that a message names."""
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
+LEAST_HEAP, LEAST_TOP, NO_GAPS = 12, 60, 0.8
+"""Numbers, samples of the most frequent, and the share of their range that they fill, from which on it is no chance that they are heaped
+around one."""
 DENSE = 0.5
 """The least share of their range that numbers of classes fill."""
 THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
-RATINGS = {"rating", "ratings", "rate", "stars", "star", "score", "grade", "overall"}
-"""Words of what users give things: more or less of it."""
 STARS = {"rating", "ratings", "stars", "star"}
 """Those that are said of nothing else."""
 CLASS_WORDS = GROUP_WORDS | {
     "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
 }  # fmt: skip
 """Words in the name of a field whose numbers name classes."""
-JOINING, MOSTLY = "|;,", 0.9
-"""What may join labels, and the least share of parts that are labels elsewhere."""
+NAME = re.compile(r"[^\W\d_]{2}")
+"""Two letters, which names have and marks lack."""
 
 
 class Classes(Check):
@@ -79,7 +87,8 @@ class Classes(Check):
         self.missing: Counter[str | None] = Counter()
         self.floats = False
         self.marked = 0
-        """Samples with -1 for a label, where it is no class; they are counted as missing."""
+        self.mark: Any = None
+        """How many samples have a label that stands for none, such as -1, and which one; they are counted as missing."""
         self.odd = 0
         self.where = Places()
 
@@ -163,11 +172,13 @@ class Classes(Check):
 
     def _hide(self) -> None:
         """Counts the labels of a split that are -1 throughout as absent, for so GLUE and others withhold them, and -1 beside classes from 0
-        on, for so SNLI and others mark what has none."""
+        on, or "-" beside names, for so SNLI and others mark what has none."""
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        if self.context.classes is None and _marks_none(total):
+        mark = _mark_of_none(total) if self.context.classes is None else None
+        if mark is not None:
+            self.mark = mark
             for split, counts in self.counts.items():
-                n = counts.pop(-1, 0)
+                n = counts.pop(mark, 0)
                 self.missing[split] += n
                 self.marked += n if counts else 0
             return
@@ -195,7 +206,7 @@ class Classes(Check):
     def usable(self) -> bool:
         self._hide()
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
+        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or mark_of(total) is not None:
             return False
         return self.context.classes is not None or not self._is_quantity(total)
 
@@ -207,7 +218,7 @@ class Classes(Check):
                 else "its values are lists or arrays"
                 if self.odd
                 else "its values hold several labels each"
-                if several(sum(self.counts.values(), Counter()))
+                if mark_of(sum(self.counts.values(), Counter())) is not None
                 else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
                 else "there are too many"
@@ -233,7 +244,8 @@ class Classes(Check):
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
         if self.marked:
-            yield Fact(LABELS_MARKED, {"count": self.marked, "where": self.where.of(-1)}, evidence)
+            value = {"count": self.marked, "mark": self.mark, "where": self.where.of(self.mark)}
+            yield Fact(LABELS_MARKED, value, evidence)
         # a split in which most samples have no label is unlabelled on purpose
         some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
         where = [place for split in some for place in self.where.of((split, None))]
@@ -317,15 +329,17 @@ class Classes(Check):
             )
         marked = facts.find(LABELS_MARKED)
         if marked is not None:
+            mark, n = marked.value["mark"], marked.value["count"]
+            numbers = isinstance(mark, int)
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label -1, while the classes are 0 to {len(counts) - 1}: "
-                "treated as unlabelled",
+                f"{number(n, 'sample')} {verb(n, 'have')} the label {mark if numbers else repr(mark)}, while the classes are "
+                f"{f'0 to {len(counts) - 1}' if numbers else spelt(sorted(counts)[:5])}: treated as unlabelled",
                 marked,
-                "leave them out: cross-entropy rejects a label of -1, and a model would learn it if it counted as a class",
+                f"leave them out: {'cross-entropy rejects a label of -1, and ' * numbers}a model would learn it if it counted as a class",
                 marked.value["where"],
-                marked.value["count"],
+                n,
             )
         for names in twins(counts):
             yield finding(
@@ -373,8 +387,8 @@ class Classes(Check):
         return few and is_outcome(self.context.label) and seen * math.log(elsewhere) <= math.log(CHANCE)
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
-        if not self.context.several_splits:
-            return
+        if not self.context.several_splits or recoded(facts, self.context.label):
+            return  # what is written differently is neither missing nor new
         meant = _meant(counts)
         # a split without any label omits them on purpose
         found = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None and f.value]
@@ -391,7 +405,7 @@ class Classes(Check):
             )
             return
         sound = sound_only(facts)
-        for fact in found if facts.find(LABEL_BASES) is None else ():  # moved numbers are neither missing nor new
+        for fact in found:
             split = fact.at.get("split")
             if fact.evidence.how != "counted":
                 continue
@@ -420,12 +434,14 @@ class Classes(Check):
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
-    occur once, or those at the ends are rarer than those between, or the name says so. A field that is named after classes, or after whom samples are
-    from, has classes."""
-    if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
+    occur once, or those at the ends are rarer than those between, or the name says so; or there are few, heaped around one in the middle. A field
+    that is named after classes, or after whom samples are from, has classes."""
+    if set(words(name)) & CLASS_WORDS or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in counts
+    ):
         return False
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
-        return False
+    if len(counts) <= FEW_NUMBERS:
+        return heaped(counts)
     if words(name)[-1:] and words(name)[-1] in PREDICTED:
         return True
     values = sorted(counts)
@@ -436,22 +452,31 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
     return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
 
 
-def _marks_none(counts: Mapping[Any, int]) -> bool:
-    """Whether -1 says that a sample has no label: the others are numbers of classes from 0 on, more than the two of a scale from -1 to 1."""
-    others = sorted(v for v in counts if v != -1) if all(type(v) is int for v in counts) else []
-    return -1 in counts and len(others) > 2 and others == list(range(len(others)))
+def _mark_of_none(counts: Mapping[Any, int]) -> Any:
+    """The label that says that a sample has none: -1 where the others are numbers of classes from 0 on, more than the two of a scale
+    from -1 to 1; or what stands for a missing text where the others are names. None if there is no such."""
+    if all(type(v) is int for v in counts):
+        others = sorted(v for v in counts if v != -1)
+        return -1 if -1 in counts and len(others) > 2 and others == list(range(len(others))) else None
+    if not all(isinstance(v, str) for v in counts):
+        return None
+    marks = [v for v in counts if v.strip().casefold() in ABSENT]
+    named = sum(bool(NAME.search(v)) for v in counts if v not in marks) == len(counts) - 1 > 1
+    return marks[0] if len(marks) == 1 and named and 2 * counts[marks[0]] < sum(counts.values()) else None
 
 
-def several(counts: Mapping[Any, int]) -> bool:
-    """Whether labels are joined, as ``Edema|Mass``: several are, and nearly all of their parts stand alone or in others too."""
-    for mark in JOINING:
-        joined = [value.split(mark) for value in counts if isinstance(value, str) and mark in value]
-        parts = Counter(part.strip() for value in joined for part in value)
-        alone = {value.strip() for value in counts if isinstance(value, str) and mark not in value}
-        again = sum(n for part, n in parts.items() if part in alone or n > 1)
-        if len(joined) > 2 and len(parts) < len(joined) + len(alone) and again >= MOSTLY * parts.total():
-            return True
-    return False
+def heaped(counts: Mapping[Any, int]) -> bool:
+    """Whether numbers with hardly a gap become more frequent up to one in the middle and rarer from there, as counts of things do: classes
+    that are numbered in any order are not by chance, and those numbered by frequency have the largest first or last."""
+    values = sorted(counts)
+    if len(values) < LEAST_HEAP or len(values) < NO_GAPS * (values[-1] - values[0] + 1):
+        return False
+    row = [counts.get(v, 0) for v in range(int(values[0]), int(values[-1]) + 1)]
+    top, most = row.index(max(row)), max(row)
+    inside = len(row) // 5 <= top < len(row) - len(row) // 5
+    thin = most >= LEAST_TOP and max(row[0], row[-1]) <= most / 5
+    slopes = (row[: top + 1], row[: top - 1 if top else None : -1])
+    return inside and thin and all(b >= a - 2 * math.sqrt(a + b) for of in slopes for a, b in itertools.pairwise(of))
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:

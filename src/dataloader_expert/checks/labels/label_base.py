@@ -1,5 +1,5 @@
-"""Files whose class numbers begin at one where those of the others begin at zero: one shard, written by another script; and one group of
-samples, such as those of one site, where a field tells them apart."""
+"""Files whose class numbers begin at one where those of the others begin at zero: one shard, written by another script; the same of splits, which one
+file may hold; and one group of samples, such as those of one site, where a field tells them apart."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ class LabelBase(Check):
         super().__init__(context)
         self.counts: dict[str, dict[int, int]] = {}
         """Samples of each class number, by file."""
+        self.splits: dict[str, dict[int, int]] = {}
+        """The same by split."""
         self.classes: set[int] = set()
         self.many = False
         """Whether there are too many files, or numbers that are no classes."""
@@ -68,6 +70,11 @@ class LabelBase(Check):
         for file, rows in _by_file(files, there).items():
             found, counts = np.unique(values[rows], return_counts=True)
             self._add(file, dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        names, codes = self.context.splits_of(block)
+        for k, split in enumerate(names):
+            found, counts = np.unique(values[there[codes[there] == k]], return_counts=True)
+            if split is not None and len(found) <= MOST_CLASSES:
+                _count(self.splits, split, dict(zip(found.tolist(), counts.tolist(), strict=True)))
         if len(there):
             self._see_groups(block, values[there].astype(np.int64), there)
 
@@ -88,9 +95,7 @@ class LabelBase(Check):
     def _add_groups(self, name: str, found: dict[str, dict[int, int]]) -> None:
         mine = self.groups[name]
         for group, counts in found.items():
-            own = mine.setdefault(group, {})
-            for value, n in counts.items():
-                own[value] = own.get(value, 0) + n
+            _count(mine, group, counts)
         if len(mine) > MOST_GROUPS or any(len(of) > MOST_CLASSES for of in mine.values()):
             del self.groups[name]
 
@@ -98,9 +103,7 @@ class LabelBase(Check):
         self.classes |= counts.keys()
         if self.many:
             return
-        own = self.counts.setdefault(file, {})
-        for value, n in counts.items():
-            own[value] = own.get(value, 0) + n
+        _count(self.counts, file, counts)
         if len(self.counts) > MOST_FILES or len(self.classes) > MOST_CLASSES:
             self.many = True
             self.counts.clear()
@@ -114,6 +117,8 @@ class LabelBase(Check):
             self.counts.clear()
         for file, counts in other.counts.items():
             self._add(file, counts)
+        for split, counts in other.splits.items():
+            _count(self.splits, split, counts)
         for name in list(self.groups):
             if name in other.groups:
                 self._add_groups(name, other.groups[name])
@@ -121,16 +126,18 @@ class LabelBase(Check):
                 del self.groups[name]
 
     def facts(self) -> Iterable[Fact]:
-        for by in (1, -1):
-            found = moved(self.counts, by)
-            if found:
-                samples = sum(sum(self.counts[file].values()) for file in found)
-                every = {value for of in self.counts.values() for value in of}
-                ends = (min(every), max(every)) if by == 1 else (max(every), min(every))
-                value = {"files": sorted(found)[:TOLD], "count": len(found), "of": len(self.counts), "samples": samples}
-                value |= {"end": ends[0], "beyond": ends[1], "alike": alike(self.counts, found, by)}
-                yield Fact(LABEL_BASES, value, self.evidence(), {"field": self.context.label, "by": by})
-                return  # seen from them, the others are moved the other way
+        for what, parts in (("file", self.counts), ("split", self.splits)):
+            for by in (1, -1):
+                found = moved(parts, by)
+                if found:
+                    samples = sum(sum(parts[part].values()) for part in found)
+                    every = {value for of in parts.values() for value in of}
+                    ends = (min(every), max(every)) if by == 1 else (max(every), min(every))
+                    value = {"parts": sorted(found)[:TOLD], "count": len(found), "of": len(parts), "samples": samples}
+                    value["others"] = sorted(parts.keys() - {*found})[:TOLD]
+                    value |= {"end": ends[0], "beyond": ends[1], "alike": alike(parts, found, by)}
+                    yield Fact(LABEL_BASES, value, self.evidence(), {"field": self.context.label, "of": what, "by": by})
+                    return  # seen from them, the others are moved the other way
         for name, counts in self.groups.items():
             told = {group: of for group, of in counts.items() if group}
             for by in (1, -1):
@@ -146,16 +153,17 @@ class LabelBase(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(LABEL_BASES):
             v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
-            one = v["count"] == 1
+            one, what = v["count"] == 1, str(fact.at["of"])
+            rest = escaped(v["others"][0]) if len(v["others"]) == 1 else number(v["of"] - v["count"], f"other {what}")
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"the class numbers of {name} in {escaped(v['files'][0]) if one else number(v['count'], 'file')} seem to be one "
-                f"{'higher' if more else 'lower'} than in {number(v['of'] - v['count'], 'other file')}: {'it has' if one else 'they have'} no "
+                f"the class numbers of {name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
+                f"{'higher' if more else 'lower'} than in {rest}: {'it has' if one else 'they have'} no "
                 f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
                 fact,
                 f"{'subtract' if more else 'add'} one there, if that is so",
-                [{"file": file, "field": fact.at["field"]} for file in v["files"]],
+                [{what: part, "field": fact.at["field"]} for part in v["parts"]],
                 v["samples"],
             )
 
@@ -179,6 +187,12 @@ class LabelBase(Check):
     def stands(self, one: Finding, facts: Facts) -> bool:
         """Class numbers in the very shares of the others are these, moved, whatever they are numbers of."""
         return any(fact.value["alike"] for fact in facts.all(LABEL_BASES)) and is_outcome(self.context.label)
+
+
+def _count(parts: dict[str, dict[int, int]], part: str, counts: dict[int, int]) -> None:
+    own = parts.setdefault(part, {})
+    for value, n in counts.items():
+        own[value] = own.get(value, 0) + n
 
 
 def alike(counts: dict[str, dict[int, int]], moved: list[str], by: int) -> bool:

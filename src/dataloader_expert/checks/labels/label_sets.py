@@ -1,6 +1,6 @@
 """Several labels a sample: how often each occurs, which never does, and which a split lacks.
 
-They come as a list of names or numbers, as of tags, or as a vector of 0 and 1 with a place for each label. What is named like
+They come as a list of names or numbers, as of tags, as a text that joins them, or as a vector of 0 and 1 with a place for each label. What is named like
 labels is taken for a set of them only if no sample has one of them twice: labels of tokens repeat.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import LABEL_SETS, LABELS_EACH, Check, Context
 from dataloader_expert.checks.common.places import Places
+from dataloader_expert.checks.labels.joined_labels import JOINING, mark_of, parts_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json
@@ -33,8 +34,10 @@ RARE = 100
 """One in so many with several labels is rather a mistake than meant."""
 DUE = 10
 """Samples with a label that a split should have by its share of all, from which it is no chance that it has none."""
-MOST_LABELS, MOST = 1_000, 2_000_000
-"""Labels, beyond which they are no classes, and samples whose labels are kept for drawing epochs."""
+MOST_LABELS, MOST_TEXTS, MOST = 1_000, 10_000, 2_000_000
+"""Labels, and texts that join some, beyond which they are no classes, and samples whose labels are kept for drawing epochs."""
+SHOWS_JOINED = 100
+"""So many texts in a row show whether any joins labels."""
 
 
 class LabelSets(Check):
@@ -50,6 +53,10 @@ class LabelSets(Check):
         self.several = self.none = self.missing = 0
         self.vectors: bool | None = None
         """Whether values are vectors of 0 and 1, as the first block shows; None before it."""
+        self.texts = any(f.name == self.field and f.dtype == "str" for f in context.fields)
+        """Whether values are texts, which are counted whole until all are seen."""
+        self.mark: str | None = None
+        """What joins the labels of a text."""
         self.odd = Places()
         """Vectors with no label, and with several."""
         self.rows: list[tuple[int, Any, Any]] = []
@@ -71,9 +78,12 @@ class LabelSets(Check):
         held = [v for i, v in enumerate(values) if v is not None and (column.nulls is None or not column.nulls[i])]
         if self.vectors is None and held:
             self.vectors = all(is_vector(v) for v in held) and len({len(v) for v in held}) == 1
+        if self.texts and len(held) >= SHOWS_JOINED and not any(mark in str(v) for v in {*held} for mark in JOINING):
+            self.none_such = True
+            return
         absent = [False] * len(values) if column.nulls is None else column.nulls[: len(values)].tolist()
         found = [self._codes(None if gone else v) for v, gone in zip(values, absent, strict=True)]
-        if any(f is None for f in found) or len(self.names) > MOST_LABELS:
+        if any(f is None for f in found) or len(self.names) > (MOST_TEXTS if self.texts else MOST_LABELS):
             self.none_such = True
             return
         self._keep(block, found, values)
@@ -107,6 +117,8 @@ class LabelSets(Check):
                 self.names = {at: at for at in range(len(value))}
             found: list[int] = np.flatnonzero(value).tolist()
             return found
+        if self.texts:
+            return [self.names.setdefault(str(value), len(self.names))]
         listed = value.tolist() if hasattr(value, "tolist") else value
         if not isinstance(listed, list | tuple) or len(set(map(str, listed))) < len(listed):
             return None
@@ -158,8 +170,33 @@ class LabelSets(Check):
         self.odd.merge(other.odd)
         self.rows += [(start, sizes, place[codes]) for start, sizes, codes in other.rows]
 
+    def _part(self) -> None:
+        """Once all texts are seen: the labels that they join in place of the texts."""
+        import numpy as np
+
+        self.mark = mark_of(dict.fromkeys(self.names, 1))
+        self.texts, self.none_such = False, self.none_such or self.mark is None
+        if self.mark is None:
+            return
+        of = [parts_of(str(text), self.mark) for text in self.names]
+        self.names = {}
+        held = [[self.names.setdefault(part, len(self.names)) for part in parts] for parts in of]
+        total: Counter[int] = sum(self.counts.values(), Counter())
+        self.several = sum(n for code, n in total.items() if len(held[code]) > 1)
+        self.none += sum(n for code, n in total.items() if not held[code])
+        for split, counts in self.counts.items():
+            self.counts[split] = Counter()
+            for code, n in counts.items():
+                self.counts[split].update(dict.fromkeys(held[code], n))
+        each = np.array([len(parts) for parts in held], np.int32)
+        for at, (start, sizes, codes) in enumerate(self.rows):
+            sizes[sizes > 0] = each[codes]
+            self.rows[at] = start, sizes, np.array([code for whole in codes.tolist() for code in held[whole]], np.int32)
+
     def usable(self) -> bool:
         """Whether the field holds sets of labels: there are few, and lists have several somewhere."""
+        if self.texts:
+            self._part()
         n = len(self.names)
         total = sum(self.counts.values(), Counter()).total()
         few = bool(self.vectors) or (self.several > 0 and 2 * n <= total)
@@ -193,7 +230,7 @@ class LabelSets(Check):
         mean = total.total() / max(1, self.seen - self.missing)
         each["one_hot"] = bool(self.vectors) and FEW * (self.several + self.none) <= self.seen
         each["where"] = {kind: self.odd.of(kind) for kind in ("none", "several")} if each["one_hot"] else {}
-        each |= {"mean": mean, "vector": bool(self.vectors), "columns": list(self.columns)}
+        each |= {"mean": mean, "vector": bool(self.vectors), "columns": list(self.columns), "mark": self.mark}
         yield Fact(LABELS_EACH, each, evidence, {"field": self.field})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -275,7 +312,7 @@ def field_of_sets(context: Context) -> str | None:
     """The field that may hold several labels a sample: by its name, or as the last item of a sample without names."""
     if context.objects is not None or any(has_boxes(f) for f in context.fields):
         return None  # labels of boxes
-    able = [f for f in context.fields if could_hold(f) and f.name not in context.conversations]
+    able = [f for f in context.fields if could_hold(f, context.label) and f.name not in context.conversations]
     named = [f.name for f in able if f.name == context.label or set(words(f.name)) & NAMED]
     named.sort(
         key=lambda name: name != context.label and not set(words(name)) & CALLED
@@ -287,8 +324,9 @@ def field_of_sets(context: Context) -> str | None:
     return next(iter([*named, *unnamed]), None)
 
 
-def could_hold(field: Field) -> bool:
-    listed = field.kind == "other" and field.dtype == "list"
+def could_hold(field: Field, label: str | None) -> bool:
+    """``label``: the one that is known, which may be texts that join several."""
+    listed = (field.kind == "other" and field.dtype == "list") or (field.name == label and field.dtype == "str")
     return listed or (field.kind in KINDS and len(field.shape) == 1)
 
 

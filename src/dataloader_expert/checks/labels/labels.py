@@ -158,10 +158,15 @@ def _codes(column: Column, n: int, names: dict[str, int], called: Callable[[Any]
         for k in np.argsort(first).tolist():  # in the order of their first occurrence
             own[k] = names.setdefault(str(distinct[k].item()), len(names))
         return own[at]
-    plain = [called(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    plain = [called(_whole(v)) for v in (values.tolist() if hasattr(values, "tolist") else values)]
     if column.nulls is not None:
         plain = [ABSENT if absent else v for v, absent in zip(plain, column.nulls[:n], strict=True)]
     return np.array([names.setdefault(v, len(names)) for v in plain], np.int32)
+
+
+def _whole(value: Any) -> Any:
+    """A float that is a whole number as that number, as classes are counted; others as they are."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _number(name: str) -> float:

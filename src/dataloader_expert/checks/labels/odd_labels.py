@@ -14,7 +14,7 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.fingerprint import content_fields, digest64
-from dataloader_expert.checks.common.vectors import vectors
+from dataloader_expert.checks.common.vectors import most_of, vectors
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -63,7 +63,8 @@ class OddLabels(DrawnRows):
         import numpy as np
 
         label = block.columns[self.context.label or ""]
-        x = vectors(block if len(rows) == block.samples else block.take(rows), self.names, self.whole)[:, :WIDEST]
+        part, here = most_of(block, rows)
+        x = vectors(part, self.names, self.whole)[here, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = [digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()]
         return {"x": x.astype(np.float32), "label": np.array(codes, np.uint64)}

@@ -42,8 +42,9 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json
 from dataloader_expert.sources.base import Block
 
-KEPT, MOST_CLASSES, MOST_FIELDS, VALUES = 5_000, 50, 24, 20
-"""The most samples, classes, fields of a table, and values of one that is a category."""
+KEPT, MOST_CLASSES, MOST_FIELDS, VALUES, TEXTS = 5_000, 50, 24, 20, 3
+"""The most samples, classes, fields of a table, values of one that is a category, and fields of texts: of a premise and a hypothesis, either
+may tell the label."""
 MOST_PARTS = 60
 """The most parts of one kind."""
 FILE, STRETCH = "the file", "the rows"
@@ -74,22 +75,21 @@ class UnfitLabels(DrawnRows):
         self.origins = Origins(context)
         names = [name for name in content_fields(context) if name in kinds and name not in self.origins.named]
         rich = [name for name in names if kinds[name].kind in RICH][:1]
-        texts = [f.name for f in kinds.values() if f.kind == "text"]
+        self.texts = [f.name for f in kinds.values() if f.kind == "text"][:TEXTS]
         plain = [name for name in names if kinds[name].kind == "number" and not kinds[name].shape]
         sorts = [f.name for f in kinds.values() if f.kind in ("category", "boolean") and not f.shape]
         self.rich = rich
-        self.text = next(iter(texts), None)
-        self.plain = [] if rich or self.text else plain[:MOST_FIELDS]
-        self.sorts = {name: Named(VALUES) for name in ([] if rich or self.text else sorts)[:MOST_FIELDS]}
+        self.plain = [] if rich or self.texts else plain[:MOST_FIELDS]
+        self.sorts = {name: Named(VALUES) for name in ([] if rich or self.texts else sorts)[:MOST_FIELDS]}
         self.labels, self.named = Named(MOST_CLASSES), Named(MOST_PARTS)
         self.files, self.drawn = Files(), Drawn(KEPT)
         self.beside = [self.labels, self.named, *self.sorts.values(), self.origins, self.files]
-        self.needs = [*self.rich, *self.plain, *([self.text] if self.text else [])]
+        self.needs = [*self.rich, *self.plain, *self.texts[:1]]
 
     def applies(self) -> bool:
         label = next((f for f in self.context.fields if f.name == self.context.label), None)
         plain = label is not None and not label.shape and label.kind in ("category", "boolean")
-        return plain and bool(self.rich or self.text or self.plain or self.sorts)
+        return plain and bool(self.rich or self.texts or self.plain or self.sorts)
 
     def see(self, block: Block) -> None:
         self.files.note(block)
@@ -109,8 +109,8 @@ class UnfitLabels(DrawnRows):
             kept["numbers"] = numbers_of_content(self.context, block, self.rich or self.plain, rows)
         for name, named in self.sorts.items():
             kept[f"sort {name}"] = named.of(block.columns.get(name), rows)
-        if self.text:
-            kept["words"] = np.stack([cells_of(text) for text in texts_of(block.columns.get(self.text), rows)])
+        for name in self.texts:
+            kept[f"words {name}"] = np.stack([cells_of(text) for text in texts_of(block.columns.get(name), rows)])
         return kept
 
     def facts(self) -> Iterable[Fact]:
@@ -142,8 +142,8 @@ class UnfitLabels(DrawnRows):
                 made.append((rows[f"sort {name}"][:, None] == values).astype(np.float32))
         if made:
             yield (self.rich or [""])[0], np.concatenate(made, 1)
-        if "words" in rows:
-            yield self.text or "", rows["words"]
+        for name in self.texts:
+            yield name, rows[f"words {name}"]
 
     def _of(
         self, field: str, content: Any, rows: dict[str, Any], classes: Any, label: Any, told: Any

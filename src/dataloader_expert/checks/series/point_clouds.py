@@ -1,8 +1,9 @@
 """Clouds of points: some that hold few points, each many times, where others hold as many as they have; some that were filled up with zeros; and one
 split in which two axes are swapped.
 
-A cloud is an array of a row for each point, in no order. In a series of steps, rows that repeat are next to each other. Axes are compared by
-how widely a cloud spreads along each: two are swapped if each spreads as the other does elsewhere, and neither as itself.
+A cloud is an array of a row for each point. Where no name says that it is one, its rows are in no order: in a series of steps, rows that are next to
+each other are more alike than others. Axes are compared by how widely a cloud spreads along each: two are swapped if each spreads as the other does
+elsewhere, and neither as itself.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
 
 REPEATED = Quantity("repeated_points", "samples", "clouds of few distinct points that are each repeated, and how many")
 PADDED = Quantity(
@@ -38,6 +40,10 @@ LEAST, UNLIKE, LIKE, CHANCE = 20, 0.3, 0.5, 1e-4
 """The fewest clouds of a split and of all others; the least distance (Kolmogorov and Smirnov's) of an axis's spreads from those of the same one
 elsewhere; the part of it that may remain from those of the other axis; and how unlikely such a distance must be by chance."""
 NAMES = ("x", "y", "z")
+CALLED = {"point", "points", "pts", "cloud", "clouds", "xyz", "xyzrgb", "coords", "vertices"}
+"""Words of the names of clouds, whose points may be in the order in which they were scanned."""
+NO_ORDER = 0.5
+"""The least part of the distance between any two rows of a cloud, squared, that is between rows next to each other."""
 
 
 class PointClouds(DrawnRows):
@@ -80,7 +86,9 @@ class PointClouds(DrawnRows):
         if not self.drawn.parts:
             return
         kept = in_order(self.drawn.all()[1])
-        points, distinct, beside, zeros, *spreads = kept["cloud"].T
+        points, distinct, beside, zeros, order, *spreads = kept["cloud"].T
+        if not set(words(self.name)) & CALLED and np.nanmedian(order) < NO_ORDER:
+            return
         share = distinct / points
         odd = (share <= HALF) & (beside <= BESIDE * (points - distinct))
         if np.median(share) >= ALONE and odd.sum() >= SEVERAL:
@@ -135,8 +143,8 @@ ORDINALS = ("first", "second", "third")
 
 
 def measured(cloud: Any) -> tuple[float, ...]:
-    """How many points a cloud has, how many distinct ones, how many are those before them, how many at its end are all 0, and how widely
-    it spreads along each axis."""
+    """How many points a cloud has, how many distinct ones, how many are those before them, how many at its end are all 0, how far points are from
+    those before them, squared, in parts of how far any two are, and how widely it spreads along each axis."""
     import numpy as np
 
     points = np.ascontiguousarray(cloud)
@@ -144,11 +152,13 @@ def measured(cloud: Any) -> tuple[float, ...]:
     beside = (points[1:] == points[:-1]).all(1).sum()
     there = np.flatnonzero(points.any(1))
     zeros = len(points) - 1 - there[-1] if len(there) else 0
+    of_any = 2 * float(points.var(0, dtype=np.float64).sum())
     return (
         float(len(points)),
         float(len(np.unique(as_bytes))),
         float(beside),
         float(zeros),
+        float((np.diff(points, axis=0) ** 2).sum(1).mean()) / of_any if of_any > 0 else np.nan,
         *map(float, points[:, :3].std(0)),
     )
 

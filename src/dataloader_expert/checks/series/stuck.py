@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digests
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -21,7 +21,7 @@ from dataloader_expert.sources.roles import ROW_WORDS, words
 RUNS = Quantity(
     "equal_runs",
     "rows",
-    "the longest run of equal values of a field in consecutive rows, or in those of one series, and where it begins",
+    "the longest run of equal values of a field in consecutive rows, or in those of one series, where it begins, and further long ones",
 )
 NAMING = GOODS | ROW_WORDS
 """Last words in the names of numbers that are no measurements but name something, such as an article."""
@@ -33,6 +33,8 @@ FEW = 3
 """The most components of one array with the same run that are told one by one."""
 VARIES = 0.9
 """The least share of consecutive rows that differ: a measurement. Counts, rounded and mostly absent values stay the same anyway."""
+STILL = 0.15
+"""The largest share of rows in several stretches at one value: beyond it, they are how the field goes."""
 
 
 @dataclass(frozen=True, order=True)
@@ -69,7 +71,8 @@ class Stuck(Check):
             if f.kind == "number" and not f.shape and f.name not in aside and not {*words(f.name)[-1:]} & NAMING
         ]
         self.series = context.series_fields if context.timed is not None else []
-        self.longest: dict[Order, Run] = {}
+        self.runs: dict[Order, list[Run]] = {}
+        """The longest ones, longest first."""
         self.pairs: dict[Order, int] = {}
         self.changes: dict[Order, int] = {}
         """Of consecutive rows, how many pairs there are and how many differ."""
@@ -148,17 +151,22 @@ class Stuck(Check):
         starts = np.flatnonzero(change)
         lengths = np.diff(np.concatenate([starts, [len(values)]]))
         lengths[values[starts] == 0] = 0  # nothing happens often: no rain, no sale
-        if int(lengths.max()) < LEAST:
+        long = np.flatnonzero(lengths >= LEAST)
+        if not len(long):
             return
         inside = slice(None) if begins is None else ~begins[1:]
         if changes and ((values[1:] >= values[:-1])[inside].all() or (values[1:] <= values[:-1])[inside].all()):
             return  # rows that were sorted by it, where equal values meet
-        at = int(lengths.argmax())
-        first = int(starts[at])
-        row = first if order is None else int(order[first])
-        length = int(lengths[at])
-        run = Run(length, -block.index(row), float(values[first]), block.file(row), length == block.unit.samples)
-        self.longest[key] = max(run, self.longest.get(key, Run()))
+        found = []
+        for at in long[np.argsort(-lengths[long], kind="stable")][:MAX_PLACES].tolist():
+            first, length = int(starts[at]), int(lengths[at])
+            row = first if order is None else int(order[first])
+            whole = length == block.unit.samples
+            found.append(Run(length, -block.index(row), float(values[first]), block.file(row), whole))
+        self._keep(key, found)
+
+    def _keep(self, key: Order, found: list[Run]) -> None:
+        self.runs[key] = sorted([*self.runs.get(key, ()), *found], reverse=True)[:MAX_PLACES]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Stuck)
@@ -168,25 +176,36 @@ class Stuck(Check):
                 mine[key] = mine.get(key, 0) + n
         for name, ends in other.ends.items():
             self._reach(name, *ends)
-        for key, run in other.longest.items():
-            self.longest[key] = max(run, self.longest.get(key, Run()))
+        for key, found in other.runs.items():
+            self._keep(key, found)
 
     def facts(self) -> Iterable[Fact]:
         for name in self.fields:
             found = [
-                (run, of)
-                for (field, of), run in self.longest.items()
-                if field == name
-                and run.length >= LEAST
-                and self.changes[name, of] >= max(1, VARIES * (self.pairs[name, of] - run.length))
+                (runs[0], of)
+                for (field, of), runs in self.runs.items()
+                if field == name and self._varies((name, of), runs)
             ]
             if found:
                 run, of = max(found)
-                value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
+                value: dict[str, Any] = {
+                    "rows": run.length,
+                    "value": run.value,
+                    "sample": -run.start,
+                    "file": run.file or None,
+                }
                 # at an end of its range it may be saturated, or the most that there is
                 value["whole"] = run.whole
+                further = self.runs[name, of][1:]
+                value["further"] = [{"sample": -r.start, "file": r.file or None, "field": name} for r in further]
                 value["at_an_end"] = run.value in self.ends.get(name, ())
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
+
+    def _varies(self, key: Order, runs: list[Run]) -> bool:
+        """Whether the field changes from row to row but in these runs; where they are a large share, but in the longest."""
+        still = sum(run.length for run in runs)
+        still = still if still <= STILL * self.pairs[key] else runs[0].length
+        return self.changes[key] >= max(1, VARIES * (self.pairs[key] - still))
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         runs: dict[tuple[str, str], list[Fact]] = {}
@@ -202,13 +221,18 @@ class Stuck(Check):
             for text, [fact] in told:
                 v = fact.value
                 rows = "rows" if v["series"] is None else f"rows with the same {escaped(v['series'])}"
+                n = len(v["further"])
+                further = (
+                    f"{n} further stretch{'es' * (n > 1)}" if n < MAX_PLACES - 1 else f"{n} further stretches or more"
+                )
                 yield finding(
                     "stuck-values",
                     "warning" if (v["rows"] >= LONG or v["whole"]) and not v["at_an_end"] else "info",
-                    f"{text} in {v['rows']:,} consecutive {rows}, while {'they change' if len(same) > FEW else 'it changes'} from row to row elsewhere",
+                    f"{text} in {v['rows']:,} consecutive {rows}, while {'they change' if len(same) > FEW else 'it changes'} from row to row elsewhere"
+                    + (f"; {further} {verb(n, 'keep')} one value for {LEAST} rows or more" if v["further"] else ""),
                     fact,
                     "find out whether it was measured there; if not, mark these rows as missing",
-                    [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}],
+                    [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}, *v["further"]],
                     v["rows"],
                 )
 

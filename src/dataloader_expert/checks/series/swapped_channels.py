@@ -1,6 +1,8 @@
-"""Two channels of windows that are swapped in one split, file, site or device: columns in another order, a sensor that was mounted otherwise.
+"""Two channels of windows, or bands of images, that are swapped in one split, file, site or device: columns in another order, a sensor that was mounted
+otherwise.
 
-Each channel has, in the windows of the part, the levels and the spreads that the other one has elsewhere, and neither those of its own.
+Each channel has, in the samples of the part, the levels and the spreads that the other one has elsewhere, and neither those of its own. Where there are
+several kinds of samples, the difference between the two tells more than either of them: it is turned about.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ SWAPPED = Quantity("swapped_channels", "samples", "windows of a part in which tw
 KINDS = ("array", "sequence")
 KEPT, CHANNELS, STEPS = 6_000, 16, 8
 """The most windows that are looked at, the most channels, and the fewest steps of one."""
-LEAST, UNLIKE, LIKE, CHANCE = 20, 0.5, 0.5, 1e-6
-"""The fewest windows of a part and of all others; the least distance of a channel's levels or spreads from those of the same one elsewhere; the
-part of it that may remain from those of the other channel; and how unlikely such a distance must be by chance."""
+LEAST, UNLIKE, LIKE, CHANCE, MAY_BE = 20, 0.5, 0.5, 1e-6, 1e-3
+"""The fewest windows of a part and of all others; the least distance from elsewhere of either channel's levels or spreads, or of the difference between
+their levels; the part of it that may remain from those of the other channel; and how unlikely such a distance must be by chance, and of each channel at least."""
 
 
 class SwappedChannels(DrawnRows):
@@ -34,7 +36,7 @@ class SwappedChannels(DrawnRows):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        found = [f for f in context.fields if f.kind in KINDS and len(f.shape) == 2 and f.name != context.label]
+        found = [f for f in context.fields if f.kind in KINDS and len(f.shape) in (2, 3) and f.name != context.label]
         channels = Channels.of(found[0]) if len(found) == 1 and context.objects is None else None
         self.channels = channels if channels is not None and channels.width <= CHANNELS else None
         self.name = "" if self.channels is None else self.channels.name
@@ -106,13 +108,23 @@ def swapped_pairs(looks: Any, own: Any) -> list[tuple[int, int]]:
     width, n, others = looks.shape[1] // 2, int(own.sum()), int((~own).sum())
     if min(n, others) < LEAST:
         return []
-    least = max(UNLIKE, chance_apart(n, others, CHANCE / width**2))
+    sure = chance_apart(n, others, CHANCE / width**2)
 
     def far(a: int, b: int) -> float:
         return max(apart(looks[own, a + k], looks[~own, b + k]) for k in (0, width))
 
-    odd = {a: d for a in range(width) if (d := far(a, a)) >= least}
-    return [(a, b) for a, b in combinations(odd, 2) if max(far(a, b), far(b, a)) <= LIKE * min(odd[a], odd[b])]
+    def turned(a: int, b: int) -> tuple[float, float]:
+        """How far the difference between two channels is from the one elsewhere, as it is and turned about."""
+        here, there = (looks[part, a] - looks[part, b] for part in (own, ~own))
+        return apart(here, there), apart(-here, there)
+
+    odd = {a: d for a in range(width) if (d := far(a, a)) >= chance_apart(n, others, MAY_BE)}
+    found = []
+    for a, b in combinations(odd, 2):
+        least, (straight, back) = min(odd[a], odd[b]), turned(a, b)
+        if max(least, straight) >= max(UNLIKE, sure) and max(far(a, b), far(b, a), back) <= LIKE * least:
+            found.append((a, b))
+    return found
 
 
 CHECK = SwappedChannels

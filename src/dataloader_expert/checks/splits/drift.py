@@ -65,6 +65,7 @@ class Drift(Check):
         roles = context.roles
         self.known: set[str | None] = {
             context.label,
+            context.classes_of_objects,
             *(r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None),
         }
         """Fields that differ between splits by nature."""
@@ -186,7 +187,7 @@ class Drift(Check):
                 yield Fact(CATEGORIES, named, self.evidence(), {"field": name, "split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        yield from drift_of_labels(facts)
+        yield from drift_of_labels(facts, self.context.label)
         fields = [f for f in self.context.fields if not (f.shape and f.name in self.context.identifiers)]
         arrays = {f.name for f in fields if f.shape or f.kind == "image"}
         kinds = ("image", "array", "embedding", "sequence", "number")

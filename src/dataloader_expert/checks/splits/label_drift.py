@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, LABEL_BASES
+from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, recoded
 from dataloader_expert.checks.common.sound_only import sound_only
 from dataloader_expert.checks.splits.between import APART, compared, pairs_of
 from dataloader_expert.conclusions import Finding, finding
@@ -16,8 +16,8 @@ TIMES, SURE_LABELS = 2.0, 3.5
 """How many times as frequent in one split a class must be to be reported on its own; and standard errors for one comparison."""
 
 
-def drift_of_labels(facts: Facts) -> Iterable[Finding]:
-    if sound_only(facts) is not None or facts.find(LABEL_BASES) is not None:
+def drift_of_labels(facts: Facts, label: str | None) -> Iterable[Finding]:
+    if sound_only(facts) is not None or recoded(facts, label):
         return  # which is told where classes are
     counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
     told = [f for f in counts if f.value]

@@ -12,9 +12,11 @@ from dataloader_expert.checks.base import ORDER, Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.ranges import many_values, swapped
+from dataloader_expert.checks.common.recorded import FILE
 from dataloader_expert.checks.common.rows_kept import (
     Named,
     digest_of,
+    files_of,
     moments_of,
     numbers_of,
     places,
@@ -72,6 +74,7 @@ FOLLOWING = (
     ("created", "resolved"), ("opened", "resolved"), ("created", "completed"), ("started", "completed"), ("started", "finished"),
     ("start", "finish"), ("begin", "finish"), ("pickup", "dropoff"), ("hire", "termination"), ("hired", "terminated"), ("onset", "recovery"),
     ("loan", "return"), ("borrowed", "returned"), ("issued", "expires"), ("issue", "expiry"), ("checkin", "checkout"), ("loss", "report"),
+    ("started", "ended"), ("began", "ended"), ("start", "stop"), ("departure", "arrival"), ("departed", "arrived"), ("created", "updated"),
 )  # fmt: skip
 """Words by which two names tell that one time cannot come before the other, however close they are."""
 DAY = 86_400.0
@@ -97,10 +100,16 @@ class Relations(DrawnRows):
         texts = [f.name for f in plain if f.dtype == "str"]
         self.named = texts[:MOST] if self.context.several_splits else []
         self.groups = {name: Named(MOST_VALUES, whole=bool(self.named)) for name in texts[:MOST]}
-        self.splits = Named(MOST_VALUES)
-        width = len(self.all_numbers) + len(self.times) + 2 * len(self.groups) + 3
+        self.splits, self.files = Named(MOST_VALUES), Named(MOST_VALUES)
+        self.parts = {
+            "split": self.splits,
+            FILE: self.files,
+            **{f"group {name}": n for name, n in self.groups.items()},
+        }
+        """What the rows of one part may have in common: values by what is kept of them."""
+        width = len(self.all_numbers) + len(self.times) + 2 * len(self.groups) + 4
         self.drawn = Drawn(min(KEPT, CELLS // width))
-        self.beside = [self.splits, *self.groups.values()]
+        self.beside = [*self.parts.values()]
 
     def applies(self) -> bool:
         return len(self.times) > 1 or (bool(self.ordered) and (len(self.ordered) > 1 or bool(self.groups)))
@@ -111,6 +120,7 @@ class Relations(DrawnRows):
         for name, named in self.groups.items():
             kept[f"group {name}"] = named.of(block.columns.get(name), rows)
         kept["split"] = self.splits.coded(split_of(self.context, block, rows))
+        kept[FILE] = self.files.coded(files_of(block, rows))
         return kept
 
     def facts(self) -> Iterable[Fact]:
@@ -151,21 +161,21 @@ class Relations(DrawnRows):
             meant = causes or named(a, b) or (a in self.times and as_far)
             if not n or (not certain and not meant):
                 continue
-            told = next((t for name in self.groups if (t := self._group_of(name, rows, odd, differ)) is not None), None)
+            told = next((t for name in self.parts if (t := self._part_of(name, rows, odd, differ)) is not None), None)
             if certain or causes or told is not None or n * FEW <= total:
                 value = {"count": n, "of": total, "larger": large, "smaller": small, "swapped": certain}
                 value["times"] = a in self.times
-                value |= {"group": None, "value": None} if told is None else {"group": told[0], "value": told[1]}
+                value["part"] = told
                 at = {"fields": [a, b]}
                 yield Fact(ORDER, value | {"where": places(rows, odd, large)}, self.evidence("sampled", total), at)
 
-    def _group_of(self, name: str, rows: dict[str, Any], odd: Any, differ: Any) -> tuple[str, str] | None:
-        """The one value of a field whose rows have the odd order, and hardly any others."""
+    def _part_of(self, name: str, rows: dict[str, Any], odd: Any, differ: Any) -> str | None:
+        """The one split, file or value of a field whose rows have the odd order, and hardly any others, in words."""
         import numpy as np
 
-        if self.groups[name].many:
+        if self.parts[name].many:
             return None
-        values, whose = np.unique(rows[f"group {name}"], return_inverse=True)
+        values, whose = np.unique(rows[name], return_inverse=True)
         n, of = (np.bincount(whose[mask], minlength=len(values)) for mask in (odd, differ))
         if len(values) < 2:
             return None
@@ -173,7 +183,12 @@ class Relations(DrawnRows):
         outside = int(of.sum() - of[k])
         if n[k] < LEAST / 3 or n[k] < WITHIN * of[k] or outside < LEAST or n.sum() - n[k] > OUTSIDE * outside:
             return None
-        return name, self.groups[name].texts.get(int(values[k]), "")
+        value = escaped(self.parts[name].texts.get(int(values[k]), ""))
+        if not value:
+            return None
+        return (
+            f"where {escaped(name.removeprefix('group '))} is {value}" if name.startswith("group ") else f"in {value}"
+        )
 
     def _by_split(self, rows: dict[str, Any]) -> list[tuple[str, Any]]:
         """The splits with rows enough, and which rows they have."""
@@ -287,8 +302,8 @@ class Relations(DrawnRows):
             text = f"{large} is {less} than {small} in {v['count']:,} of {number(v['of'], 'sample')}, and {more} in all others"
             if v["swapped"]:
                 text += ", and each has the other's usual range there"
-            if v["group"] is not None:
-                text += f": those where {escaped(v['group'])} is {escaped(v['value'])}"
+            if v["part"] is not None:
+                text += f": those {v['part']}"
             severity: Severity = "error" if v["swapped"] else "warning"
             fix = "find out whether the two were swapped there; if so, swap them back, with any columns that belong to them"
             yield finding("order-reversed", severity, text, fact, fix, v["where"], v["count"])

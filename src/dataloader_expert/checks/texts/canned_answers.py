@@ -25,6 +25,9 @@ CANNED = Quantity(
 ASKED = {"prompt", "prompts", "question", "query", "instruction"}
 ANSWERS = {"answer", "response", "completion", "output", "reply", "chosen"}
 """Words in the names of fields of prompts and of answers."""
+GIVEN = {"code", "article", "document", "dialogue", "source", "src", "passage"}
+WRITTEN = {"docstring", "summary", "highlights", "translation", "target", "tgt", "comment"}
+"""The same of texts, and of what is written for them."""
 FAILED = re.compile(
     r"\b(?:error|exception|traceback|timed? ?out|unavailable|try again|rate limit|quota|overloaded|bad gateway|failed|connection|http)\b",
     re.I,
@@ -44,6 +47,8 @@ class CannedAnswers(Check):
         super().__init__(context)
         texts = [f.name for f in context.fields if f.dtype == "str" and not f.shape]
         asked, answers = ([name for name in texts if {*words(name)} & of] for of in (ASKED, ANSWERS))
+        if not (asked and answers):
+            asked, answers = ([name for name in texts if {*words(name)} & of] for of in (GIVEN, WRITTEN))
         self.pairs = [(a, b) for a, b in product(asked[:1], answers[:2]) if a != b and b not in asked]
         self.talks = sorted(context.conversations)[:1] if not self.pairs else []
         self.counts: dict[str, Counter[int]] = {}
@@ -106,6 +111,7 @@ class CannedAnswers(Check):
                 if n >= LEAST and n >= SHARE * total and key in self.texts:
                     text = self.texts[key]
                     value = {"count": n, "of": total, "text": text, "failed": FAILED.search(text) is not None}
+                    value["asked"] = bool({*words(name)} & ANSWERS) or name in self.talks
                     value["where"] = self.where.of((name, key))
                     yield Fact(CANNED, value, self.evidence(), {"field": name, "rank": rank})
 
@@ -114,9 +120,11 @@ class CannedAnswers(Check):
             v, name = fact.value, escaped(str(fact.at["field"]))
             severity: Severity = "warning" if v["failed"] else "info"
             what = ", and looks like the message of a service that failed" if v["failed"] else ""
-            text = f"{name}: one answer is given in the same words to {v['count']:,} different prompts, of {number(v['of'], 'sample')}{what}: "
-            text += f"{escaped(v['text'])!r}; most other answers occur once"
-            fix = "drop these samples, or fetch the answers again: a model learns to give this one whatever it is asked"
+            one, prompts = ("answer", "prompts") if v["asked"] else ("text", "inputs")
+            text = f"{name}: one {one} is given in the same words to {v['count']:,} different {prompts}, of {number(v['of'], 'sample')}{what}: "
+            text += f"{escaped(v['text'])!r}; most other {one}s occur once"
+            fix = f"drop these samples, or fetch the {one}s again: a model learns to give this one whatever it is "
+            fix += "asked" if v["asked"] else "given"
             yield finding("suspicious-text", severity, text, fact, fix, v["where"], v["count"])
 
 

@@ -29,8 +29,9 @@ LEAST, FEWEST = 200, 10
 """The fewest texts of a field, and the fewest that are of one length."""
 SHORTEST = {"characters": 30, "words": 30}
 """Shorter texts may well be of one length; a template with a word here and there has one number of words."""
-MOST_PART, ALL, TIMES = 0.5, 0.95, 3.0
-"""The largest share of the texts that has one length, and of the largest length; and how many times as many as near it there are at least."""
+MOST_PART, CAP, ALL, TIMES = 0.5, 0.1, 0.95, 3.0
+"""The largest share of the texts that has one length; from which share of the largest length on it is a cap, however the others end, and the
+largest share; and how many times as many as near it there are at least."""
 NEAR, WIDTH = 20, 3
 """Lengths are compared with those that differ by one part in so many, or by so many characters at least."""
 CHANCE = math.log(1e-9)
@@ -148,7 +149,7 @@ def _cut_at(kept: Mapping[str, Any], name: str, measure: str, shortest: int) -> 
             continue
         same = sizes == length
         cut = same & opened
-        most = 1.0 if longest and n > MOST_PART * len(sizes) else OTHERS_OPEN
+        most = 1.0 if longest and n > CAP * len(sizes) else OTHERS_OPEN
         if _unlike(int(cut.sum()), n, float(opened[~same].mean()), len(sizes), most) and _varied(
             kept, name, cut, BEGUN if most < 1 else BEGUN // 2
         ):

@@ -1,7 +1,8 @@
 """Texts of two fields that are swapped in some samples: a source and its translation, a question and its answer.
 
 Method: a naive Bayes classifier over the words of both fields, each sample by the counts of all others. Only fields whose texts it
-tells apart nearly always are judged; a sample is told where both of its texts are far more likely in the other field.
+tells apart nearly always are judged; a sample is told where both of its texts are far more likely in the other field. Of short texts, which
+are seldom so clear, a whole split or file is told, if nearly all of its samples look swapped and hardly any others.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from itertools import combinations
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.drawn import Drawn
-from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.in_parts import InParts
+from dataloader_expert.checks.common.parts import part_of, part_said
 from dataloader_expert.checks.common.rows_kept import places, texts_of
-from dataloader_expert.checks.common.word_cells import CELLS, cells_of
+from dataloader_expert.checks.common.word_cells import CELLS, WORDS, cells_of
 from dataloader_expert.conclusions import Finding, finding, number
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -34,13 +35,13 @@ SHARE, ALIKE, ROUNDS = 0.5, 0.4, 6
 words are counted anew."""
 
 
-class SwappedTexts(DrawnRows):
+class SwappedTexts(InParts):
     ids = ("fields-swapped",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.names = [f.name for f in context.fields if f.kind == "text" and f.name != context.label][:MOST]
-        self.drawn = Drawn(KEPT)
+        self.draw(KEPT, KEPT * WORDS * MOST, WORDS * len(self.names))
 
     def applies(self) -> bool:
         return len(self.names) > 1
@@ -49,32 +50,38 @@ class SwappedTexts(DrawnRows):
         import numpy as np
 
         texts = {name: texts_of(block.columns.get(name), rows) for name in self.names}
-        return {name: np.stack([cells_of(text) for text in said]) for name, said in texts.items()}
+        kept = {name: np.stack([cells_of(text) for text in said]) for name, said in texts.items()}
+        return kept | self.parts.of(block, rows)
 
     def facts(self) -> Iterable[Fact]:
         if not self.drawn.parts:
             return
         _, rows = self.drawn.all()
+        places_only = [g for g in self.parts.groupings(rows) if g.place]
         for a, b in combinations(self.names, 2):
             both = (rows[a] >= 0).any(1) & (rows[b] >= 0).any(1)
             if both.sum() >= LEAST:
-                odd = both.copy()
-                odd[both] = swapped(rows[a][both], rows[b][both])
+                odd, looks = both.copy(), both.copy()
+                odd[both], looks[both] = swapped(rows[a][both], rows[b][both])
+                part = None if odd.any() else part_of(looks, both, places_only, {})
+                if part is not None and part.whole:
+                    odd = looks
                 if odd.any():
                     value = {"count": int(odd.sum()), "of": int(both.sum()), "where": places(rows, odd, a)}
+                    value["part"] = None if part is None else part_said(part.value(), "")
                     yield Fact(SWAPPED, value, self.evidence("sampled", int(both.sum())), {"fields": [a, b]})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SWAPPED):
             v, (a, b) = fact.value, (escaped(name) for name in fact.at["fields"])
             text = f"{a} and {b} seem to be swapped in {v['count']:,} of {number(v['of'], 'sample')}: their words are those of the other "
-            text += "field elsewhere"
+            text += "field elsewhere" + ("" if v["part"] is None else f"; nearly all of these are {v['part']}")
             fix = "check a few; if so, swap them back: otherwise a model learns both directions"
             yield finding("fields-swapped", "warning", text, fact, fix, v["where"], v["count"])
 
 
-def swapped(one: Any, two: Any) -> Any:
-    """Which samples have the words of the one field in the other, bool [n]; ``one`` and ``two``: cells of words, [n, WORDS]."""
+def swapped(one: Any, two: Any) -> tuple[Any, Any]:
+    """Which samples have the words of the one field in the other, and which look so, bool [n]; ``one`` and ``two``: cells of words, [n, WORDS]."""
     import numpy as np
 
     n = len(one)
@@ -83,7 +90,7 @@ def swapped(one: Any, two: Any) -> Any:
         margins = _margins(one, two, flipped)
         wrong = margins.sum(0) < 0
         if turn == 0 and wrong.mean() > ALIKE:
-            return flipped  # texts of one kind in both fields
+            return flipped, flipped  # texts of one kind in both fields
         if not wrong.any():
             break
         flipped ^= wrong
@@ -91,7 +98,8 @@ def swapped(one: Any, two: Any) -> Any:
     if flipped.mean() > SHARE:
         flipped = ~flipped  # the names of two fields do not say which is which
     found = flipped & certain
-    return found if certain.mean() >= APART and FEWEST <= found.sum() < SHARE * n else np.zeros(n, bool)
+    sure = certain.mean() >= APART and FEWEST <= found.sum() < SHARE * n
+    return found & sure, flipped
 
 
 def _margins(one: Any, two: Any, flipped: Any) -> Any:

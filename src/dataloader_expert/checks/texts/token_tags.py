@@ -16,6 +16,7 @@ from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.origins import SPLIT, Origins, called
 from dataloader_expert.checks.common.places import Files
 from dataloader_expert.checks.common.rows_kept import Named, at_of, digest_of, numbered, places
+from dataloader_expert.checks.common.split_said import in_split
 from dataloader_expert.checks.common.stretches import highest
 from dataloader_expert.checks.common.swapped_classes import divergence
 from dataloader_expert.checks.common.swapped_classes import permutation as permuted
@@ -183,8 +184,19 @@ class TokenTags(Check):
         if found[by].sum() < max(SENTENCES, TIMES * found[-by].sum()):
             return np.zeros(n, bool)
         value = {"count": int(found[by].sum()), "of": n, "by": by, "where": places(rows, found[by], field)}
+        value["split"] = self._split_said(rows, found[by])
         yield Fact(SHIFTED, value, self.evidence("sampled", n), {"field": field})
         return found[by]
+
+    def _split_said(self, rows: dict[str, Any], own: Any) -> str:
+        """In words that these rows are all of one split."""
+        import numpy as np
+
+        if SPLIT not in self.origins.named:
+            return ""
+        of, whose = self.origins.groups(SPLIT, rows)
+        found, every = (np.bincount(whose[mask], minlength=len(of)).tolist() for mask in (own, own | ~own))
+        return in_split(dict(zip(of, found, strict=True)), dict(zip(of, every, strict=True)))
 
     def _parts(self, rows: dict[str, Any], words: Words, told: Any, none: int) -> Iterator[Part]:
         import numpy as np
@@ -215,7 +227,7 @@ class TokenTags(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SHIFTED):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name} is shifted by one token in {v['count']:,} of {number(v['of'], 'sentence')} checked: there, words have the usual tags of "
+            text = f"{name} is shifted by one token in {v['count']:,} of {number(v['of'], 'sentence')} checked{v['split']}: there, words have the usual tags of "
             text += f"the tokens {'before' if v['by'] > 0 else 'after'} them"
             fix = "check how tokens and tags were aligned: a token was probably added or dropped at the beginning"
             yield finding("shifted-labels", "warning", text, fact, fix, v["where"], v["count"])

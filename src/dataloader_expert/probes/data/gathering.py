@@ -12,8 +12,8 @@ from dataloader_expert.sources.base import Block, Column, bytes_of
 
 MOST = 64
 """Samples of a block that is made so."""
-MOST_BYTES = 4 << 20
-"""Bytes of its values: more would leave the cache before the last check has seen them."""
+MOST_BYTES = 8 << 20
+"""Bytes of its values: more would leave the cache before the last check has seen them, and of fewer each check would cost much more."""
 
 
 PART = 1 << 16
@@ -35,21 +35,38 @@ def apart(block: Block) -> Iterator[Block]:
 
 def together(blocks: Iterable[Block]) -> Iterator[Block]:
     """The same samples in the same order, in fewer blocks: single ones that follow one another and are alike become one."""
-    held: list[Block] = []
-    kind: Hashable = None
-    size = 0
+    gathering = Gathering()
     for block in blocks:
+        yield from gathering.with_next(block)
+    yield from gathering.rest()
+
+
+class Gathering:
+    """Blocks that come one after another, of which single samples that follow one another and are alike become one."""
+
+    def __init__(self) -> None:
+        self._held: list[Block] = []
+        self._kind: Hashable = None
+        self._size = 0
+
+    def with_next(self, block: Block) -> Iterator[Block]:
+        """The blocks that are whole once this one has come."""
         its = _kind(block)
-        follows = held and its == kind and block.unit.start == held[-1].unit.start + 1
-        if held and not (follows and len(held) < MOST and size < MOST_BYTES):
-            yield gathered(held)
-            held, size = [], 0
+        held = self._held
+        follows = held and its == self._kind and block.unit.start == held[-1].unit.start + 1
+        if not (follows and len(held) < MOST and self._size < MOST_BYTES):
+            yield from self.rest()
         if its is None:
             yield block
-            continue
-        held, kind, size = [*held, block], its, size + _size(block)
-    if held:
-        yield gathered(held)
+            return
+        self._held.append(block)
+        self._kind, self._size = its, self._size + _size(block)
+
+    def rest(self) -> Iterator[Block]:
+        """What was held back."""
+        held, self._held, self._size = self._held, [], 0
+        if held:
+            yield gathered(held)
 
 
 def gathered(blocks: list[Block]) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from dataloader_expert.sources.base import Unit
 
@@ -32,3 +32,20 @@ def stratified(units: Sequence[Unit], seed: int) -> list[int]:
         if first:
             place[members[int(order.argmin())]] -= 1
     return list(np.argsort(place, kind="stable").tolist())
+
+
+def in_turn(
+    order: Sequence[int], tried: int, together: int, seed: int, in_time: Callable[[int], bool]
+) -> Iterator[int]:
+    """The samples in this order, which is random; once so many were ``tried`` and the rest is read ``in_time``, neighbours in runs of so
+    many ``together``, which costs less to look at, the runs in random order."""
+    import numpy as np
+
+    for count, sample in enumerate(order):
+        if count == tried and in_time(len(order) - count):
+            rest = sorted(order[count:])
+            runs = [rest[at : at + together] for at in range(0, len(rest), together)]
+            for run in np.random.default_rng(seed).permutation(len(runs)).tolist():
+                yield from runs[run]
+            return
+        yield sample

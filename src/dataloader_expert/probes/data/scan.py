@@ -7,7 +7,7 @@ import importlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -21,9 +21,9 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
-from dataloader_expert.probes.data.gathering import MOST, apart, together
+from dataloader_expert.probes.data.gathering import MOST, Gathering, apart, together
 from dataloader_expert.probes.data.layout import described
-from dataloader_expert.probes.data.ordering import stratified
+from dataloader_expert.probes.data.ordering import in_turn, stratified
 from dataloader_expert.probes.hidden_errors import replaced
 from dataloader_expert.probes.hung import LONG_SAMPLES
 from dataloader_expert.probes.patience import Hung, Patience
@@ -53,6 +53,8 @@ for several processes."""
 THREADS = 2
 """In so many threads what was seen is added up: more of them would hold more memory at a time."""
 STREAM_MOST = 20_000
+TRIED = 16
+"""Samples of a user's dataset that are read before it is known what they are, and what they cost."""
 RAISED_MOST = 200
 ASKED_FOR = {
     "group": "to group by",
@@ -330,6 +332,13 @@ class Scan(Probe):
         from dataloader_expert.loaders.seeding import set_states
 
         until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
+        population = 0
+
+        def in_time(rest: int) -> bool:
+            nonlocal population
+            population = min(source.samples, self.most or source.samples) if reading.in_time(rest, until) else 0
+            return population > 0
+
         set_states(bench.seed)  # samples that are drawn at random are the same in each run
         if source.iterable:
             indices: Iterable[int] = range(min(self.most or STREAM_MOST, STREAM_MOST))
@@ -338,12 +347,15 @@ class Scan(Probe):
             n = source.samples
             cap = min(n, self.most or n)
             if n <= 1_000_000:
-                indices = np.random.default_rng(bench.seed).permutation(n)[:cap].tolist()
+                order = np.random.default_rng(bench.seed).permutation(n)[:cap].tolist()
+                indices = in_turn(order, TRIED, MOST, bench.seed, in_time)
             else:
                 rng = np.random.default_rng(bench.seed)
                 indices = sorted(set(rng.integers(0, n, min(cap, 200_000)).tolist()))
         checks: dict[str, Check] | None = None
+        looking: list[Check] = []
         waiting: list[Block] = []
+        gathering = Gathering()
         raised: dict[int, str] = {}
         kinds: set[type[BaseException]] = set()
         nothing: list[int] = []
@@ -383,13 +395,13 @@ class Scan(Probe):
             count += 1
             if checks is None:
                 waiting.append(block)
-                if len(waiting) < min(16, source.samples if not source.iterable else 16):
+                if len(waiting) < min(TRIED, source.samples if not source.iterable else TRIED):
                     continue
                 checks = self._begin(bench, source, waiting)
+                looking = active(checks)
                 yield from described(bench)
             else:
-                for check in checks.values():
-                    check.watch(block)
+                watch(gathering.with_next(block), looking, population)
             if count % 500 == 0:
                 bench.progress(f"read {count} samples", None)
         if checks is None:
@@ -400,6 +412,7 @@ class Scan(Probe):
                 raise RequestError("dataset-raised", f"{text}{every}; fix the dataset")
             checks = self._begin(bench, source, waiting)
             yield from described(bench)
+        watch(gathering.rest(), looking, population)
         bench.at(-1)
         if first is not None and bench.facts.find(FIRST) is None:
             yield first
@@ -464,9 +477,7 @@ class Scan(Probe):
                 context.handled = f"the loader's own {sampler_name(loader)}"
         context.pivots, context.offsets = _pivots(merged, context)
         checks = new_checks(context)
-        for block in waiting:
-            for check in checks.values():
-                check.watch(block)
+        watch(waiting, active(checks))
         return checks
 
 
@@ -491,11 +502,20 @@ def look(
     :class:`Block`."""
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
-    active = [c for c in checks.values() if c.applies()]
     blocks = _decoded(source, hand, integrity, at, until)
-    for block in blocks if alone else together(blocks):
+    watch(blocks if alone else together(blocks), active(checks), population)
+
+
+def active(checks: Mapping[str, Check]) -> list[Check]:
+    """Those whose data have what they look at."""
+    return [check for check in checks.values() if check.applies()]
+
+
+def watch(blocks: Iterable[Block], checks: Sequence[Check], population: int = 0) -> None:
+    """Has checks look at blocks."""
+    for block in blocks:
         block.population = population
-        for check in active:
+        for check in checks:
             check.watch(block)
 
 

@@ -25,16 +25,22 @@ OF_SAMPLES = (
 
 
 def describe(
-    batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0, sets: Any = None
+    batches: Iterator[list[int]],
+    labels: Any,
+    lengths: Any,
+    n: int,
+    classes: int = 0,
+    sets: Any = None,
+    labelled: Any = None,
 ) -> dict[str, Json]:
     """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not; ``sets``: the
-    labels of samples that have several, of which ``labels`` are the rarest."""
+    labels of samples that have several, of which ``labels`` are the rarest; ``labelled``: which samples have a label, None: all."""
     import numpy as np
 
     if sets is None:
 
         def of(drawn: Any) -> Any:
-            return labels[drawn]
+            return labels[drawn] if labelled is None else labels[drawn][labelled[drawn]]
     else:
         sizes, codes, _ = sets
         starts = np.cumsum(sizes) - sizes
@@ -60,8 +66,8 @@ def describe(
         "padding_after": None,
         "classes": None,
     }
-    if labels is not None and len(kept):
-        counts = np.bincount(labels)
+    if labels is not None and len(kept) and (labelled is None or labelled.any()):
+        counts = np.bincount(labels if labelled is None else labels[labelled], minlength=int(labels.max()) + 1)
         present = counts > 0
         rarest = counts[labels] == counts[present].min()  # of all classes that are as rare
         out["rarest_mean_repeats"] = float(times[rarest].mean())
@@ -79,6 +85,16 @@ def describe(
         out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
         out["padding_after"] = padding(kept, lengths)
     return out
+
+
+def labelled_of(bench: Any) -> Any:
+    """Which samples have a label, bool [samples]."""
+    import numpy as np
+
+    if bench.classes is None:
+        return np.ones(len(bench.labels), bool)
+    known = set(bench.classes)
+    return np.array([name in known for name in bench.class_names], bool)[bench.labels]
 
 
 def among(batches: list[list[int]], rows: Any) -> Iterator[list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
-from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, OF_SAMPLES, among, describe
+from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, OF_SAMPLES, among, describe, labelled_of
 
 BEYOND = Quantity(
     "drawn_beyond_the_end", "indices", "indices that the present sampler draws and the dataset does not have"
@@ -53,9 +53,10 @@ def of_present(bench: Bench, loader: Any, n: int) -> Iterator[Observation]:
         value = {"count": len(beyond), "first": beyond[0], "samples": whole}
         yield Fact(BEYOND, value, evidence("counted", "draws", seen=whole, population=whole))
         return
-    drawn = describe(iter(present), labels, lengths, whole, sets=sets)
+    known = labelled_of(bench) if bench.labels is not None and bench.label_sets is None else None
+    drawn = describe(iter(present), labels, lengths, whole, sets=sets, labelled=None if labels is None else known)
     if n < whole and bench.rows is not None and len(bench.rows) == n and bench.label_sets is None:
-        of_read = describe(among(present, bench.rows), bench.labels, bench.lengths, n)
+        of_read = describe(among(present, bench.rows), bench.labels, bench.lengths, n, labelled=known)
         drawn |= {name: of_read[name] for name in OF_SAMPLES} | {"of_read": True}
     seen = evidence("counted", "draws", seen=drawn["epoch_samples"], population=whole)
     yield Fact(DRAWN, drawn, seen, {"strategy": "present"})

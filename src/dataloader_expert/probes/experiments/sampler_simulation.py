@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, ROLES
+from dataloader_expert.checks.base import CLASS_COUNTS, LABEL_SETS, LABELS_EACH, OBJECT_COUNTS, QUANTITY_LABEL, ROLES
 from dataloader_expert.checks.labels.classes import CLASS_LIMIT
-from dataloader_expert.errors import escaped
+from dataloader_expert.conclusions import number, verb
+from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe
+from dataloader_expert.probes.experiments.epochs import DRAWN, MOST, describe, labelled_of
 from dataloader_expert.probes.experiments.present_epoch import BATCHED, of_present, ranks_of, usual_size
 from dataloader_expert.probes.health.static_checks import length, order
 from dataloader_expert.probes.rank_sharding import RANK_SHARES
@@ -34,6 +35,8 @@ LONG_TAILED = 3.0
 """How many times the mean the longest sample is, if batches of so many samples differ too much in what they hold."""
 MOST_SAMPLES = 4
 """The most samples of a batch of short ones, in batches as asked for."""
+SEVERE = 10.0
+"""The ratio of class sizes above which they are balanced."""
 NEARLY_ONE = 1.2
 """The largest ratio of class sizes that are nearly one."""
 STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
@@ -127,9 +130,10 @@ class Draws(Probe):
         if lengths is not None and n <= ALL_UP_TO:
             others += ["length-bucketed", *(["token-budget"] if long_tailed(lengths) else [])]
         ranks = min(self.world_size, max(1, MOST_DRAWN // max(1, n)))
+        known = labelled_of(bench) if labels is not None and not several else None
         for strategy in dict.fromkeys([chosen, *others]):
             drawn = itertools.chain.from_iterable(self._batches(strategy, n, bench, rank) for rank in range(ranks))
-            value = describe(drawn, labels, lengths, n, len(bench.class_names), bench.label_sets)
+            value = describe(drawn, labels, lengths, n, len(bench.class_names), bench.label_sets, known)
             value |= {"class_names": bench.class_names, "ranks": ranks}
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
@@ -223,6 +227,8 @@ class Draws(Probe):
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
         from dataloader_expert.checks.labels.classes import IMBALANCE, TRAIN_IMBALANCE
+        from dataloader_expert.checks.labels.labels import LENGTHS
+        from dataloader_expert.probes.model.batch import LEAST_SHARE, share_padded
 
         ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
         if (kept := bench.facts.find(KEPT_LABELS)) is not None:
@@ -234,6 +240,9 @@ class Draws(Probe):
             ratio = max(there) / min(there) if there else None
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
+        field = bench.facts.value(LENGTHS, {"field": None})["field"]
+        share = 1.0 if self.length is not None else share_padded(bench.facts, field)
+        beside, ragged = ragged and share < LEAST_SHARE, ragged and share >= LEAST_SHARE
         if bench.source.iterable:
             shares = bench.facts.find(SHARDING)
             sharded = (
@@ -245,9 +254,7 @@ class Draws(Probe):
             return "stream", f"a stream cannot take a sampler: the code shuffles it in a buffer{sharded}"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
-            named = next((r["field"] for r in bench.facts.value(ROLES, []) if r["role"] == "group"), None)
-            hint = "" if named in (None, FILE_NAME, FOLDER) else f": pass label={escaped(named)!r} if that is the class"
-            return "random", f"objective {objective} needs class labels and none were found{hint}"
+            return "random", f"objective {objective} needs class labels{_without_classes(bench)}"
         if objective == "balanced" and ratio is not None and not several and _alike(bench, ratio):
             return (
                 "stratified",
@@ -268,13 +275,13 @@ class Draws(Probe):
             return (
                 "random",
                 "a curriculum needs to know how hard each sample is, and the order of the data does not show it: pass difficulty= "
-                "with a field that says so",
+                f"with {_candidates(bench, 'a field')}",
             )
         if objective == "curriculum" and not _varied(bench.lengths if bench.difficulty is None else bench.difficulty):
             by = f"{self.difficulty} never varies" if bench.difficulty is not None else "all samples are equally long"
             return (
                 "random",
-                f"a curriculum needs samples that differ in difficulty, but {by}: pass difficulty= with {_candidates(bench)}",
+                f"a curriculum needs samples that differ in difficulty, but {by}: pass difficulty= with {_candidates(bench, 'another field')}",
             )
         if objective == "curriculum":
             by = f"{self.difficulty}" if bench.difficulty is not None else "length, as no difficulty= is given"
@@ -282,7 +289,7 @@ class Draws(Probe):
         if objective == "representative" and bench.labels is not None:
             return (
                 "stratified",
-                "every batch keeps the class proportions of the data, and each sample occurs once per epoch",
+                f"every batch keeps the class proportions of the data, and each sample occurs once per epoch{self._rarer(bench)}",
             )
         if objective == "representative":
             return "random", "a plain shuffle shows each sample once per epoch, in natural proportions"
@@ -298,22 +305,24 @@ class Draws(Probe):
                 )
             if ragged:
                 return "length-bucketed", "batches of similar length need less padding"
-            return (
-                "random",
-                "lengths do not vary, so no order saves padding, and no available sampler reads shard by shard",
-            )
-        if ratio is not None and ratio > 10:
+            why = "lengths do not vary"
+            if beside:
+                why = f"the lengths that vary are those of {share:.1%} of a batch"
+            return "random", f"{why}, so no order saves padding, and no available sampler reads shard by shard"
+        if ratio is not None and ratio > SEVERE:
             largest = "most frequent label" if several else "largest class"
             rarest = "rarest" if several else "smallest"
-            return (
-                "weighted",
-                f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}",
-            )
+            why = f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}"
+            if ragged and collated_by_padding(bench, self.length is not None):
+                why += "; lengths vary as well, so its batches hold much padding: a weighted loss with length-bucketed batches saves that"
+            return "weighted", why
         if ragged and collated_by_padding(bench, self.length is not None):
             return (
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
             )
+        if ratio is None and (said := _of_objects(bench)) is not None:
+            return "random", said
         sizes = "frequencies of labels" if several else "class sizes"
         classes = f"{sizes} ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
         if ragged:
@@ -323,9 +332,22 @@ class Draws(Probe):
                 f"a plain shuffle is enough for these batches: {many}, and they are not padded; if your collate function pads, "
                 "as after a tokenizer, take length-bucketed",
             )
-        lengths = " and lengths" if bench.lengths is not None else ""
+        lengths = " and lengths" if bench.lengths is not None and not beside else ""
         near = f"{classes}{lengths} need no special treatment" if ratio is not None else classes
         return "random", f"a plain shuffle (shuffle=True) is enough: {near}"
+
+    def _rarer(self, bench: Bench) -> str:
+        """That not every batch can have each class, where some have fewer samples than there are batches."""
+        import numpy as np
+
+        counts = np.bincount(bench.labels[labelled_of(bench)])
+        counts, batches = counts[counts > 0], len(bench.labels) / self._size(bench)
+        few = int((counts < batches).sum())
+        return (
+            f"; {few:,} of {number(len(counts), 'class')} {verb(few, 'have')} too few samples for each batch to hold one"
+            if few
+            else ""
+        )
 
     def _said(self, strategy: str, bench: Bench) -> Fact:
         drawing = asdict(self._drawing(strategy, bench))
@@ -434,6 +456,7 @@ def kept_labels(bench: Bench) -> Fact | None:
         if not 1 < len(distinct) <= CLASS_LIMIT:
             return None
         bench.labels, bench.class_names = codes.astype(np.int32), _names_of(distinct.tolist(), bench.classes or ())
+        bench.classes = tuple(bench.class_names)  # also those of which no sample was read
         value = {"attribute": attribute, "counts": dict(zip(bench.class_names, counts.tolist(), strict=True))}
         return Fact(KEPT_LABELS, value, evidence("counted", "draws", seen=n, population=n))
     return None
@@ -483,16 +506,6 @@ def by_rarest_label(bench: Bench) -> None:
     bench.labels, bench.class_names = rarest, list(names)
 
 
-def labelled_of(bench: Bench) -> Any:
-    """Which samples have a label, bool [samples]."""
-    import numpy as np
-
-    if bench.classes is None:
-        return np.ones(len(bench.labels), bool)
-    known = set(bench.classes)
-    return np.array([name in known for name in bench.class_names], bool)[bench.labels]
-
-
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     """P classes times K samples for a batch: at least two of each if the batch size allows."""
     import numpy as np
@@ -533,10 +546,34 @@ def _varied(values: Any) -> bool:
     return len(values) > 0 and bool(values.min() < values.max())
 
 
-def _candidates(bench: Bench) -> str:
+def _candidates(bench: Bench, field: str) -> str:
     """Words for the fields of numbers that may say how hard a sample is."""
     named = [f.name for f in bench.source.fields if f.kind == "number" and not f.shape and f.name != bench.source.label]
-    return f"another field, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
+    return f"{field}, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
+
+
+def _of_objects(bench: Bench) -> str | None:
+    """What to do about classes of objects of which some are rare; None: there are none."""
+    counts = [n for n in bench.facts.value(OBJECT_COUNTS, {}, split=None).values() if n]
+    if len(counts) < 2 or max(counts) <= SEVERE * min(counts):
+        return None
+    return (
+        f"a plain shuffle takes each sample once; their objects are imbalanced ({max(counts) / min(counts):.1f}:1): weight the loss by class, or "
+        "draw samples with rare objects more often"
+    )
+
+
+def _without_classes(bench: Bench) -> str:
+    """Why there are no classes, and what to pass for some."""
+    label = bench.source.label
+    named = next((r["field"] for r in bench.facts.value(ROLES, []) if r["role"] == "group"), None)
+    if label is not None and bench.facts.find(QUANTITY_LABEL) is not None:
+        return f", and {escaped(label)} is a quantity: pass label= with a field of classes, such as one that holds its range, or shuffle"
+    if named not in (None, FILE_NAME, FOLDER):
+        return f" and none were found: pass label={escaped(named)!r} if that is the class"
+    kinds = ("category", "boolean", "number")
+    able = [escaped(f.name) for f in bench.source.fields if f.kind in kinds and not f.shape and f.name != label]
+    return f" and none were found: pass label= with a field that holds them{f' (of {listed(able)})' if able else ''}"
 
 
 def _alike(bench: Bench, ratio: float) -> bool:

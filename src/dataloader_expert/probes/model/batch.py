@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.facts import Fact, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
 from dataloader_expert.probes.data.pictures import first_of
@@ -19,7 +19,7 @@ from dataloader_expert.probes.model.collated import COLLATED, lost
 from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.model.growth import BATCH_DIMENSION, FEW, GROWTH, Growth, grown
-from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.probes.serving import Serving, flat, no_batch, serving
 from dataloader_expert.sources.users import is_users
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
@@ -63,7 +63,7 @@ class BatchLook(Probe):
             if time.monotonic() > until:
                 break
         if not batches:
-            raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
+            raise RuntimeError(no_batch(served))
         found, ends, failed = at_the_ends(bench, served) if self.ends else (None, [], None)
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
         leaves = [dict(flat(b, n=n)) for b, n in zip(batches, sizes, strict=True)]
@@ -248,6 +248,25 @@ def _field(
     }
 
 
+LEAST_SHARE = 0.1
+"""The share of a batch's bytes that what is padded has at least, if its padding matters: that of boxes beside pictures does not."""
+
+
+def share_padded(facts: Facts, only: str | None = None) -> float:
+    """The share of a batch's bytes that fields of varying length have, or the one of this name; in a list nothing is padded. 1 where none is
+    known to vary, and of texts that are still to be tokenised."""
+    fields = facts.value(BATCH, {"fields": []})["fields"]
+    own = [f for f in fields if f["name"] == only or (only is None and f["variable"])]
+    if (
+        not own
+        or any(f["dtype"] == "str" for f in own if only is not None)
+        or (only is None and all(f["host"] for f in own))
+    ):
+        return 1.0
+    padded = sum(f["bytes_per_sample"] for f in own if not f["host"])
+    return float(padded / max(1.0, sum(f["bytes_per_sample"] for f in fields)))
+
+
 def users_place(function: Any) -> dict[str, Any] | None:
     """Where a function of the user's, or the class of an object that is called, is defined; None of others."""
     while isinstance(function, partial):
@@ -276,7 +295,10 @@ def why(served: Serving) -> str:
                 ", labels with -100, which torch's cross entropy ignores" if any(map(_ignored, served.varying)) else ""
             )
             return f"a field varies in its first dimension: it is padded with 0 to the longest{labels}; its lengths are kept"
-        return "the default collate cannot stack these samples: what all have is stacked where it can be, else listed"
+        return (
+            "torch's own collate function makes no single tensor of some fields, such as lists of numbers or PIL images: they are made tensors and "
+            "stacked where they can be, else listed"
+        )
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:

@@ -69,7 +69,9 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             taken = {m.step for n, m in used if n == name}
             if inner.columns or (x.ndim == 1 and any(way.columns for way in attempt.ways)):
                 taken.add("shape")  # no column of a table is the input alone
-            table = None if refused is None else Lookup(refused[0], blamed.get(name))
+            table = (
+                None if refused is None else Lookup(refused[0].num_embeddings, blamed.get(name), unknown_id(refused[0]))
+            )
             pictures, asserted = evaluated(expression, batch).ndim == 4, inner.code() in attempt.asserted
             for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
@@ -90,13 +92,18 @@ def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[
             yield made, tuple(alike.items())
 
 
-def refused_ids(attempt: Attempt, way: Way) -> tuple[int, Any] | None:
-    """The rows of the table at which the call fails, and the ids that it was given; None where it fails of something else."""
+def refused_ids(attempt: Attempt, way: Way) -> tuple[Any, Any] | None:
+    """The table at which the call fails, and the ids that it was given; None where it fails of something else."""
     from torch import nn
 
     got, error = given_to(attempt.model, way, attempt.few, nn.Embedding, nn.EmbeddingBag)
     table, given = got[-1] if got and error is not None else (None, [])
-    return (table.num_embeddings, given[0]) if table is not None and given else None
+    return (table, given[0]) if table is not None and given else None
+
+
+def unknown_id(table: Any) -> int:
+    """The first id that is not that of the padding: unknown ids are no padding."""
+    return int(table.padding_idx == 0 and table.num_embeddings > 1)
 
 
 def places_of(attempt: Attempt, way: Way, ids: Any) -> dict[str, int | None]:
@@ -214,6 +221,39 @@ def by_length(attempt: Attempt) -> Iterator[Way]:
                 yield made
 
 
+OF_KEYS = re.compile(r"indices must be integers|too many indices for tensor|only integers, slices")
+"""What lists and tensors say to a key."""
+
+
+def under_keys(attempt: Attempt) -> Iterator[Way]:
+    """For a model that looks keys up in its one argument: the parts of a batch that has none, under these keys, also under those that it
+    only asks for, as for labels."""
+    parts, alone = accessors(attempt.few), len(parameters(attempt.model)[0]) == 1
+    said = any(OF_KEYS.search(text) for text in attempt.said_to.values())
+    if not said or not alone or isinstance(attempt.few, Mapping) or len(parts) > MOST_PARTS:
+        return
+    target = next((way.target for way in attempt.ways), None)
+    for order in itertools.permutations(parts):
+        under: dict[str, str] = {}
+        runs: Way | None = None
+        while len(under) < len(order):
+            noted = Noting({key: evaluated(parts[name], attempt.few) for key, name in under.items()})
+            with contextlib.suppress(Exception):  # a key is missing
+                attempt.model(noted)
+            key = next((key for key in noted.seen if key not in under), None)
+            if key is None:
+                break
+            under[key] = order[len(under)]
+            entries = ", ".join(f"{key!r}: {parts[name]}" for key, name in under.items())
+            says = "the model looks up {!r} in a dict, and the batch has no keys: return a dict from the dataset"
+            told = tuple(("key-missing", name, says.format(key)) for key, name in under.items())
+            made = Way(((None, f"{{{entries}}}"),), ("batch",), target, told=told)
+            runs = made if attempt.fails(made) is None else runs
+        if runs is not None:
+            yield runs
+            return
+
+
 def with_keys(attempt: Attempt, way: Way, error: Exception) -> Iterator[Way]:
     """For a model that looks a key up in the batch: the batch with another field under that key."""
     if not isinstance(error, KeyError) or "batch" not in way.names or not isinstance(attempt.few, Mapping):
@@ -256,18 +296,22 @@ def keys_for(attempt: Attempt, missing: list[str]) -> Iterator[tuple[str, tuple[
 
 
 class Noting(dict[str, Any]):
-    """A batch that notes which of its keys are looked up."""
+    """A batch that notes which of its keys are looked up, in order."""
 
     def __init__(self, of: Mapping[str, Any]) -> None:
         super().__init__(of)
-        self.seen: set[str] = set()
+        self.seen: dict[str, None] = {}
 
     def __getitem__(self, key: str) -> Any:
-        self.seen.add(key)
+        self.seen[key] = None
         return super().__getitem__(key)
 
+    def __contains__(self, key: object) -> bool:
+        self.seen[str(key)] = None
+        return super().__contains__(key)
+
     def get(self, key: str, default: Any = None) -> Any:
-        self.seen.add(key)
+        self.seen[key] = None
         return super().get(key, default)
 
 

@@ -75,10 +75,11 @@ class Misfit:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The table of so many rows that refused ids: of a column, or of all of a field (None)."""
+    """The table of so many rows that refused ids: of a column, or of all of a field (None); ``unknown``: an id for those that it lacks."""
 
     rows: int
     column: int | None
+    unknown: int = 0
 
 
 def column_of(x: Any, ids: Any) -> int | None:
@@ -413,7 +414,9 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
             "or send unknown ids to one it knows"
         )
         table = f"torch.tensor({limits}, device={{x}}.device)"
-        yield Mend("out-of-range-ids", f"ids {column}", says, f"torch.where({{x}} < {table}, {{x}}, 0)")
+        yield Mend(
+            "out-of-range-ids", f"ids {column}", says, f"torch.where({{x}} < {table}, {{x}}, {looked_up.unknown})"
+        )
         return
     if least < 0:
         says = f"ids of {IGNORE}{IGNORED_IDS}" if x[x < 0].unique().tolist() == [IGNORE] else f"{ids}{NEGATIVE}"
@@ -425,7 +428,8 @@ def of_ids(x: Any, want: Wants, looked_up: Lookup | None = None) -> Iterator[Men
             says = (
                 f"{ids}, where the model knows 0 to {n - 1}; make its table larger, or send unknown ids to one it knows"
             )
-            yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
+            unknown = 0 if looked_up is None else looked_up.unknown
+            yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, {unknown})")
 
 
 def of_frames(x: Any, frames: int) -> Iterator[Mend]:

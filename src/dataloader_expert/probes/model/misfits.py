@@ -19,6 +19,7 @@ from dataloader_expert.probes.model.mended_ways import (
     of_range,
     other_parts,
     swapped,
+    under_keys,
     with_keys,
     with_mends,
 )
@@ -149,7 +150,9 @@ def searched(attempt: Attempt) -> Verdict:
     if not ambiguous and (found := of_this_size(attempt)) is not None:
         return found
     apart = (way for way in unstacked(attempt.model, attempt.few) if attempt.fails(way) is None)
-    for other in itertools.chain(swapped(attempt), by_length(attempt), apart, other_parts(attempt)):
+    for other in itertools.chain(
+        swapped(attempt), by_length(attempt), apart, other_parts(attempt), under_keys(attempt)
+    ):
         return replace(further(attempt, other), error=in_short(first))
     # one change of the batch is likelier than a model of one size; several at once are not
     found = by_mending(attempt, first, (1,)) or of_one_size(attempt, first)

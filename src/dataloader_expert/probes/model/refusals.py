@@ -108,7 +108,7 @@ def fractions(attempt: Attempt, way: Way, text: str) -> Misfit | None:
     if refused is None or name is None:
         return None
     given = str(refused[1].dtype).removeprefix("torch.")
-    says = f"dtype {given} where the model looks up int64 ids below {refused[0]}"
+    says = f"dtype {given} where the model looks up int64 ids below {refused[0].num_embeddings}"
     fix = "give ids as int64: with .long() if they are whole numbers stored as floats"
     return Misfit("dtype-mismatch", name, says, cured=False, fix=fix)
 

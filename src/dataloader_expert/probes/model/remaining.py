@@ -16,11 +16,14 @@ from dataloader_expert.probes.model.partners import partners
 from dataloader_expert.probes.model.resizing import CUT, OF_SIZE
 from dataloader_expert.probes.model.silent import another_padding, inverted, many_losses
 from dataloader_expert.probes.model.targets import fitting_target, of_loss
-from dataloader_expert.probes.model.unscaled import scales_pictures
+from dataloader_expert.probes.model.unscaled import scaled_pictures
 from dataloader_expert.probes.model.verdict import SCALE, Verdict, in_short
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
 
+BEYOND, WHITE = 0.5, 0.05
+"""How far beyond the values of standardized pictures others lie at least, as a share of their range, and how far beyond 0 and 1 those of
+a picture may lie."""
 TIMES = 4
 """A whole batch takes longer than the calls with which padding is looked at, by this factor at most."""
 
@@ -108,8 +111,10 @@ def crossed(attempt: Attempt, way: Way) -> bool:
 def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
     """Pictures on another scale than the mean and std that the model declares."""
     mean, std = attempt.said.get("mean"), attempt.said.get("std")
-    if not mean or not std or scales_pictures(attempt.model, way, attempt.few):
+    if not mean or not std:
         return way, [], None
+    if (scaled := scaled_pictures(attempt.model, way, attempt.few)) is not None:
+        return beyond_its_scale(attempt, way, scaled, mean, std)
     for (_, expression), name in zip(way.arguments, way.names, strict=True):
         x = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
         if not hasattr(x, "is_floating_point") or not x.is_floating_point() or x.ndim < 3 or not x.numel():
@@ -134,6 +139,35 @@ def values(attempt: Attempt, way: Way) -> tuple[Way, list[Misfit], str | None]:
         other = way.mended(name, known) if known else way
         if attempt.fails(other) is None:
             return other, [Misfit(SCALE, name, says)], None
+    return way, [], None
+
+
+def beyond_its_scale(
+    attempt: Attempt, way: Way, scaled: Any, mean: Any, std: Any
+) -> tuple[Way, list[Misfit], str | None]:
+    """Pictures that the model standardizes itself, and that its first layer gets far beyond where those from 0 to 1 would lie: they are
+    stored from 0 to 255, or standardized before."""
+    low = min((0 - m) / s for m, s in zip(mean, std, strict=True))
+    high = max((1 - m) / s for m, s in zip(mean, std, strict=True))
+    room = BEYOND * (high - low)
+    if low - room <= float(scaled.min()) and float(scaled.max()) <= high + room:
+        return way, [], None
+    for (_, expression), name in zip(way.arguments, way.names, strict=True):
+        x: Any = evaluated(wrapped(expression, way.mends.get(name, ())), attempt.batch)
+        if not getattr(x, "is_floating_point", lambda: False)() or x.ndim < 3 or not x.numel() or is_fake(x):
+            continue
+        least, most = float(x.min()), float(x.max())
+        shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
+        back = f"({{x}} * torch.tensor({std}){shape} + torch.tensor({mean}){shape})"
+        halved = ("(({x} + 1) / 2)",) if least >= -1 - WHITE and most <= 1 + WHITE else ()
+        for mend in ("({x} / 255)",) if least >= 0 else (*halved, back):
+            other = way.mended(name, mend)
+            made: Any = (
+                None if attempt.fails(other) else evaluated(wrapped(expression, other.mends[name]), attempt.batch)
+            )
+            if made is not None and float(made.min()) >= -WHITE and float(made.max()) <= 1 + WHITE:
+                says = f"values from {least:.3g} to {most:.3g}, where the model itself standardizes images from 0 to 1"
+                return other, [Misfit(SCALE, name, says)], None
     return way, [], None
 
 

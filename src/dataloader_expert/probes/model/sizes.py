@@ -8,7 +8,7 @@ from typing import Any
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Facts, Quantity
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.batch import BATCH, BATCH_SIZE_USED
 from dataloader_expert.probes.model.check import MODEL
 
 DRAWS_SPLITS = Quantity("code_draws_splits", "", "whether the code handed over draws its splits at random")
@@ -32,6 +32,9 @@ def chosen_size(
     own: int | None = facts.value(PRESENT, {}).get("batch_size")
     if own is not None:
         return min(own, limit), "the loader's own" if own <= limit else "the loader's own, lowered to the limit"
+    made: list[int] = facts.value(BATCH_SIZE_USED) or [] if facts.find(PRESENT) is not None else []
+    if made and max(made) > 1:  # by its batch sampler, or by the dataset
+        return max(made), "that of the batches that the loader delivers"
     if on_device:
         best = max(on_device.values())
         size = min(b for b, v in on_device.items() if v >= PLATEAU * best)

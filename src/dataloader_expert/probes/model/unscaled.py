@@ -29,10 +29,16 @@ def unscaled(model: Any, way: Way, batch: Any) -> list[str]:
 
 def scales_pictures(model: Any, way: Way, batch: Any) -> bool:
     """Whether the model brings pictures to another scale before its first layer: what it declares is then no matter of the batch."""
+    return scaled_pictures(model, way, batch) is not None
+
+
+def scaled_pictures(model: Any, way: Way, batch: Any) -> Any:
+    """The pictures as the first layer gets them, where the model brings them to another scale before; else None."""
     few, _ = few_of(batch)
     pictures = [x for x in _floats(way, few).values() if x.ndim > 2]
     first = next((t for t in _given(model, way, few) if any(t.shape == x.shape for x in pictures)), None)
-    return first is not None and not any(x.shape == first.shape and bool((x == first).all()) for x in pictures)
+    unlike = first is not None and not any(x.shape == first.shape and bool((x == first).all()) for x in pictures)
+    return first if unlike else None
 
 
 def _floats(way: Way, few: Any) -> dict[str, Any]:

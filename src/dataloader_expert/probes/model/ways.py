@@ -135,7 +135,7 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
         )
     said = any(of_texts(v) for _, v in flat(batch))
     if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > (not said):
-        aim, guessed = list(tensors)[-1], len(tensors) > 2  # of (x, y) it is certain
+        aim, guessed = last_target(tensors), len(tensors) > 2  # of (x, y) it is certain
     if len(tensors) == 1 and not said:
         aim = None
     needed, optional, anything = parameters(model)
@@ -198,6 +198,15 @@ def ways(model: Any, batch: Any, label: str | None, chosen: bool = False, guesse
         found.append(Way(((None, "batch"),), ("batch",), target))
     found = [replace(way, guessed=guessed and way.target is not None and not way.labels) for way in found]
     return [way for way in found if keeps_names(way, [*needed, *optional])]
+
+
+def last_target(tensors: Mapping[str, Any]) -> str | None:
+    """The last field, which may be the target; none where it is one of those of boxes, and never the lengths that padding adds."""
+    own = [n for n in tensors if not n.endswith("_lengths")] or [*tensors]
+    part = own[-1].partition(".")[0]
+    beside = [tensors[n] for n in own if n.startswith(f"{part}.")]
+    boxes = any(x.ndim == 3 and x.shape[2] == 4 and x.is_floating_point() for x in beside)
+    return None if boxes and len(beside) > 1 else own[-1]
 
 
 def keeps_names(way: Way, order: list[str]) -> bool:

@@ -19,7 +19,7 @@ from dataloader_expert.probes.search.belief import FORK_S, Start
 from dataloader_expert.probes.search.progress import Watch
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, use
-from dataloader_expert.probes.serving import Serving
+from dataloader_expert.probes.serving import Serving, no_batch
 
 POLL_S = 0.05
 """Seconds of one wait for a batch."""
@@ -99,9 +99,7 @@ class Living:
         if batch is None:
             if self.startup is None and not self.tap.count(0).samples:
                 self.iterator = None
-                raise RuntimeError(
-                    "the loader delivers no batch (are there fewer samples than batch_size, with drop_last=True?)"
-                )
+                raise RuntimeError(no_batch(self.serving))
             self.ended((self._read() if self.fine else self.delivered[0]) - self._before)
             self.renew()
             batch = self.awaited(until)

@@ -7,6 +7,7 @@ LJ Speech (``LJ001-0001|text|text``), LibriSpeech (``19-198-0000 TEXT OF MANY WO
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ ABOVE = 2
 """Lines above the first row."""
 TRIED = 20
 """How many of many texts are read before all are."""
+_QUOTED = re.compile(r'(?:"(?:[^"]|"")*"|[^",]*)(?:,(?:"(?:[^"]|"")*"|[^",]*))*')
+"""A line of CSV, in which quotes stand around whole cells or are doubled within these."""
 LONGEST = 1 << 20
 """Characters of the longest line: longer ones are none of a table."""
 
@@ -109,7 +112,7 @@ def bare_rows(texts: Sequence[Text]) -> tuple[list[list[Row]], tuple[str, bool]]
 
 
 def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[list[Row]], tuple[str, bool]] | None:
-    cells = [[line.split(mark) for line in text.lines[: LOOKED_AT + ABOVE]] for text in texts]
+    cells = [[_cells(line, mark) for line in text.lines[: LOOKED_AT + ABOVE]] for text in texts]
     for by_stem in (False, True):
         told = [[text.names(row, column, by_stem) for row in rows] for text, rows in zip(texts, cells, strict=True)]
         first = min((of.index(True) for of in told if any(of)), default=ABOVE + 1)
@@ -146,15 +149,24 @@ def _rows(texts: Sequence[Text], mark: str | None, column: int) -> tuple[list[li
             continue  # behind other cells a name may be what a row is about
         called = header if named else [f"f{i}" for i in range(width)]
         called[column] = called[column] or f"f{column}"
-        made = [[_row(line.split(mark, width - 1), called, column) for line in text.lines[first:]] for text in texts]
+        made = [[_row(_cells(line, mark, width), called, column) for line in text.lines[first:]] for text in texts]
         _unquote([row for rows in made for row in rows])
         return made, (called[column], by_stem)
     return None
 
 
+def _cells(line: str, mark: str | None, most: int = 0) -> list[str]:
+    """The cells of a line, of which the last holds the rest where there are more than ``most``. Between commas, quotes around a cell are
+    those of CSV if all in the line are."""
+    if mark == "," and '"' in line and _QUOTED.fullmatch(line):
+        cells = next(csv.reader([line]))
+        return [*cells[: most - 1], mark.join(cells[most - 1 :])] if 0 < most < len(cells) else cells
+    return line.split(mark, most - 1)
+
+
 def _last(texts: Sequence[Text], mark: str | None) -> int | None:
     """The last column where all lines have equally many cells, three and more."""
-    widths = {len(line.split(mark)) for text in texts for line in text.lines[: LOOKED_AT + ABOVE]}
+    widths = {len(_cells(line, mark)) for text in texts for line in text.lines[: LOOKED_AT + ABOVE]}
     return widths.pop() - 1 if len(widths) == 1 and min(widths) > 2 else None
 
 

@@ -20,7 +20,8 @@ MOST_BYTES = 1 << 22
 def join_beside(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """The files that no other reader has taken, if most samples have one and nearly all hold an object with keys in common."""
     taken = {*found.tables}
-    texts = [e for e in listing.entries if e.kind == "json" and e.path not in taken and not is_about(e.path)]
+    kinds = ("json", "jsonl")  # an object in one line, in a text, passes for lines
+    texts = [e for e in listing.entries if e.kind in kinds and e.path not in taken and not is_about(e.path)]
     if 2 * len(texts) < len(paths):
         return
     files = Names(paths)

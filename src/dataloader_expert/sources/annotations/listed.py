@@ -1,4 +1,4 @@
-"""Lists of splits: text files called after a split, such as ``train.txt``, that name a sample in each line.
+"""Lists of splits: text files called after a split, such as ``train.txt`` or ``train.list``, that name a sample in each line.
 
 Darknet and Ultralytics list paths, Pascal VOC (``ImageSets/Main``) names without suffix, others either with a label behind it.
 """
@@ -25,6 +25,7 @@ from dataloader_expert.sources.layout import AROUND, read_folders, split_in_name
 from dataloader_expert.sources.pairing import key_of
 
 MOST_BYTES = 1 << 26
+SUFFIXES = (".txt", ".list", ".lst")
 _LIST = re.compile(r"(?<=[a-z])lists?(?![a-z])", re.I)
 """The end of a word, as in ``trainlist01.txt``."""
 FLAGS = frozenset({"-1", "0", "1"})
@@ -57,8 +58,8 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
     loosely: dict[str, dict[str, Entry]] = {}
     """By a word of their names, such as ``Flickr_8k.trainImages``."""
     for entry in listing.entries:
-        if entry.kind == "text" and entry.path.endswith(".txt") and 0 < entry.size <= MOST_BYTES:
-            folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1][:-4]
+        if entry.kind == "text" and entry.path.endswith(SUFFIXES) and 0 < entry.size <= MOST_BYTES:
+            folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1].rpartition(".")[0]
             split = _split_of(name)
             if split is not None:
                 first = folders.setdefault(folder, {}).setdefault(split, entry)
@@ -68,6 +69,10 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
                 continue
             if first is not entry and _any_number(first.path) == _any_number(entry.path):
                 further.setdefault(first.path, []).append(entry.path)
+    for folder, of in folders.items():  # ``train_slices`` beside ``val`` and ``test``
+        own = loosely.get(folder, {})
+        if not {BOTH, "train"} & of.keys() and "train" in own:
+            of["train"] = own["train"]
     folders = {**loosely, **folders}  # the lists of each class stand beside those of all
     lists = {entry.path for of in folders.values() for entry in of.values()}
     files = Names([path for path in paths if path not in lists] if folders else ())
@@ -116,10 +121,10 @@ def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
         found.folds = folds_told(folds, min(one.path for one in read[best].values()))
     found.lists += [one.path for one in read[best].values()]
     taken = {one.path for of in read.values() for one in of.values()}
-    own = {key_of(path)[0] for path in files.paths}
+    keys = {key_of(path)[0] for path in files.paths}
     for entry in listing.entries:  # others beside them, such as those of each class; what says more is read elsewhere
         beside = entry.kind == "text" and folder_of(entry.path) in read and entry.path not in taken
-        if beside and entry.path not in files.whole and key_of(entry.path)[0] not in own:
+        if beside and entry.path not in files.whole and key_of(entry.path)[0] not in keys:
             least = 1 if entry.path in lists else 2
             taken |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path), FLAGS, least) else set()
     found.tables += sorted(taken)

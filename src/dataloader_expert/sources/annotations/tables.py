@@ -20,6 +20,7 @@ from typing import Any, Literal
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.bare import Bare, bare_table, is_row, together
 from dataloader_expert.sources.annotations.coco import Images, images_of, slim
+from dataloader_expert.sources.annotations.divided import one_split_each
 from dataloader_expert.sources.annotations.objects import Folded, folded
 from dataloader_expert.sources.annotations.record import (
     LOOKED_AT,
@@ -467,6 +468,8 @@ def add_rows(found: Annotations, table: Table, rows: list[Row], files: Names, fo
     if again and not own and not made.lists and len(again) <= MISTAKES * len(grouped):
         found.problems += [_named_again(path, of, table, fields) for path, of in again.items()][:MOST_TOLD]
         grouped |= {path: of[:1] for path, of in again.items()}
+    for field in fields:
+        found.problems += one_split_each(grouped, field, table.path)
     several = {
         field
         for of in grouped.values()

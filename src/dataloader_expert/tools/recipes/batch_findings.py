@@ -11,7 +11,7 @@ from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import listed
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
-from dataloader_expert.probes.model.batch import COLLATE, SPREAD
+from dataloader_expert.probes.model.batch import COLLATE, LEAST_SHARE, SPREAD, share_padded
 from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.collated import COLLATED
 from dataloader_expert.probes.model.fitting import Fit
@@ -118,7 +118,7 @@ def uneven(facts: Facts) -> Iterator[Finding]:
     if spread is None:
         return
     share, failed = spread.value["padding"], spread.value["failed"]
-    if share is not None and share > PADDING:
+    if share is not None and share > PADDING and share_padded(facts) >= LEAST_SHARE:
         text = f"{share:.0%} of the padded fields is padding"
         yield finding(
             "padding-waste",

@@ -38,6 +38,8 @@ from dataloader_expert.tools.recipes.results import class_counts
 from dataloader_expert.tools.recipes.streams import stream_lines
 from dataloader_expert.tools.suggest_sampler import Alternative, ClassChange, Request, Sampler, Simulation
 
+ONE_EACH = "by its name"
+"""How a field is known to be one of groups if its values do not repeat, so that none holds two samples."""
 WHEN = {
     "random": "a plain shuffle: each sample once per epoch, in natural proportions",
     "weighted": "if classes are imbalanced and should be seen equally often",
@@ -103,12 +105,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         and facts.find(DRAWN, strategy="present") is None
     ):
         unknowns.append(Unknown("alternatives: present", "the loader's own sampler was not drawn: raise budget_s"))
-    if counts is None:
+    if counts is None and all(u.what != "classes" for u in measured.unknowns):
         unknowns.append(Unknown("classes", "there are no class labels"))
     fields = {
         "strategy": strategy,
         "why": chosen["why"] if kept_why is None else f"the present sampler can stay: {kept_why}",
-        "sampler": Sampler.model_validate(said_of(drawing, several)),
+        "sampler": Sampler.model_validate(said_of(drawing, several, facts)),
         "code": code_of(request, facts, drawing),
         "classes": ClassChange(
             before=drawn_from(facts, counts), after=None if drawn is None or counts is None else after(drawn, counts)
@@ -252,9 +254,8 @@ def alternatives(facts: Facts, chosen: str, labelled: bool, several: bool) -> li
         return []
     by_class = ["weighted"] if several else ["weighted", "class-balanced-batch", "stratified"]
     by_class = by_class if labelled else []
-    group = next(
-        (r for r in facts.value(ROLES, []) if r["role"] == "group" and r["field"] not in (FILE_NAME, FOLDER)), None
-    )
+    named = (r for r in facts.value(ROLES, []) if r["role"] == "group" and r["how"] != ONE_EACH)
+    group = next((r for r in named if r["field"] not in (FILE_NAME, FOLDER)), None)
     drawn = facts.find(DRAWN, strategy="token-budget")
     by_length = (
         ["length-bucketed", *(["token-budget"] if drawn is not None else [])] if facts.find(LENGTHS) is not None else []
@@ -274,7 +275,7 @@ def when(strategy: str, group: dict[str, Any] | None) -> str:
     return WHEN[strategy] + asked
 
 
-def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
+def said_of(drawing: dict[str, Any] | None, several: bool, facts: Facts) -> dict[str, Any]:
     """The sampler's class and arguments; its first argument is described in words."""
     if drawing is None:
         return {"class": "none", "arguments": {}}
@@ -286,7 +287,8 @@ def said_of(drawing: dict[str, Any] | None, several: bool) -> dict[str, Any]:
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
     }
     each = f"{'field ' * str(field).isdigit()}{field} of each sample"
-    first = words.get(reads, each if reads != "lengths" else f"length of {each}")
+    measured = reads == "lengths" and length_of(field, facts).startswith("len(")
+    first = words.get(reads, f"length of {each}" if measured else each)
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
     return {
         "class": f"dataloader_expert.samplers.{drawing['sampler']}",
@@ -350,19 +352,22 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
 
 def rarest_labels(field: str, facts: Facts) -> list[str]:
     """Lines that define ``labels``: the rarest of the labels of each sample, as text."""
-    columns = facts.value(LABELS_EACH, field=field)["columns"]
+    each = facts.value(LABELS_EACH, field=field)
+    columns, mark = each["columns"], each["mark"]
     value = value_of(field, facts)
     nested = any(f["name"] == field and f["kind"] == "other" for f in facts.value(FIELDS, []))
-    if nested and facts.value(FORMAT) != "reference":
+    if mark is not None:
+        held = f"filter(None, map(str.strip, {value}.split({mark!r})))"
+    elif nested and facts.value(FORMAT) != "reference":
         held = f"json.loads({value} or '[]')"
-    elif facts.value(LABELS_EACH, field=field)["vector"]:
+    elif each["vector"]:
         held = f"numpy.flatnonzero({value}).tolist()"
     else:
         held = f"numpy.asarray({value}).tolist()"
     sets = f"[[str(label) for label in {held}] for i in range(len(dataset))]"
     if columns:
-        each = "map(dataset.__getitem__, range(len(dataset)))"
-        sets = f"[[name for name in {columns!r} if sample[name] > 0] for sample in {each}]"
+        samples = "map(dataset.__getitem__, range(len(dataset)))"
+        sets = f"[[name for name in {columns!r} if sample[name] > 0] for sample in {samples}]"
     return [
         f"sets = {sets}",
         "frequency = Counter(label for held in sets for label in held)",

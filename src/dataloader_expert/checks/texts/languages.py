@@ -1,0 +1,125 @@
+"""Texts in another language than nearly all others of their field: rows that were never translated, reviews from another country.
+
+Told by the commonest words of a language, such as articles and prepositions. A text of few such words, or of those of two languages, counts as in
+none. Where a field names the language, or another field is in it, several are meant; names and titles are in any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.common.drawn import Drawn
+from dataloader_expert.checks.common.drawn_rows import DrawnRows
+from dataloader_expert.checks.common.rows_kept import places, texts_of
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+FOREIGN = Quantity("foreign_texts", "samples", "texts in another language than nearly all others, with places")
+COMMON = {
+    "English": "the and of to is in that for with was are this it on you be not have from by an or as at we they my your i",
+    "German": "und der die das ist nicht ein eine mit den von zu auf für wird werden dem des sich auch im als bei zum zur nach kann sind ich",
+    "French": "le la les des et est une un pour dans pas que du sur avec au ce il vous nous je qui par sont mais",
+    "Spanish": "el los las una un para con por del que es está no más como su lo se y muy pero mi al",
+    "Italian": "il di che per una un con non è sono della nel gli del alla più ma si mi molto anche",
+    "Portuguese": "o os as uma um para com não do da em é por mais dos que muito mas ao no na",
+    "Dutch": "de het een van en niet voor met zijn op te dat is ik maar ook wordt bij naar geen",
+    "Polish": "i w na nie się z do jest że to jak po dla ale od przez bardzo",
+    "Swedish": "och att det som är för inte på en av den med till har jag men om",
+}
+"""Words by language, more frequent than nearly all others."""
+SIGNS: dict[str, frozenset[str]] = {}
+for _language, _words in COMMON.items():
+    for _word in _words.split():
+        SIGNS[_word] = SIGNS.get(_word, frozenset()) | {_language}
+LANGUAGES = tuple(COMMON)
+WORD = re.compile(r"[^\W\d_]+")
+KEPT, FIELDS, READ = 5_000, 3, 400
+"""The most texts and fields of texts that are looked at, and characters of a text."""
+SURE, DECIDED, MAIN = 2, 100, 0.8
+"""By how many different words a language must lead; the fewest texts of which one is known, and the least share of the main one."""
+FEWEST, MOST = 5, 0.2
+"""The fewest texts of another language, and their largest share."""
+NAMED = {"lang", "language", "languages", "locale", "country"}
+"""Words in the names of fields that tell it."""
+
+
+class Languages(DrawnRows):
+    ids = ("suspicious-text",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name != context.label]
+        told = any({*words(f.name)} & NAMED for f in context.fields)
+        self.texts = [] if told or context.short_texts else texts[:FIELDS]
+        self.drawn = Drawn(KEPT)
+
+    def applies(self) -> bool:
+        return bool(self.texts)
+
+    def kept(self, block: Block, rows: Any) -> dict[str, Any]:
+        import numpy as np
+
+        return {
+            f"language {name}": np.array(
+                [language_of(text) for text in texts_of(block.columns.get(name), rows, READ)], np.int8
+            )
+            for name in self.texts
+        }
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.drawn.parts:
+            return
+        _, rows = self.drawn.all()
+        counts = {
+            name: np.bincount(rows[f"language {name}"] + 1, minlength=len(LANGUAGES) + 1)[1:] for name in self.texts
+        }
+        mains = {int(of.argmax()) for of in counts.values() if of.any()}
+        for name, of in counts.items():
+            decided, main = int(of.sum()), int(of.argmax())
+            if decided < DECIDED or of[main] < MAIN * decided:
+                continue
+            for k in np.flatnonzero((of >= FEWEST) & (of <= MOST * decided)).tolist():
+                if k in mains:
+                    continue
+                value = {"language": LANGUAGES[k], "main": LANGUAGES[main], "count": int(of[k]), "of": decided}
+                value["where"] = places(rows, rows[f"language {name}"] == k, name)
+                yield Fact(FOREIGN, value, self.evidence("sampled", len(rows["sample"])), {"field": name, "rank": k})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        alone = len(self.texts) == 1 and self.context.label is not None
+        for fact in facts.all(FOREIGN):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            text = f"{name}: {number(v['count'], 'text')} {verb(v['count'], 'seem')} to be {v['language']}, while nearly all others are {v['main']} "
+            text += f"(told by common words, of {number(v['of'], 'text')})"
+            yield finding(
+                "suspicious-text",
+                "warning" if alone else "info",  # a request to translate has two
+                text,
+                fact,
+                f"check a few; if they are not meant, translate or drop them: a model of {v['main']} texts learns little from them",
+                v["where"],
+                v["count"],
+            )
+
+
+def language_of(text: str) -> int:
+    """The language of a text by its number, -1 if that is not clear."""
+    found: dict[str, int] = {}
+    for word in {*WORD.findall(text.lower())}:
+        for language in SIGNS.get(word, ()):
+            found[language] = found.get(language, 0) + 1
+    if not found:
+        return -1
+    best, second = sorted([0, *found.values()])[-1], sorted([0, 0, *found.values()])[-2]
+    return LANGUAGES.index(max(found, key=lambda k: found[k])) if best >= second + SURE else -1
+
+
+CHECK = Languages
