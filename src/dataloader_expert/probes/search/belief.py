@@ -234,7 +234,9 @@ class Belief:
         mean, low, high = self.ratio(setting, best)
         wider = math.exp(Z90 * math.sqrt(max(0.0, self.misfit() ** 2 - UNSURE**2)))
         alone = self.cpu + self.waits
-        wider *= (alone + self.queue_s) / alone if alone else 1.0  # by so much others slow down what is predicted of idle cores
+        wider *= (
+            (alone + self.queue_s) / alone if alone else 1.0
+        )  # by so much others slow down what is predicted of idle cores
         return mean, low / wider, high * wider
 
     def misfit(self) -> float:
