@@ -165,12 +165,12 @@ def test_a_prediction_is_no_surer_than_what_was_predicted_before() -> None:
     assert widths[1] > 2 * widths[0]
 
 
-def test_the_main_process_waits_for_cores_that_others_use_as_it_did_when_samples_were_timed() -> None:
-    """Seen: on a busy machine the main process was predicted to be eight times as fast as two workers, which ran as slowly as it does."""
+def test_a_prediction_is_no_surer_than_the_cores_are_free() -> None:
+    """Seen: on a busy machine, the main process was predicted to be eight times as fast (1.8 to 37) as two workers, which ran as slowly as it."""
     samples = [(0.001, 0.0)] * 8
     idle, busy = Belief(samples, 32, 2), Belief(samples, 32, 2, queue_s=0.009)
-    assert idle.predicted(Setting(0, 0)) == pytest.approx(1000, rel=0.01)
-    assert busy.predicted(Setting(0, 0)) == pytest.approx(100, rel=0.01)
     for belief in (idle, busy):
         belief.observe(Setting(2, 2), [170.0])
-    assert idle.told(Setting(0, 0), 170.0)[0] > 4 and busy.told(Setting(0, 0), 170.0)[0] < 1
+    (mean, low, high), told = idle.told(Setting(0, 0), 170.0), busy.told(Setting(0, 0), 170.0)
+    assert told == pytest.approx((mean, low / 10, high * 10))
+    assert busy.gain(Setting(0, 0), 170.0) == idle.gain(Setting(0, 0), 170.0)  # the search goes on as it would

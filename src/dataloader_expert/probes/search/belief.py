@@ -85,8 +85,7 @@ class Hypothesis:
 class Belief:
     """``seen``: timed rates in samples/s by setting; ``epoch``: samples of an epoch, infinite if unknown; ``stream``: its
     workers share the samples evenly, not in whole batches; ``copied``: each of them yields all of the stream, and rates
-    count every copy; ``queue_s``: seconds for which a sample in this process waits for a core that others use. How many cores workers
-    get, their rates tell."""
+    count every copy; ``queue_s``: seconds for which a sample in this process waits for a core that others use."""
 
     samples: Sequence[Pair]
     batch_size: int
@@ -234,6 +233,10 @@ class Belief:
         use, or of a loader that scales like none it knows, a prediction is no surer than that."""
         mean, low, high = self.ratio(setting, best)
         wider = math.exp(Z90 * math.sqrt(max(0.0, self.misfit() ** 2 - UNSURE**2)))
+        alone = self.cpu + self.waits
+        wider *= (
+            (alone + self.queue_s) / alone if alone else 1.0
+        )  # by so much others slow down what is predicted of idle cores
         return mean, low / wider, high * wider
 
     def misfit(self) -> float:
@@ -298,7 +301,7 @@ class Belief:
     def _rate(self, h: Hypothesis, setting: Setting) -> float:
         b = self.batch_size
         if not setting.workers:
-            return b / max(1e-9, b * (self.cpu + self.waits + self.queue_s) + self.collate_s)
+            return b / max(1e-9, b * (self.cpu + self.waits) + self.collate_s)
         cpu, waits = self.cpu * h.scale, self.waits * h.scale
         costs = Costs(((cpu, waits),), self.collate_s * h.scale, 0.0, self.receive_s)
         parts = bounds(costs, Setup(b, setting.workers, setting.prefetch, cpus=max(1.0, self.cpus * h.cores)))
