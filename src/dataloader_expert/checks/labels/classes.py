@@ -314,11 +314,11 @@ class Classes(Check):
         marked = facts.find(LABELS_MARKED)
         if marked is not None:
             mark = marked.value["mark"]
-            others = f"0 to {len(counts) - 1}" if mark == -1 else "words"
+            others = f"are 0 to {len(counts) - 1}" if mark == -1 else "have names"
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label {mark}, while the classes are {others}: "
+                f"{number(marked.value['count'], 'sample')} {verb(marked.value['count'], 'have')} the label {mark}, while the classes {others}: "
                 "treated as unlabelled",
                 marked,
                 f"leave them out: cross-entropy rejects a label of {mark}, and a model would learn it if it counted as a class"
