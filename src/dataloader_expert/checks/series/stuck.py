@@ -188,7 +188,7 @@ class Stuck(Check):
             ]
             if found:
                 run, of = max(found)
-                value: dict[str, Any] = {
+                value: dict[str, Json] = {
                     "rows": run.length,
                     "value": run.value,
                     "sample": -run.start,
