@@ -57,6 +57,9 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Parameters of ``mallopt``, as ``malloc.h`` numbers them."""
 LARGEST, SPARE = 4 << 20, 32 << 20
 """Bytes of values that the C library keeps the pages of, and those that it keeps at most while nothing uses them."""
+IN_TIME = 0.8
+"""The part of the time left after reading by which checks must have stated their facts; judging them takes little of the rest."""
+LATE = "there was no time left for it, raise budget_s"
 STREAM_MOST = 20_000
 TRIED = 16
 """Samples of a user's dataset that are read before it is known what they are, and what they cost."""
@@ -78,6 +81,17 @@ def _facts_of(check: Check) -> Facts:
     with check.held():
         made.append(Facts(tuple(check.facts())))
     return made[0] if made else Facts()
+
+
+def stated(checks: list[Check], threads: int, until: float | None) -> Iterator[tuple[Check, Facts]]:
+    """What each check measured; one that is not done by then is given up, so that what the others measured is not lost with it."""
+    pool = ThreadPoolExecutor(threads)  # much of it sorts arrays, which needs no lock
+    for check, made in [(check, pool.submit(_facts_of, check)) for check in checks]:
+        try:
+            yield check, made.result(None if until is None else max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            check.error = LATE
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def leading(sizes: list[int]) -> int:
@@ -143,12 +157,9 @@ class Scan(Probe):
         for check in checks.values():
             check.context.failed = integrity.failed
         able = [check for check in checks.values() if check.applies() and check.error is None]
-        with ThreadPoolExecutor(
-            max(1, min(THREADS, int(bench.cpus)))
-        ) as pool:  # much of it sorts arrays, which needs no lock
-            for check, made in zip(able, pool.map(_facts_of, able), strict=True):
-                with check.held():  # what contradicts another check's facts costs this check alone
-                    facts.take(made)
+        for check, made in stated(able, max(1, min(THREADS, int(bench.cpus))), bench.until(IN_TIME)):
+            with check.held():  # what contradicts another check's facts costs this check alone
+                facts.take(made)
         yield from facts
         total = None if source.iterable else source.samples
         read, failed = integrity.seen, integrity.failed
@@ -178,12 +189,11 @@ class Scan(Probe):
                     judged.setdefault(id_, []).extend(f for f in found if f.code == id_)
         failed_checks = {name: check for name, check in checks.items() if check.error is not None}
         for name, check in failed_checks.items():
-            yield Unknown(
-                f"check {name}",
-                f"the check failed on these data ({check.error}): {', '.join(check.ids) or 'what it keeps'}",
-            )
-        if failed_checks:
-            yield Fact(CHECKS_FAILED, sorted(failed_checks), evidence("counted", "scan", seen=len(failed_checks)))
+            why = LATE if check.error == LATE else f"the check failed on these data ({check.error})"
+            yield Unknown(f"check {name}", f"{why}: {', '.join(check.ids) or 'what it keeps'}")
+        raised = sorted(name for name, check in failed_checks.items() if check.error != LATE)
+        if raised:
+            yield Fact(CHECKS_FAILED, raised, evidence("counted", "scan", seen=len(raised)))
         left_out = {id_ for check in failed_checks.values() for id_ in check.ids}
         how = "counted" if total is not None and read + failed >= total else "sampled"
         statuses = [
