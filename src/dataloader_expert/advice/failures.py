@@ -37,7 +37,7 @@ OTHERS = 2.0
 """How many times as long as the loader's own processes explain workers wait for a core if other processes are told to be the reason."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
-NO_THREADS = ": a fork copies it without its threads or processes"
+NO_THREADS = ", as a fork copies no threads or processes of a pool"
 OWN_POOL = "make the pool on first use in each worker, not in __init__"
 FINDING_OF = {
     "timed-out": "sample-hangs",
@@ -100,7 +100,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
         held = facts.find(POOL)
         if held is not None and v.get("pool"):
             at, places = named(held.value)
-            text, fix = f"{fact.at['workers']} workers are deadlocked: they wait for a pool{at}{NO_THREADS}", OWN_POOL
+            text, fix = f"{fact.at['workers']} workers are deadlocked{NO_THREADS}", OWN_POOL
+            text, code = f"{text}: they wait for a pool{at}", "deadlock"
             cited = [fact, held]
     if v["died"]:
         text, fix, cited = _died(facts, fact)

@@ -81,7 +81,7 @@ def readers(namer: Namer, stacks: Weighed, seen: int) -> Fact:
     found = []
     for name in _most(shares):
         places = list(_places(lines[name]))
-        whole = any(takes_whole(place["file"], place["line"]) for place in places)
+        whole = any(takes_whole(place["file"], place["line"]) for place in places[:1])  # others open the file
         found.append({"library": name, "share": round(shares[name], 4), "places": places, "whole": whole})
     return Fact(READERS, found, evidence("sampled", "stages", seen=seen))
 
