@@ -10,7 +10,7 @@ from dataloader_expert.advice.avoidable import long_samples
 from dataloader_expert.advice.failures import loader, measuring, overfull, stuck
 from dataloader_expert.advice.loader_settings import pickling
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING, loader_failed
-from dataloader_expert.probes.data.scan import RAISES
+from dataloader_expert.probes.data.own_samples import RAISES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH

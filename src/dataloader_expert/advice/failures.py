@@ -13,7 +13,8 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number, ve
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL, PICKLING
-from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
+from dataloader_expert.probes.data.own_samples import NOTHING, RAISES
+from dataloader_expert.probes.data.scan import CRASHES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.shared_handles import POOL
 from dataloader_expert.probes.health.started_first import STARTED_FIRST

@@ -7,7 +7,7 @@ import pytest
 
 from dataloader_expert.advice.failures import raising
 from dataloader_expert.facts import Evidence, Fact, Facts
-from dataloader_expert.probes.data.scan import RAISES, _beyond
+from dataloader_expert.probes.data.own_samples import RAISES, _beyond
 
 
 @pytest.mark.parametrize("tried", [40, 226])

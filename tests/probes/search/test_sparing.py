@@ -15,7 +15,7 @@ from dataloader_expert.advice.failures import loader, raising
 from dataloader_expert.facts import Fact
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, ours
-from dataloader_expert.probes.data.scan import RAISES
+from dataloader_expert.probes.data.own_samples import RAISES
 from dataloader_expert.probes.search.loading import Loading
 from dataloader_expert.probes.search.sparing import Spared, told
 from dataloader_expert.probes.search.tap import Tap

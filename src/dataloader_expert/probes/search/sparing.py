@@ -14,7 +14,7 @@ from typing import Any
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact
 from dataloader_expert.probes.base import Bench, evidence, in_worker, loader_failed
-from dataloader_expert.probes.data.scan import RAISES
+from dataloader_expert.probes.data.own_samples import RAISES
 from dataloader_expert.probes.system.pristine_process import apart
 from dataloader_expert.sources.users import is_users
 
