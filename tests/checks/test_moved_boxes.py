@@ -50,7 +50,7 @@ def mirrored(boxes: list[Any], first: int, last: int, axis: int) -> list[Any]:
     return [(np.array(signs) + way * b[:, order]) if first <= i < last else b for i, b in enumerate(boxes)]
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(seed=SEEDS, axis=st.sampled_from([0, 1]))
 def test_a_stretch_of_mirrored_boxes_is_told(seed: int, axis: int) -> None:
     images, boxes = boxed(seed)
@@ -77,7 +77,7 @@ def test_a_stretch_of_other_images_boxes_is_told(shares: bool, seed: int, by: in
     assert abs(last - 84) <= 4
 
 
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(seed=SEEDS)
 def test_boxes_in_their_places_are_left_alone(seed: int) -> None:
     images, boxes = boxed(seed)
