@@ -33,7 +33,7 @@ from dataloader_expert.checks.duplicates.near_rows import _round
 from dataloader_expert.checks.duplicates.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.duplicates.near_texts import WORDS, NearTexts
 from dataloader_expert.sources.base import Block, Column, Unit
-from tests.checks.looking import Data, context_of
+from tests.checks.looking import Data, context_of, judged
 
 
 @pytest.mark.journey
@@ -228,3 +228,12 @@ def test_texts_pair_by_their_jaccard_index() -> None:
     assert len(found & sure) >= 0.95 * len(sure), seed
     assert not found & never, seed
     assert near_of(texts)[0] == others, seed  # texts that share no words make no further pairs
+
+
+def test_copies_of_two_alike_texts_are_paired_once_each() -> None:
+    """Seen: two alike texts with 40 copies each were told as 900 sets of near duplicates."""
+    words = [f"w{i}" for i in range(60)]
+    one, other = " ".join(words), " ".join([*words[:30], "another", *words[31:]])
+    data = Data({"text": [one, other] * 40, "label": [0, 1] * 40}, label="label", kinds={"text": "text"})
+    assert judged("near_texts", data)["near-duplicates"].count < 80
+    assert judged("near_texts", data)["label-conflict"].count < 80

@@ -64,7 +64,22 @@ SPEAKS = {
     "as half floats": (measured(halved), "splits-near-overlap", "warning"),
     "windows with noise": (measured(noisy, (20, 6)), "splits-near-overlap", "warning"),
 }
-REORDERED = {"other points": clouds(), "molecules of the same atoms": clouds(kinds=3)}
+
+
+def flagged() -> Data:
+    """Sets of rows of flags: one of the test differs from one of training in a single row, whose flags are the opposite ones."""
+    rows = np.random.default_rng(4).integers(0, 2, (40, 9, 16)).astype(np.float32)
+    rows[30] = rows[0]
+    rows[0, 8] = [0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 0]
+    rows[30, 8] = 1 - rows[0, 8]
+    return Data({"points": rows}, splits=["train"] * 30 + ["test"] * 10)
+
+
+REORDERED = {
+    "other points": clouds(),
+    "molecules of the same atoms": clouds(kinds=3),
+    "rows of flags, one of them another": flagged(),
+}
 REORDERED_SPEAKS = {
     "in another split": (clouds(4), "splits-near-overlap", "warning"),
     "the same points": (clouds(4), "near-duplicates", "warning"),

@@ -352,7 +352,7 @@ class Check(ABC):
         self.seen = 0
         """Samples looked at."""
         self.error: str | None = None
-        """What the check raised on these data; it then stops and reports nothing."""
+        """What the check raised on these data, or why it was given up; it then stops and reports nothing."""
 
     def watch(self, block: Block) -> None:
         """``see``, guarded: data come from outside, and an error in one check must not end the others."""
@@ -380,7 +380,7 @@ class Check(ABC):
         try:
             yield
         except Exception as e:  # odd values may make a check raise anything
-            self.error = f"{type(e).__name__}: {escaped(e, 200)}"
+            self.error = self.error or f"{type(e).__name__}: {escaped(e, 200)}"
 
     @abstractmethod
     def see(self, block: Block) -> None:

@@ -83,7 +83,7 @@ class Jsonl(Table):
         rows: list[int] = []
         parser = Parser()
         sample = unit.start
-        for line, found in parser.each(utf8(raw, unit.file, problems, unit.start).split(b"\n")):
+        for line, found in parser.each(utf8(raw, unit.file, problems, unit.start).removesuffix(b"\n").split(b"\n")):
             if found is None and not line.strip():
                 continue
             record = found or parse_record(line, unit.file, sample, problems, parser)

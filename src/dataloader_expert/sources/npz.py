@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -151,7 +152,9 @@ def _contents(raw: bytes, file: str) -> Iterator[tuple[str, Callable[[], bytes]]
     """
     plain = stored(raw)
     if plain is not None:
-        yield from ((name.removesuffix(".npy"), partial(plain.__getitem__, name)) for name in plain)
+        yield from (
+            (name.removesuffix(".npy"), partial(_cut, raw, *place, name, file)) for name, place in plain.items()
+        )
         return
     archive = open_zip(raw, file)
 
@@ -164,6 +167,13 @@ def _contents(raw: bytes, file: str) -> Iterator[tuple[str, Callable[[], bytes]]
 
     for info in members(archive, file):
         yield info.filename.removesuffix(".npy"), partial(read, info)
+
+
+def _cut(raw: bytes, place: slice, crc: int, name: str, file: str) -> bytes:
+    content = raw[place]
+    if zlib.crc32(content) != crc:
+        raise Unreadable("checksum-mismatch", f"member {name.removesuffix('.npy')}: Bad CRC-32", file=file)
+    return content
 
 
 def open_zip(data: bytes, file: str) -> zipfile.ZipFile:

@@ -4,7 +4,6 @@ fifth of the time that ``zipfile`` takes. All others, and those with anything wr
 from __future__ import annotations
 
 import struct
-import zlib
 
 _END = struct.Struct("<4s4H2LH")
 _ENTRY = struct.Struct("<4s4B4HL2L5H2L")
@@ -13,15 +12,16 @@ UTF_8 = 0x800
 """The flag of a name in UTF-8; any other one asks for something more than to read the bytes."""
 
 
-def stored(data: bytes) -> dict[str, bytes] | None:
-    """The members of an archive by name, of which nothing needs a second look; None of any other file."""
+def stored(data: bytes) -> dict[str, tuple[slice, int]] | None:
+    """Where the members of an archive are, by name, and the CRC-32 of each, if nothing but that needs a second look; None of any other
+    file."""
     begin = len(data) - _END.size
     if begin < 0:
         return None
     mark, disk, first_disk, here, entries, size, at, comment = _END.unpack_from(data, begin)
     if mark != b"PK\x05\x06" or disk or first_disk or here != entries or comment or at + size != begin:
         return None
-    found: dict[str, bytes] = {}
+    found: dict[str, tuple[slice, int]] = {}
     directory, end = at, 0
     for _ in range(entries):
         if at + _ENTRY.size > begin:
@@ -40,10 +40,9 @@ def stored(data: bytes) -> dict[str, bytes] | None:
         same = mark == b"PK\x03\x04" and data[start : start + also_named] == name
         start += also_named + extra
         end = start + length
-        content = data[start:end]
-        if not same or end > directory or zlib.crc32(content) != crc or (key := name.decode()) in found:
+        if not same or end > directory or (key := name.decode()) in found:
             return None
-        found[key] = content
+        found[key] = slice(start, end), crc
     return found if at == begin else None
 
 

@@ -12,7 +12,8 @@ AT_ONCE = 1 << 17
 
 
 def stacks(values: Any, rows: Iterable[int] | None = None) -> Iterator[tuple[Any, Any]]:
-    """Recordings of one length and type, [n, frames, channels], with their positions among ``values``; without what is none."""
+    """Recordings of one length and type, [n, frames, channels], with their positions among ``values``; without what is none. They are not
+    to be written to: a long one is not copied."""
     import numpy as np
 
     alike: dict[Any, list[int]] = {}
@@ -24,14 +25,18 @@ def stacks(values: Any, rows: Iterable[int] | None = None) -> Iterator[tuple[Any
         step = max(1, AT_ONCE // math.prod(shape))
         for at in range(0, len(found), step):
             here = found[at : at + step]
-            yield np.array(here), np.stack([values[i] for i in here]).reshape(len(here), shape[0], -1)
+            whole = values[here[0]][None] if len(here) == 1 else np.stack([values[i] for i in here])
+            yield np.array(here), whole.reshape(len(here), shape[0], -1)
 
 
 def mixed_down(recordings: Any) -> Any:
     """The means of channels, float32 [n, frames]."""
     import numpy as np
 
-    return recordings.astype(np.float32).mean(2) if recordings.shape[2] > 1 else recordings[:, :, 0].astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # what float32 does not hold is no sound
+        return (
+            recordings.astype(np.float32).mean(2) if recordings.shape[2] > 1 else recordings[:, :, 0].astype(np.float32)
+        )
 
 
 @functools.lru_cache(maxsize=8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -198,7 +199,8 @@ def _parses(head: str) -> bool:
     word = head.partition(" ")[0].rstrip(":")
     before = {"elif": "if x: pass\n", "else": "if x: pass\n", "except": "try: pass\n"}.get(word, "")
     try:
-        ast.parse(f"{before}{head} pass" + "\nfinally: pass" * (word == "try"))
+        with warnings.catch_warnings(action="ignore"):  # of escapes in texts that are not ours
+            ast.parse(f"{before}{head} pass" + "\nfinally: pass" * (word == "try"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

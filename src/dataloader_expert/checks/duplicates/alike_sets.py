@@ -17,8 +17,34 @@ FEWEST_BITS, MOST_BITS = 16, 26
 """Bits of hashes by which elements are counted."""
 OFTEN = 255
 """More often an element is not counted."""
-AT_ONCE = 1 << 22
+AT_ONCE = 1 << 20
 """Elements of pairs that are compared at once."""
+BEGIN, SHARED = 24, 8
+"""The smallest elements of two sets that are looked at first, and how many of them both must have: of alike sets, 19 on average; 7 or fewer are
+as likely as one in a million."""
+MOST_SETS = 1 << 24
+"""More sets are not compared."""
+
+
+def starts_of(lengths: Any) -> Any:
+    """Where runs of these lengths begin, one after the other."""
+    import numpy as np
+
+    return np.cumsum(lengths) - lengths
+
+
+def within(lengths: Any) -> Any:
+    """0, 1, 2 … for each run of these lengths."""
+    import numpy as np
+
+    return np.arange(int(lengths.sum())) - np.repeat(starts_of(lengths), lengths)
+
+
+def _firsts(values: Any) -> Any:
+    """Where each run of equal values begins; bool [n]."""
+    import numpy as np
+
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
 @dataclass(frozen=True)
@@ -42,7 +68,7 @@ class Sets:
 
 
 class _Counts:
-    """How often elements occur, roughly: as often at least as they do."""
+    """How often elements occur: never less often than they do, sometimes more."""
 
     def __init__(self, elements: int) -> None:
         import numpy as np
@@ -55,7 +81,7 @@ class _Counts:
         import numpy as np
 
         at = np.sort(hashes >> self.shift)
-        first = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]])[: len(at)])
+        first = np.flatnonzero(_firsts(at))
         many = np.diff(first, append=len(at))
         at = at[first]
         self.times[at] = np.minimum(self.times[at] + many, OFTEN)
@@ -101,12 +127,19 @@ def pairs(parts: list[Sets], chosen: Any, salts: Any, least: float, sketch: int)
     )
     rows = np.concatenate([r for _, r in kept] or [np.zeros(0, np.int64)])
     del kept
+    if len(rows) > MOST_SETS:
+        sets, rows = (
+            Sets(sets.hashes[: int(sets.lengths[:MOST_SETS].sum())], sets.lengths[:MOST_SETS]),
+            rows[:MOST_SETS],
+        )
     hashes = marked(sets, rows)
     rare, of = _rarest(hashes, counts.of(hashes), sets.lengths, least)
     found = [np.zeros((0, 2), np.int64)]
-    for both in _candidates(rare, of):
-        alike = both[_lengths_fit(sets, both, least, sketch)]
-        found.append(alike[_alike(sets, alike, least, sketch)])
+    for step in _candidates(rare, of):
+        for both in np.array_split(step, max(1, len(step) * 2 * BEGIN // AT_ONCE)):
+            alike = both[_lengths_fit(sets, both, least, sketch)]
+            alike = alike[_begin_alike(sets, alike)]
+            found.append(alike[_alike(sets, alike, least, sketch)])
     return np.unique(rows[np.concatenate(found)], axis=0)
 
 
@@ -118,42 +151,52 @@ def _rarest(hashes: Any, times: Any, lengths: Any, least: float) -> tuple[Any, A
     of = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
     order = np.sort(of << np.uint64(40) | times.astype(np.uint64) << np.uint64(32) | hashes)
     needed = np.ceil(least * lengths - 1e-9).astype(np.int64)
-    within = np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    first = within < np.repeat(lengths - needed + 1, lengths)
+    first = within(lengths) < np.repeat(lengths - needed + 1, lengths)
     order = order[first & ((order >> np.uint64(32) & np.uint64(0xFF)) > 1)]
     order = np.sort(order << np.uint64(32) | order >> np.uint64(40))
     return order >> np.uint64(32), (order & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def _candidates(rare: Any, of: Any) -> Iterator[Any]:
-    """Pairs of sets with a rare element in common, int64 [n, 2], the first before the second, each once."""
+    """Pairs of sets with a rare element in common, int64 [n, 2], the first before the second; a pair may come again."""
     import numpy as np
 
     if not len(rare):
         return
-    starts = np.flatnonzero(np.concatenate([[True], rare[1:] != rare[:-1]]))
-    sizes = np.diff(starts, append=len(rare))
-    within = np.arange(len(rare)) - np.repeat(starts, sizes)
+    sizes = np.diff(np.flatnonzero(_firsts(rare)), append=len(rare))
+    place = within(sizes)
     size = np.repeat(sizes, sizes)
-    known = np.zeros(0, np.int64)
     for step in range(1, LARGE):
-        later = np.flatnonzero((within >= step) & ((size <= LARGE) | (step == 1)))
+        later = np.flatnonzero((place >= step) & ((size <= LARGE) | (step == 1)))
         if not len(later):
             break
         ends = [of[later - step] << 32 | of[later]]
         if step == 1:
-            large = np.flatnonzero((within > 1) & (size > LARGE))
-            ends.append(of[large - within[large]] << 32 | of[large])
+            large = np.flatnonzero((place > 1) & (size > LARGE))
+            ends.append(of[large - place[large]] << 32 | of[large])
         made = np.unique(np.concatenate(ends))
-        made = made[~np.isin(made, known, assume_unique=True)]
-        known = np.concatenate([known, made])
         yield np.column_stack([made >> 32, made & 0xFFFFFFFF])
 
 
 def _lengths_fit(sets: Sets, both: Any, least: float, sketch: int) -> Any:
-    """Whether sets are so much as large that their Jaccard index may be ``least``; bool."""
+    """Whether the sizes of two sets allow a Jaccard index of ``least``; bool."""
     lengths = sets.lengths[both]
     return (lengths.max(1) == sketch) | (lengths.min(1) >= least * lengths.max(1))
+
+
+def _begin_alike(sets: Sets, both: Any) -> Any:
+    """Whether two sets have enough of their smallest elements in common to be alike; bool. Of small sets that is not asked."""
+    import numpy as np
+
+    possible = (sets.lengths[both] < 2 * BEGIN).any(1)
+    large = np.flatnonzero(~possible)
+    if len(large):
+        begins = sets.hashes[starts_of(sets.lengths)[both[large]][:, :, None] + np.arange(BEGIN)].reshape(
+            len(large), -1
+        )
+        begins.sort(1)
+        possible[large] = (begins[:, 1:] == begins[:, :-1]).sum(1) >= SHARED
+    return possible
 
 
 def _alike(sets: Sets, both: Any, least: float, sketch: int) -> Any:
@@ -169,17 +212,16 @@ def _index(sets: Sets, both: Any, sketch: int) -> Any:
     import numpy as np
 
     lengths = sets.lengths[both]
-    starts = (np.cumsum(sets.lengths) - sets.lengths)[both]
+    starts = starts_of(sets.lengths)[both]
     flat = lengths.reshape(-1)
-    within = np.arange(int(flat.sum())) - np.repeat(np.cumsum(flat) - flat, flat)
-    hashes = sets.hashes[np.repeat(starts.reshape(-1), flat) + within]
+    hashes = sets.hashes[np.repeat(starts.reshape(-1), flat) + within(flat)]
     pair = np.repeat(np.arange(len(both), dtype=np.uint64), lengths.sum(1))
     keys = np.sort(pair << np.uint64(32) | hashes)
-    new = np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]
+    new = _firsts(keys)
     shared = np.concatenate([~new[1:], [False]])[: len(keys)][new]
     of = (keys[new] >> np.uint64(32)).astype(np.int64)
     union = np.bincount(of, minlength=len(both))
-    rank = np.arange(len(of)) - np.repeat(np.cumsum(union) - union, union)
+    rank = within(union)
     estimated = lengths.max(1) == sketch if len(both) else np.zeros(0, bool)
     counted = (rank < sketch) | ~estimated[of]
     shared = np.bincount(of[shared & counted], minlength=len(both))

@@ -353,8 +353,8 @@ def _set_bits() -> Any:
 
 
 def candidates(hashes: Any, grey: Any) -> Iterator[Any]:
-    """Some at a time, int64 [4, n] as of ``Candidate``: pairs whose hashes ([n, WAYS], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
-    are somewhat alike and not turned."""
+    """Some at a time, int64 [4, n] as of ``Candidate``: pairs whose hashes ([n, WAYS], as in ``NearPictures``) differ in at most
+    ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32], are somewhat alike and not turned."""
     import numpy as np
 
     if len(hashes) < 2:
@@ -373,7 +373,9 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Any]:
             a, b = first + at // len(other[rest]), first + 1 + at % len(other[rest])
             alike = apart[at] <= CANDIDATE
             far = np.flatnonzero(~alike)
-            alike[far] = ((mirrored if way else upright)[b[far]] * upright[a[far]]).sum(1) >= LIKENESS
+            if len(far):
+                likeness = upright[first : first + step] @ (mirrored if way else upright)[rest].T
+                alike[far] = likeness.ravel()[at[far]] >= LIKENESS
             yield np.stack([a, b, np.full(len(at), way), apart[at].astype(np.int64)])[:, alike & (a < b)]
 
 
@@ -382,17 +384,26 @@ def nearest(found: Iterable[Any], rest: Any, labels: Any) -> tuple[list[Candidat
     mirrored or turned is no copy: left is not right, and 6 is not 9."""
     import numpy as np
 
-    total, kept = 0, np.zeros((4, 0), np.int64)
+    total, held = 0, [np.zeros((4, 0), np.int64)]
     for some in found:
         a, b, way, _ = some
         unlike = (way > 0) & (labels[a] != labels[b]) & (labels[a] != 0) & (labels[b] != 0)  # 0: without a label
         some = some[:, (rest[a] == rest[b]) & ~unlike]
         total += some.shape[1]
-        if some.shape[1]:
-            kept = np.concatenate([kept, some], 1)
-            b, way, apart = kept[1:]
-            kept = kept[:, np.lexsort((b, way, kept[0], apart))[:CONFIRMED]]
+        held.append(some)
+        if sum(part.shape[1] for part in held) >= 4 * CONFIRMED:
+            held = [_closest(held)]
+    kept = _closest(held)
     return [(a, b, way, apart) for a, b, way, apart in kept.T.tolist()], total - kept.shape[1]
+
+
+def _closest(parts: list[Any]) -> Any:
+    """The ``CONFIRMED`` closest of these candidates, int64 [4, n]."""
+    import numpy as np
+
+    every = np.concatenate(parts, 1)
+    a, b, way, apart = every
+    return every[:, np.lexsort((b, way, a, apart))[:CONFIRMED]]
 
 
 def agreeing(grey: Any, found: list[Candidate], little: Collection[int]) -> list[Candidate]:

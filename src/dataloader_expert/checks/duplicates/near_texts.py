@@ -16,7 +16,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.fingerprint import digest64, mix, short
 from dataloader_expert.checks.common.wording import said, unsaid
-from dataloader_expert.checks.duplicates.alike_sets import LARGE, Sets, pairs
+from dataloader_expert.checks.duplicates.alike_sets import Sets, pairs, starts_of, within
 from dataloader_expert.checks.duplicates.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
@@ -194,8 +194,12 @@ class NearTexts(Check):
         if len(first) == len(digest):
             return {*found}
         copies = _members(which, {int(which[i]) for pair in found for i in pair})
-        every = (itertools.product(*(copies[int(which[i])] for i in pair)) for pair in found)
-        return {(min(pair), max(pair)) for some in every for pair in itertools.islice(some, LARGE * LARGE)}
+        alike: set[tuple[int, int]] = set()
+        for pair in found:
+            ones, others = (copies[int(which[i])] for i in pair)  # each copy of either with the first of the other
+            every = (*((ones[0], j) for j in others), *((i, others[0]) for i in ones))
+            alike.update((min(two), max(two)) for two in every)
+        return alike
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "texts", sure=True)
@@ -232,11 +236,11 @@ def _joined(of_each: list[tuple[Any, Any]], left_out: Any) -> tuple[Any, Any]:
     import numpy as np
 
     total = np.sum([lengths for _, lengths in of_each], 0)
-    words, begins = of_each[0][0], _starts(total)
+    words, begins = of_each[0][0], starts_of(total)
     if len(of_each) > 1:
         words = np.empty(int(total.sum()), np.uint64)
         for own, lengths in of_each:
-            words[np.repeat(begins, lengths) + _within(lengths)] = own
+            words[np.repeat(begins, lengths) + within(lengths)] = own
             begins = begins + lengths
     if left_out is None or not left_out.any():
         return words, total
@@ -280,19 +284,6 @@ def _recurs(prints: Any) -> bool:
     return bool(2 * counts[counts > 1].sum() > len(prints))
 
 
-def _starts(lengths: Any) -> Any:
-    import numpy as np
-
-    return np.cumsum(lengths) - lengths
-
-
-def _within(lengths: Any) -> Any:
-    """0, 1, 2 … for each run of these lengths."""
-    import numpy as np
-
-    return np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths)
-
-
 def _in_order(words: Any, lengths: Any) -> Any:
     """A hash of each text's words in order; 0 for a text without words; uint64 [n]."""
     import numpy as np
@@ -301,8 +292,8 @@ def _in_order(words: Any, lengths: Any) -> Any:
     there = lengths > 0
     if there.any():
         with np.errstate(over="ignore"):
-            placed = mix(words + _within(lengths).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-        out[there] = np.add.reduceat(placed, _starts(lengths)[there])
+            placed = mix(words + within(lengths).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        out[there] = np.add.reduceat(placed, starts_of(lengths)[there])
     return out
 
 
@@ -311,7 +302,7 @@ def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
     import numpy as np
 
     counts = np.where(lengths > 0, np.maximum(lengths - WORDS + 1, 1), 0)
-    at = np.repeat(_starts(lengths), counts) + _within(counts)
+    at = np.repeat(starts_of(lengths), counts) + within(counts)
     size = np.repeat(np.minimum(lengths, WORDS), counts)
     padded = np.concatenate([words, np.zeros(WORDS, np.uint64)])
     total = np.zeros(len(at), np.uint64)
@@ -330,7 +321,7 @@ def sketched(grams: Any, counts: Any) -> Sets:
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
     text = (keys >> np.uint64(32)).astype(np.int64)
     distinct = np.bincount(text, minlength=len(counts))
-    kept = _within(distinct) < SKETCH
+    kept = within(distinct) < SKETCH
     return Sets(keys[kept].astype(np.uint32), np.minimum(distinct, SKETCH))
 
 

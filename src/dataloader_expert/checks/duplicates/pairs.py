@@ -279,14 +279,7 @@ def near_fact(
         "rule": rule,
         "missed": missed,
         "versions": _versions(seen, rows, groups),
-        "frames": _are_frames(
-            [
-                (seen.files.of(int(index[a])) or "", seen.files.of(int(index[b])) or "", bool(label[a] == label[b]))
-                for a, b in pairs
-            ],
-            [{seen.files.of(int(index[i])) or "" for i in group} for group in groups],
-            seen.files.names(),
-        ),
+        "frames": 2 * len(pairs) >= FRAMES and _of_a_clip(seen, rows, pairs, groups),
     }
     return Fact(NEAR, value, evidence, {"of": of})
 
@@ -313,6 +306,16 @@ def _versions(seen: Seen, rows: Rows, groups: Sequence[Sequence[int]]) -> dict[s
     if named < NEARLY_ALL * len(apart):
         return None
     return {"samples": len(members), "folders": sorted(folders)[:MOST_SHOWN]}
+
+
+def _of_a_clip(seen: Seen, rows: Rows, pairs: list[tuple[int, int]], groups: Sequence[Sequence[int]]) -> bool:
+    """Whether what is alike are mostly neighbouring frames of one clip, by the names of files."""
+
+    def named(i: int) -> str:
+        return seen.files.of(int(rows.index[i])) or ""
+
+    told = [(named(a), named(b), bool(rows.label[a] == rows.label[b])) for a, b in pairs]
+    return _are_frames(told, [{*map(named, group)} for group in groups], seen.files.names())
 
 
 def _are_frames(pairs: list[tuple[str, str, bool]], groups: list[set[str]], names: Iterable[str]) -> bool:

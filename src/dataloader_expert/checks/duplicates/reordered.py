@@ -75,6 +75,9 @@ def _unordered(values: Any, keys: Any) -> None:
     step = max(1, AT_ONCE // (rows * width))
     for at in range(0, len(values), step):
         bits = (values[at : at + step].astype(np.float64) + 0.0).view(np.uint64)
+        bits ^= bits >> np.uint64(
+            32
+        )  # of small numbers few bits are set, all of them upper ones, and so it would be of products
         bits *= factors
         bits ^= bits >> np.uint64(32)
         digests = np.sort(bits.sum(2, dtype=np.uint64), 1)

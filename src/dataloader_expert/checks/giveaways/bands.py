@@ -126,7 +126,7 @@ def _measured(waves: Any, recordings: Any, rate: float) -> Any:
     energy = power((waves - waves.mean(1, keepdims=True)) * window(waves.shape[1]))
     moves = recordings[:, 1:] != recordings[:, :-1]
     moves = moves.any(2) if moves.shape[2] > 1 else moves[:, :, 0]
-    still = [moves.argmax(1) / rate, moves[:, ::-1].argmax(1) / rate]
+    still = [moves.argmax(1) / rate, (moves[:, ::-1].argmax(1) + 1) / rate]
     if waves.shape[1] >= SHORTEST * rate:
         hums = [hum(energy, rate / waves.shape[1], hz) for hz in MAINS]
     else:
