@@ -152,7 +152,7 @@ def logged(folder: Path, versions: dict[int, list[dict[str, object]]]) -> None:
 def test_a_file_that_one_version_adds_and_removes_is_added(tmp_path: Path) -> None:
     """Seen: a file of which rows were marked as deleted was no part of the table where its removal is written behind."""
     added: list[dict[str, object]] = [{"add": {"path": f"{name}.parquet"}} for name in "ab"]
-    marked = {"add": {"path": "a.parquet", "deletionVector": {"cardinality": 1}}}
+    marked: dict[str, object] = {"add": {"path": "a.parquet", "deletionVector": {"cardinality": 1}}}
     logged(tmp_path, {0: added, 1: [marked, {"remove": {"path": "a.parquet"}}]})
     source, unknowns = opened(tmp_path)
     assert (source.samples, [unknown.what for unknown in unknowns]) == (20, ["deleted rows"])

@@ -147,7 +147,7 @@ def test_a_caption_longer_than_csv_reads_is_a_text(tmp_path: Path) -> None:
     long = "word, " * 22_000
     (tmp_path / "captions.txt").write_text("".join(f'{i}.png,"word, {long * (i == 2)}{i}"\n' for i in range(6)))
     source = opened(tmp_path)
-    assert [value(source, "text", i).strip('"')[-1] for i in range(6)] == [*"012345"]
+    assert [str(value(source, "text", i)).strip('"')[-1] for i in range(6)] == [*"012345"]
 
 
 def test_remarks_above_rows_are_no_rows(tmp_path: Path) -> None:
