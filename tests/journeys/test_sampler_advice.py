@@ -202,7 +202,7 @@ def test_labels_that_a_text_joins_are_counted_one_by_one(quickly: Asker, tmp_pat
 
 
 def test_joined_labels_are_counted_once_a_sample_and_may_be_missing(quickly: Asker, tmp_path: Path) -> None:
-    """Seen: the code split None where a sample has no label, and counted twice a label that is named twice."""
+    """Seen: a label that a text names twice counted twice."""
     cells = ["Edema|Mass", "Mass", "Edema", "Edema | Cyst", "Cyst|Mass"] * 30 + ["Hernia|Mass"] * 4 + ["Hernia"]
     cells[0] = "Mass|Edema|Mass"
     table = pa.table({"x": [i * 7 % 165 for i in range(165)], "findings": [*cells, *[None] * 10]})
