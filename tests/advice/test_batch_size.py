@@ -93,4 +93,6 @@ def test_batches_that_come_ready_keep_their_size() -> None:
     """Seen: 32 samples a batch, as a usual start, of a loader whose dataset yields batches of 256."""
     ready = facts(Fact(PRESENT, {"batch_size": None}, SEEN), Fact(BATCH_SIZE_USED, [256, 256, 40], SEEN))
     assert chosen_size(ready, None, 10**6)[0] == 256
+    assert "limit" not in chosen_size(ready, None, 256)[1]
+    assert "above the limit of 128" in chosen_size(ready, None, 128)[1]
     assert evaluation_size(ready, 256, 10**6) == 256

@@ -201,6 +201,16 @@ def test_labels_that_a_text_joins_are_counted_one_by_one(quickly: Asker, tmp_pat
     made(report.code)
 
 
+def test_joined_labels_are_counted_once_a_sample_and_may_be_missing(quickly: Asker, tmp_path: Path) -> None:
+    """Seen: a label that a text names twice counted twice."""
+    cells = ["Edema|Mass", "Mass", "Edema", "Edema | Cyst", "Cyst|Mass"] * 30 + ["Hernia|Mass"] * 4 + ["Hernia"]
+    cells[0] = "Mass|Edema|Mass"
+    table = pa.table({"x": [i * 7 % 165 for i in range(165)], "findings": [*cells, *[None] * 10]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path / "rows.parquet"), str(tmp_path), label="findings")
+    assert made(report.code)["frequency"] == {"Mass": 94, "Edema": 90, "Cyst": 60, "Hernia": 5}
+
+
 def test_a_sample_without_a_label_is_of_no_class(quickly: Asker, tmp_path: Path) -> None:
     """Seen: three classes in each batch of two, the third of them the blank label."""
     rows = (f"{i * 7 % 91},{['cat', 'dog', ''][i % 3]}" for i in range(120))

@@ -160,6 +160,63 @@ def test_lists_of_numbers_become_one_tensor(tmp_path: Path) -> None:
         assert tuple(batch["ids"].shape) == shape and made.collate_name == "pad"
 
 
+STREAMS = """
+from torch.utils.data import IterableDataset
+
+
+class Raises(IterableDataset):
+    def __iter__(self):
+        raise RuntimeError("no worker")
+
+
+class Itself(IterableDataset):
+    left = 9
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return {"x": self.left}
+
+
+class Once(Itself):
+    def __init__(self):
+        self.held = iter([{"x": i} for i in range(9)])
+
+    def __iter__(self):
+        return self.held
+"""
+
+
+@pytest.mark.parametrize(("name", "samples"), [("Raises", None), ("Itself", 9), ("Once", 9)])
+def test_choosing_how_to_collate_takes_nothing_from_a_stream(tmp_path: Path, name: str, samples: int | None) -> None:
+    """Seen: an error of ``__iter__`` ended the scan, and a stream that is read once lacked the samples that were looked at."""
+    (tmp_path / "mine.py").write_text(STREAMS, encoding="utf-8")
+    ref = SourceRef(f"{tmp_path / 'mine.py'}:{name}", (str(tmp_path),), code=True)
+    source: Any = open_source(ref, [])
+    bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None)
+    assert serving(bench, 2).collate_name == "default"
+    assert samples is None or len([*source.dataset]) == samples
+
+
+def test_a_slow_stream_is_not_waited_for_four_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: the time to look at samples holds from the first sample of a stream on."""
+    monkeypatch.setattr("dataloader_expert.probes.serving.LOOK_S", 0.0)
+    (tmp_path / "mine.py").write_text(
+        LISTS + "\n\nREAD = []\n\n\nclass Counted(Stream):\n    def __iter__(self):\n"
+        "        for sample in super().__iter__():\n            READ.append(1)\n            yield sample\n"
+    )
+    ref = SourceRef(f"{tmp_path / 'mine.py'}:Counted", (str(tmp_path),), code=True)
+    source: Any = open_source(ref, [])
+    read = type(source.dataset).__iter__.__globals__["READ"]
+    read.clear()
+    serving(Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None), 2)
+    assert len(read) == 1
+
+
 def test_a_loader_that_drops_all_says_so(tmp_path: Path) -> None:
     """Seen: a question in place of the two numbers that are known."""
     (tmp_path / "mine.py").write_text(LISTS, encoding="utf-8")

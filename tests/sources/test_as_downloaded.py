@@ -136,6 +136,36 @@ def test_the_log_of_a_table_says_which_files_are_its(tmp_path: Path) -> None:
     assert "missing-shard" in {problem.code for problem in source.problems}
 
 
+def logged(folder: Path, versions: dict[int, list[dict[str, object]]]) -> None:
+    """A Delta table of the files a and b, with ten rows each."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (folder / "_delta_log").mkdir()
+    for i, name in enumerate("ab"):
+        pq.write_table(pa.table({"id": range(10 * i, 10 * i + 10)}), folder / f"{name}.parquet")
+    for version, actions in versions.items():
+        lines = "".join(json.dumps(action) + "\n" for action in actions)
+        (folder / "_delta_log" / f"{version:020d}.json").write_text(lines)
+
+
+def test_a_file_that_one_version_adds_and_removes_is_added(tmp_path: Path) -> None:
+    """Seen: a file of which rows were marked as deleted was no part of the table where its removal is written behind."""
+    added: list[dict[str, object]] = [{"add": {"path": f"{name}.parquet"}} for name in "ab"]
+    marked: dict[str, object] = {"add": {"path": "a.parquet", "deletionVector": {"cardinality": 1}}}
+    logged(tmp_path, {0: added, 1: [marked, {"remove": {"path": "a.parquet"}}]})
+    source, unknowns = opened(tmp_path)
+    assert (source.samples, [unknown.what for unknown in unknowns]) == (20, ["deleted rows"])
+
+
+@pytest.mark.parametrize("there", [(1,), (0, 2)])
+def test_a_log_with_a_gap_takes_no_file_out(there: tuple[int, ...], tmp_path: Path) -> None:
+    """Seen: of a log whose first versions are in a checkpoint of another form, all files but the last were no part of the table."""
+    logged(tmp_path, {version: [{"add": {"path": "b.parquet"}}] for version in there})
+    source, unknowns = opened(tmp_path)
+    assert (source.samples, [unknown.what for unknown in unknowns]) == (20, ["table log"])
+
+
 def test_lists_of_keys_divide_the_rows_of_a_table(tmp_path: Path) -> None:
     """Seen: ``splits.json`` beside a table lists the ids of each split, and the samples were in none."""
     ids = [f"c{i:03d}" for i in RNG.permutation(60)]
@@ -167,6 +197,9 @@ def test_files_of_a_patient_each_are_groups(tmp_path: Path) -> None:
         table(tmp_path / f"p{i:06d}.psv", "HR|Hour|Sepsis", [f"{60 + i}.5|{hour}|0" for hour in range(1, 6 + i)])
     roles = opened(tmp_path)[0].roles
     assert roles is not None and roles.group is not None and roles.group.field == "file name"
+    (tmp_path / "p000003.psv").write_text("HR|Hour|Sepsis\n")  # seen: KeyError for a file with only a header
+    roles = opened(tmp_path)[0].roles
+    assert roles is not None and roles.group is not None
 
 
 def test_an_object_in_a_text_says_what_an_image_is(tmp_path: Path) -> None:
@@ -190,6 +223,14 @@ def test_tables_that_only_their_names_tell_apart(tmp_path: Path) -> None:
     assert opened(tmp_path)[1] == []
 
 
+@pytest.mark.parametrize("names", [("part_a", "part_b", "part_c"), ("ab_" * 40 + "1", "other")])
+def test_names_that_count_parts_tell_nothing(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Seen: letters of parts were told as their class or source; a long name of words and a number was matched without end."""
+    for name in names:
+        table(tmp_path / f"{name}.csv", "title,views", [f"{name[-5:]}{i} of the news today,{i}" for i in range(20)])
+    assert opened(tmp_path)[1] == []
+
+
 def test_what_a_mac_adds_is_no_class(tmp_path: Path) -> None:
     """Seen: ``__MACOSX`` beside the folders of classes was an empty class."""
     for name in ("ants", "bees"):
@@ -206,6 +247,13 @@ def test_a_part_without_rows_is_no_defect(tmp_path: Path) -> None:
         table(tmp_path / f"part-{part:05d}-c000.csv", "id,plan,months", [f"{part}{i},basic,{i % 7}" for i in range(n)])
     source, _ = opened(tmp_path)
     assert (source.samples, [type(problem) for problem in source.problems]) == (29, [Aside])
+
+
+def test_an_empty_file_of_a_year_is_told(tmp_path: Path) -> None:
+    """Seen: ``sales_2021.csv`` without rows passed as a part for which there were none."""
+    for year, n in ((2020, 20), (2021, 0)):
+        table(tmp_path / f"sales_{year}.csv", "id,plan,months", [f"{i},basic,{i % 7}" for i in range(n)])
+    assert [problem.code for problem in opened(tmp_path)[0].problems] == ["empty-file"]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])

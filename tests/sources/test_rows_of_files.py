@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from tests.sources.tables import opened, put
@@ -34,6 +35,16 @@ def test_an_image_whose_captions_are_in_several_splits_is_told(tmp_path: Path) -
     assert [p.where["file"] for p in found] == [f"images/{i:03}.png" for i in range(20, 25)]
     assert found[0].message == "its rows in captions.csv are in test and train; the first is used"
     assert source.roles is not None and source.roles.split is not None and source.roles.split.field == "split"
+
+
+def test_captions_dealt_out_at_random_are_told_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: all rows of an image are in one split, but not each of a hundred thousand images is told."""
+    monkeypatch.setattr("dataloader_expert.sources.annotations.divided.MOST_TOLD", 4)
+    captions(tmp_path, ["train", "test", "train"] * 20)
+    source = opened(tmp_path)
+    assert [p.code for p in source.problems] == ["splits-overlap"] * 4
+    splits = {source.decode(unit, source.read(unit)).columns["split"].values[0] for unit in source.units}
+    assert splits == {"train"}
 
 
 def test_captions_in_the_split_of_their_image_are_no_fault(tmp_path: Path) -> None:

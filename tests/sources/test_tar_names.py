@@ -56,3 +56,30 @@ def test_recordings_in_shards_are_recordings(tmp_path: Path) -> None:
     kinds = {f.name: f.kind for f in source.fields}
     assert (kinds["flac"], kinds["sample_rate"], kinds["json.sample_rate"]) == ("audio", "number", "number")
     assert source.modality == "multimodal"
+
+
+def test_recordings_of_two_rates_have_a_rate_each(tmp_path: Path) -> None:
+    """Seen: of a sample with recordings of 8 and 44.1 kHz, both had the rate of the last; those of one rate need no more than one."""
+    import io
+    import tarfile
+
+    import numpy as np
+    import soundfile
+
+    for name, rates in (("unlike", {"low": 8000, "high": 44100}), ("alike", {"low": 8000, "high": 8000})):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as tar:
+            for i in range(4):
+                for kind, rate in rates.items():
+                    held = io.BytesIO()
+                    soundfile.write(held, np.random.default_rng(i).normal(0, 0.1, rate // 40), rate, format="WAV")
+                    info = tarfile.TarInfo(f"{i:03d}.{kind}.wav")
+                    info.size = len(held.getvalue())
+                    tar.addfile(info, io.BytesIO(held.getvalue()))
+    for name, expected in (
+        ("unlike", {"low.sample_rate": 8000, "high.sample_rate": 44100}),
+        ("alike", {"sample_rate": 8000}),
+    ):
+        source = open_source(SourceRef(str(tmp_path / f"{name}.tar"), (str(tmp_path),)), [])
+        block = source.decode(source.units[1], source.read(source.units[1]))
+        rates = {field: int(of.values[0]) for field, of in block.columns.items() if field.endswith("rate")}
+        assert rates == expected and {*rates} <= {f.name for f in source.fields}

@@ -140,6 +140,16 @@ def test_quotes_of_csv_are_no_part_of_a_caption(tmp_path: Path) -> None:
     assert [value(source, "caption", i) for i in range(4)] == said
 
 
+def test_a_caption_longer_than_csv_reads_is_a_text(tmp_path: Path) -> None:
+    """Seen: one long caption between quotes ended opening with csv.Error."""
+    for i in range(6):
+        picture(tmp_path / f"{i}.png")
+    long = "word, " * 22_000
+    (tmp_path / "captions.txt").write_text("".join(f'{i}.png,"word, {long * (i == 2)}{i}"\n' for i in range(6)))
+    source = opened(tmp_path)
+    assert [str(value(source, "text", i)).strip('"')[-1] for i in range(6)] == [*"012345"]
+
+
 def test_remarks_above_rows_are_no_rows(tmp_path: Path) -> None:
     """As the lines of IAM, whose folders are forms."""
     rows = []

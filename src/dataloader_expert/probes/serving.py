@@ -6,7 +6,7 @@ import contextlib
 import copy
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -486,14 +486,17 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     if bench.collated is not None:
         return bench.collated
     samples: list[Any] = []
+    stream = _anew(source.dataset) if source.iterable else None
+    if source.iterable and stream is None:
+        bench.collated = "default", frozenset()
+        return bench.collated
     held, n = 0, 0 if source.iterable else len(source.dataset)
     until = time.monotonic() + min(5 * LOOK_S, 5 * LOOK_SHARE * bench.left())
-    stream = iter(source.dataset) if source.iterable else None
     spread = dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])
     for k, i in enumerate(spread if stream is None else range(FIRST + LOOKED_AT)):
         if k == FIRST and samples and _stacks(samples):  # others are looked at for longer where these do not
             until = min(until, time.monotonic() + min(LOOK_S, LOOK_SHARE * bench.left()))
-        if k >= FIRST and time.monotonic() > until:
+        if k >= (FIRST if stream is None else 1) and time.monotonic() > until:
             break
         try:
             samples.append(source.dataset[i] if stream is None else next(stream))
@@ -513,6 +516,14 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
             tensors = False
         bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
     return bench.collated
+
+
+def _anew(stream: Any) -> Iterator[Any] | None:
+    """Its samples from the first; None where it raises, or reading some here would take them from what is read later."""
+    with contextlib.suppress(Exception):  # the scan reports what the stream raises
+        one: Iterator[Any] = iter(stream)
+        return None if one is stream or one is iter(stream) else one
+    return None
 
 
 def _lists_numbers(sample: Any) -> bool:

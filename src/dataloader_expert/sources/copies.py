@@ -14,6 +14,8 @@ ENDS = 64 << 10
 """Bytes at each end that are compared before whole files."""
 
 
+_PART = re.compile(r"(?:^|/)part(?:-\d{5}|\.\d+\.)|-\d{5}-of-\d{5}")
+"""How writers of many parts name them: Spark, Dask and those of shards. Other numbers may be years or folds, which nobody leaves empty."""
 MOST = 2 << 30
 """Bytes that may be read to compare whole files. Files beyond that are not called copies; their samples are compared anyway."""
 
@@ -86,7 +88,7 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
     numbered = {without_numbers(path) for path in filled} - {None}
     problems: list[Unreadable] = [
         Aside("note", "is a part without rows, as a writer leaves one that got none", file=path)
-        if without_numbers(path) in numbered
+        if _PART.search(path) and without_numbers(path) in numbered
         else Unreadable("empty-file", "contains no sample", file=path)
         for path in empty
     ]

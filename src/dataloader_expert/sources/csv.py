@@ -197,10 +197,11 @@ class Csv(CsvRecords):
         """Whether each file is a series of its own, as of one share: no time comes twice in it, and most come in the first one too. Or, as of
         one patient, a column counts the rows of each."""
         roles = self.roles or Roles()
+        first = {unit.file: unit for unit in reversed(self.units)}
+        parts = [part for part in parts if part.path in first]  # one with only a header has no unit
         called = {token for part in parts for token in tokens(part.path.rpartition("/")[2])}
         if len(parts) < 2 or roles.group is not None or called & PART_WORDS or self.splits:
             return False
-        first = {unit.file: unit for unit in reversed(self.units)}
         if roles.time is None:
             return len(parts) >= SERIES and self._are_counted([first[part.path] for part in parts[:SERIES]])
         known: list[set[Any]] = []

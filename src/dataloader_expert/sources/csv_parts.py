@@ -114,7 +114,8 @@ def classes_of(parts: Sequence[Part]) -> dict[str, str]:
 def told_apart_by_names(parts: Sequence[Part]) -> str | None:
     """What is said of a few files of one folder with the same columns whose names are different words, as ``Fake.csv`` and ``True.csv``."""
     called = without_shared_beginning({part.path.rpartition("/")[2].partition(".")[0] for part in parts})
-    words = all(re.fullmatch(r"[^\W\d]+(?:[ _-][^\W\d]+)*", name) for name in called.values())
+    words = all(re.fullmatch(r"[^\W\d_]+(?:[ _-]+[^\W\d_]+)*", name) for name in called.values())
+    words = words and len({name[:-1] for name in called.values()}) > 1  # part_a, part_b: a letter alone is a number
     same = (
         len({part.path.rpartition("/")[0] for part in parts}) == len({tuple(sorted(part.names)) for part in parts}) == 1
     )

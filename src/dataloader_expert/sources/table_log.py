@@ -15,6 +15,7 @@ from dataloader_expert.facts import Unknown
 from dataloader_expert.sources.files import Listing
 
 _LOG = re.compile(r"((?:.*/)?)_delta_log/(\d{20})(?:\.json|(?:\.\d+\.\d+)?(\.checkpoint)(?:\.\d+\.\d+)?\.parquet)")
+_OF = re.compile(r"\.\d+\.(\d+)\.parquet\Z")
 Action = Mapping[str, Any]
 
 
@@ -57,13 +58,23 @@ def without_replaced(listing: Listing) -> list[Unknown]:
 
 
 def _current(listing: Listing, log: list[tuple[int, bool, str]]) -> dict[str, bool]:
-    """The table's files, from its folder on, and whether rows of each are marked as deleted."""
+    """The table's files, from its folder on, and whether rows of each are marked as deleted.
+
+    Raises:
+        ValueError: the log has a gap, or begins later than with version 0 and no checkpoint that can be read.
+    """
     whole = max((version for version, plain, _ in log if not plain), default=-1)
+    later = sorted({version for version, plain, _ in log if plain and version > whole})
+    parts = [path for version, plain, path in log if not plain and version == whole]
+    told = [int(of[1]) for path in parts if (of := _OF.search(path)) is not None]
+    if later != [*range(whole + 1, whole + 1 + len(later))] or len(parts) < max(told, default=0):
+        raise ValueError("versions or parts of a checkpoint are missing")
     found: dict[str, bool] = {}
     for version, plain, path in sorted(log):
         if version < whole or (version == whole and plain):
             continue
-        for action in _actions(listing, path, plain):
+        # the order within a version says nothing: a file that is removed may be added again, with rows marked as deleted
+        for action in sorted(_actions(listing, path, plain), key=lambda one: one.get("remove") is None):
             if (added := action.get("add")) is not None:
                 found[unquote(added["path"])] = added.get("deletionVector") is not None
             elif (removed := action.get("remove")) is not None:

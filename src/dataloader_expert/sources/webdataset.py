@@ -46,6 +46,8 @@ class WebDataset(Source):
     twofold: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
     """Names that several members of one sample have."""
+    own_rates: bool = False
+    """Whether recordings of one sample differ in their rate: then each has a field for it."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -88,7 +90,9 @@ class WebDataset(Source):
         looked_at = self.units[:: max(1, len(self.units) // 16)][:16]
         for unit in looked_at:
             with contextlib.suppress(Unreadable):  # the scan reports it, with its location
-                self.shared |= several(self._members(unit, self.read(unit), []))
+                made = self._members(unit, self.read(unit), [])
+                self.own_rates = self.own_rates or len({of[RATE].values[0] for of in recordings(made).values()}) > 1
+                self.shared |= several(made)
         for unit in looked_at:
             try:
                 block = self.decode(unit, self.read(unit))
@@ -154,6 +158,8 @@ class WebDataset(Source):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         made = self._members(unit, raw, problems)
+        for ext, of in recordings(made).items() if self.own_rates else ():
+            of[f"{self._called(ext)}.{RATE}"] = of.pop(RATE)
         columns = {name: self._typed(name, column) for name, column in apart(made, self.shared).items()}
         for met in problems:
             met.where.update(file=unit.file, sample=unit.start)
@@ -186,6 +192,10 @@ class WebDataset(Source):
         return (
             column if field is None or field.dtype != "float64" else replace(column, values=column.values.astype(float))
         )
+
+
+def recordings(made: dict[str, dict[str, Column]]) -> dict[str, dict[str, Column]]:
+    return {ext: columns for ext, columns in made.items() if ext.rpartition(".")[2] in SOUNDS}
 
 
 def several(made: dict[str, dict[str, Column]]) -> frozenset[str]:

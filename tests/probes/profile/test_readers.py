@@ -49,6 +49,8 @@ def test_a_library_reads_where_its_reading_functions_run(
         ("x = self.file['x'][i, :, :]", False),
         ("x = f['x'][a:b]", False),
         ("x = f['x'][:][index]", True),
+        ("x = f[name][...]", True),
+        ("x = f['x'][...]", True),
         ("x = np.array(f['x'])[i]", True),
         ("x = np.array(f['x'])", True),
         ("x = read(f)", True),

@@ -34,7 +34,8 @@ def chosen_size(
         return min(own, limit), "the loader's own" if own <= limit else "the loader's own, lowered to the limit"
     made: list[int] = facts.value(BATCH_SIZE_USED) or [] if facts.find(PRESENT) is not None else []
     if made and max(made) > 1:  # by its batch sampler, or by the dataset
-        return max(made), "that of the batches that the loader delivers"
+        over = f", above the limit of {limit:,}, as only the code that makes them sets it" * (max(made) > limit)
+        return max(made), f"that of the batches that the loader delivers{over}"
     if on_device:
         best = max(on_device.values())
         size = min(b for b, v in on_device.items() if v >= PLATEAU * best)

@@ -376,7 +376,8 @@ def takes_whole(file: str, line: int) -> bool:
     """Whether a line takes all of something that is stored (``file['x'][:]``, ``numpy.array(file['x'])``), or does not say what it takes."""
     there = _nodes(file, line)
     subscripts = [node for node in there if isinstance(node, ast.Subscript)]
-    some = [node for node in subscripts if not isinstance(node.slice, ast.Constant)]  # a name picks a stored array
+    names = [n for n in subscripts if isinstance(n.slice, ast.Constant) and n.slice.value is not ...]
+    some = [node for node in subscripts if node not in names]  # a name picks a stored array
     made = any(isinstance(node.value, ast.Call) for node in some)  # such as numpy.array(file['x'])[i]
     return made or not some or any(ast.unparse(node.slice) in (":", "...", "()") for node in some)
 

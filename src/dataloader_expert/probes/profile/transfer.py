@@ -52,7 +52,7 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
     How long each waits for the other is left out: in a loader that has batches on their way, none does."""
     from dataloader_expert.loaders.building import plain
 
-    ready, received = _Ready(batch, 12), []
+    ready, received = _Ready(batch, 13), []
     iterator = iter(plain(ready, batch_size=None, num_workers=1))
     begun = now()
     for got in iterator:

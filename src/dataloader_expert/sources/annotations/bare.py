@@ -159,8 +159,9 @@ def _cells(line: str, mark: str | None, most: int = 0) -> list[str]:
     """The cells of a line, of which the last holds the rest where there are more than ``most``. Between commas, quotes around a cell are
     those of CSV if all in the line are."""
     if mark == "," and '"' in line and _QUOTED.fullmatch(line):
-        cells = next(csv.reader([line]))
-        return [*cells[: most - 1], mark.join(cells[most - 1 :])] if 0 < most < len(cells) else cells
+        with contextlib.suppress(csv.Error):  # a cell is longer than it reads
+            cells = next(csv.reader([line]))
+            return [*cells[: most - 1], mark.join(cells[most - 1 :])] if 0 < most < len(cells) else cells
     return line.split(mark, most - 1)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, Row, folder_of
@@ -15,6 +15,7 @@ from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.roles import SPLIT_NAMES, words
 
 MOST_BYTES, HEAD = 1 << 26, 512
+_KNOWN: WeakKeyDictionary[Listing, dict[str, dict[str, list[str]]]] = WeakKeyDictionary()
 _BEGINS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"[^"]*"\s*:\s*\[\s*"')
 
 
@@ -44,7 +45,14 @@ def join_divided(found: Annotations, listing: Listing, paths: list[str]) -> None
 
 
 def lists_of_splits(listing: Listing, entry: Entry) -> dict[str, list[str]]:
-    """The names of each split; empty of other files."""
+    """The names of each split; empty of other files. What a file says is kept with the listing, as there may be one for each sample."""
+    known = _KNOWN.setdefault(listing, {})
+    if entry.path not in known:
+        known[entry.path] = _read(listing, entry)
+    return known[entry.path]
+
+
+def _read(listing: Listing, entry: Entry) -> dict[str, list[str]]:
     try:
         held = json.loads(listing.read(entry.path)) if _BEGINS.match(listing.head(entry.path, HEAD)) else None
     except ODD:
@@ -56,15 +64,17 @@ def lists_of_splits(listing: Listing, entry: Entry) -> dict[str, list[str]]:
     return {str(splits[key]): of for key, of in held.items()} if divided else {}
 
 
-def one_split_each(grouped: dict[str, list[Row]], field: str, table: str) -> Iterator[Unreadable]:
+def one_split_each(grouped: dict[str, list[Row]], field: str, table: str) -> list[Unreadable]:
     """Leaves all rows of a file in the split of the first, if the field names splits; and tells the files that have rows in several."""
     told = {path: [row[field] for row in rows if row.get(field) is not None] for path, rows in grouped.items()}
     distinct = {value if isinstance(value, str) else None for values in told.values() for value in values}
     if not {*words(field)} & SPLIT_NAMES or any(v is None or split_in_name(v) is None for v in distinct):
-        return
+        return []
+    problems: list[Unreadable] = []
     for path, values in told.items():
         splits = [*dict.fromkeys(str(split_in_name(value)) for value in values)]
         if len(splits) > 1:
             grouped[path] = [{**row, field: values[0]} for row in grouped[path]]
             text = f"its rows in {escaped(table)} are in {', '.join(splits[:-1])} and {splits[-1]}; the first is used"
-            yield Unreadable("splits-overlap", text, file=path)
+            problems.append(Unreadable("splits-overlap", text, file=path))
+    return problems[:MOST_TOLD]

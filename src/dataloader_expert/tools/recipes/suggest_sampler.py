@@ -357,7 +357,7 @@ def rarest_labels(field: str, facts: Facts) -> list[str]:
     value = value_of(field, facts)
     nested = any(f["name"] == field and f["kind"] == "other" for f in facts.value(FIELDS, []))
     if mark is not None:
-        held = f"filter(None, map(str.strip, {value}.split({mark!r})))"
+        held = f"set(filter(None, map(str.strip, ({value} or '').split({mark!r}))))"
     elif nested and facts.value(FORMAT) != "reference":
         held = f"json.loads({value} or '[]')"
     elif each["vector"]:
