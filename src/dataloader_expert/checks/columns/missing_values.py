@@ -84,7 +84,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             said = name in context.label_names  # of what is not mentioned nothing is lost
             few = name in context.of_few and name != context.label
             first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
-            over = {*words(name)} & OVER and {*words(name)} & WHEN and name != context.label
+            over = is_end(name) and name != context.label
             yield finding(
                 "missing-values",
                 "info" if said or few or first or over else "warning",
@@ -101,6 +101,12 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 places,
                 fact.value,
             )
+
+
+def is_end(name: str) -> bool:
+    """Whether a field is named after the time at which something was over; whether it was so in time is another matter."""
+    said = words(name)
+    return bool({*said} & OVER and {*said[:1], *said[-1:]} & WHEN) and not {"on", "time"} <= {*said}
 
 
 def _supplied(name: str, context: Context) -> str:
