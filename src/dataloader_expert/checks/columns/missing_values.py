@@ -95,7 +95,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 if said
                 else f"leave {name} out, or take only the samples that have it"
                 if few
-                else "nothing to do if these are not over yet: their durations are censored, and dropping them keeps the short ones"
+                else "nothing to do if these cases are still open: their durations are censored, and dropping them would favour short ones"
                 if over
                 else _supplied(name, context) + ", or drop those samples" * (fact.value <= DROPPED * seen),
                 places,

@@ -168,15 +168,19 @@ class LabelBase(Check):
         for fact in facts.all(LABEL_BASES):
             v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
             one, what = v["count"] == 1, str(fact.at["of"])
-            rest = escaped(v["others"][0]) if len(v["others"]) == 1 else number(v["of"] - v["count"], f"other {what}")
+            rest = (
+                escaped(v["others"][0])
+                if len(v["others"]) == 1
+                else f"the {number(v['of'] - v['count'], f'other {what}')}"
+            )
             yield finding(
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {'field ' * name.isdigit()}{name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
-                f"{'higher' if more else 'lower'} than in {rest}: {'it has' if one else 'they have'} no "
-                f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
+                f"{'higher' if more else 'lower'} than in {rest}: there is no "
+                f"sample of class {v['end']} there, and class {v['beyond']} occurs nowhere else",
                 fact,
-                f"{'subtract' if more else 'add'} one there, if that is so",
+                f"if so, {'subtract' if more else 'add'} one there",
                 [{what: part, "field": fact.at["field"]} for part in v["parts"]],
                 v["samples"],
             )
@@ -193,7 +197,7 @@ class LabelBase(Check):
                 f"{'higher' if more else 'lower'} than elsewhere: class {v['end']}, which every other {name} has, is missing there, and "
                 f"class {v['beyond']} is found only there",
                 fact,
-                f"{'subtract' if more else 'add'} one there, if that is so",
+                f"if so, {'subtract' if more else 'add'} one there",
                 [{"field": fact.at["field"]}],
                 v["samples"],
             )
