@@ -50,11 +50,11 @@ def test_a_few_stacks_are_not_said_to_show_where_the_time_goes() -> None:
     for stacks, named in ((1, False), (6, False), (9, True), (300, True)):
         known = facts(NOW, Fact(USER_FUNCTIONS, [spot], Evidence("sampled", "a test", seen=stacks)))
         told = loading_summary(known, [], ("transform", 0.9, False), [spot], False)
-        assert ("data.py:9" in told) is named and ("Too few stacks were seen" in told) is not named
+        assert ("data.py:9" in told) is named and ("Too few stacks were sampled" in told) is not named
         told = loading_summary(known, [], ("collate", 0.9, False), [spot], False)
         assert "spent in collate" in told and ("data.py:9" in told) is named  # which is timed
     told = loading_summary(facts(NOW), [], ("unattributed", 0.8, False), [], False)
-    assert told.endswith("Too few stacks were seen to say where a sample's time goes (raise budget_s).")
+    assert told.endswith("Too few stacks were sampled to say where a sample's time goes (raise budget_s).")
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:
@@ -103,7 +103,7 @@ def test_what_looked_faster_and_was_not_compared_is_not_told_as_slower() -> None
     for rate, n, told_so in ((260.0, 1, True), (95.0, 1, False), (260.0, 3, False)):
         trials = Fact(TRIALS, [trial(2, 92.0, 3), trial(4, rate, n)], Evidence("timed", "a test"))
         told = loading_summary(facts(NOW, trials), [], None, [], False)
-        looked = "proved to be faster (num_workers=4), although num_workers=4 looked 2.83 times as fast"
+        looked = "has proved to be faster (num_workers=4); num_workers=4 looked 2.83 times as fast"
         assert (looked in told) is told_so and ("is faster (num_workers=4)" in told) is not told_so
 
 

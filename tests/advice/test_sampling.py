@@ -66,7 +66,7 @@ def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str
 @pytest.mark.parametrize(
     ("weighed", "told", "cure"),
     [
-        ({"zero": 0, "weights": 2, "classes": []}, "draws the first 2 samples of 1,300", "one weight per sample"),
+        ({"zero": 0, "weights": 2, "classes": []}, "draws the first 2 of 1,300 samples", "one weight per sample"),
         ({"zero": 0, "weights": 1300, "classes": []}, "draws only 40 of them", "num_samples"),
         ({"zero": 90, "weights": 1300, "classes": ["wasp"]}, "90 of 1,300 samples, all of class wasp", "give them a weight"),
     ],

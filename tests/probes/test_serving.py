@@ -222,4 +222,4 @@ def test_a_loader_that_drops_all_says_so(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(LISTS, encoding="utf-8")
     ref = SourceRef(f"{tmp_path / 'mine.py'}:none", (str(tmp_path),), code=True)
     bench = Bench(open_source(ref, []), ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None)
-    assert "10 samples are fewer than its batch size of 16" in no_batch(serving(bench))
+    assert "10 samples are fewer than the batch size of 16" in no_batch(serving(bench))

@@ -71,8 +71,8 @@ def test_what_a_test_split_has_of_each_image_is_not_to_be_predicted(tmp_path: Pa
     table(tmp_path / "sample_submission.csv", "Id,Score", [f"{i},38.0" for i in ids[30:]])
     source, unknowns = opened(tmp_path)
     assert (source.label, source.label_columns) == ("Score", None)
-    assert not unknowns, "a form to fill in holds no labels"
-    assert ["form to fill in" in problem.told() for problem in source.problems] == [True]
+    assert not unknowns, "a template for predictions holds no labels"
+    assert ["template for predictions" in problem.told() for problem in source.problems] == [True]
 
 
 def test_runs_that_only_training_images_have_are_no_classes(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_an_image_whose_captions_are_in_several_splits_is_told(tmp_path: Path) -
     source = opened(tmp_path)
     found = [p for p in source.problems if p.code == "splits-overlap"]
     assert [p.where["file"] for p in found] == [f"images/{i:03}.png" for i in range(20, 25)]
-    assert found[0].message == "its rows in captions.csv are in test and train; the first is used"
+    assert found[0].message == "its rows in captions.csv belong to test and train; the split of the first row is used"
     assert source.roles is not None and source.roles.split is not None and source.roles.split.field == "split"
 
 

@@ -38,7 +38,7 @@ OTHERS = 2.0
 """How many times as long as the loader's own processes explain workers wait for a core if other processes are told to be the reason."""
 MANY = 0.1
 """The share of samples that are None from which their loss is a warning, although the collate function drops them."""
-NO_THREADS = ", as a fork copies no threads or processes of a pool"
+NO_THREADS = ", whose threads or processes a fork does not copy"
 OWN_POOL = "make the pool on first use in each worker, not in __init__"
 FINDING_OF = {
     "timed-out": "sample-hangs",
@@ -76,7 +76,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
         v["error"],
         f"{'iterate over' if alone else 'run'} the loader{'' if alone else ' with num_workers=0'} to see where it fails",
     )
-    if "it drops the last one" in text:
+    if "it drops incomplete batches" in text:
         fix = "drop_last=False, or a smaller batch_size"
     if "timed out after" in text:
         fix = "raise timeout above the longest time that a batch takes, the first one included, or make that shorter"
@@ -101,8 +101,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
         held = facts.find(POOL)
         if held is not None and v.get("pool"):
             at, places = named(held.value)
-            text, fix = f"{fact.at['workers']} workers are deadlocked{NO_THREADS}", OWN_POOL
-            text, code = f"{text}: they wait for a pool{at}", "deadlock"
+            text, fix = f"{fact.at['workers']} workers are deadlocked", OWN_POOL
+            text, code = f"{text}: they wait for a pool{at}{NO_THREADS}", "deadlock"
             cited = [fact, held]
     if v["died"]:
         text, fix, cited = _died(facts, fact)
@@ -228,7 +228,7 @@ def stuck(facts: Facts) -> Iterator[Finding]:
     crowd = (int(fact.at["workers"]) + 1) / v["cpus"]
     others = queues and not many and method == "fork" and v["queue_s"] >= OTHERS * crowd * v["cpu_s"]
     text = f"{number(int(fact.at['workers']), 'worker')} delivered nothing in {v['seconds']:.0f} s, although a batch takes {v['alone_s']:.2g} s "
-    text += f"in the main process: each {does}{', at ' + escaped(v['where']) if v['where'] else ''}"
+    text += f"in the main process: each {does}{' at ' + escaped(v['where']) if v['where'] else ''}"
     init = f"; `{escaped(v['init'])}`, the worker_init_fn, " if v["init"] else ""
     if many:
         yield finding(
@@ -236,10 +236,10 @@ def stuck(facts: Facts) -> Iterator[Finding]:
         )
         return
     if others:
-        text += ", which other processes keep busy"
+        text += ", as other processes keep the cores busy"
         yield finding("machine-busy", "info", text, fact, "stop the other processes and repeat")
         return
-    fix = f"look at what {'that line does' if v['where'] else 'the dataset does'} differently in a worker; raise budget_s if a first batch may take that long"
+    fix = f"find out what {'that line does' if v['where'] else 'the dataset does'} differently in a worker; raise budget_s if a first batch may take that long"
     severity: Severity = "error" if idle else "warning"  # what computes, or waits for a core, may yet deliver
     held = facts.find(POOL)
     if idle and method == "fork" and held is not None and v.get("pool"):

@@ -104,8 +104,8 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         none = none or ("there was no time to try another setting (raise budget_s)" if late else "")
         none = none or "no other setting is predicted to be 5 % faster"
         looked = _looked_faster(facts, current)
-        proved = " proved to be" if looked else ""
-        parts.append(f"no other setting tried is{proved} faster{_tried(facts, current)}{looked}" if tried else none)
+        verb = "has proved to be" if looked else "is"
+        parts.append(f"no other setting tried {verb} faster{_tried(facts, current)}{looked}" if tried else none)
     return "; ".join(parts)
 
 
@@ -121,7 +121,7 @@ def _looked_faster(facts: Facts, current: dict[str, Any]) -> str:
     if now is None or top is None or top["throughput"]["value"] < WORTH * now.value:
         return ""
     words, times = as_keywords(changed(current, top)), top["throughput"]["value"] / now.value
-    return f", although {words} looked {times:.2f} times as fast: the rates vary too much" if words else ""
+    return f"; {words} looked {times:.2f} times as fast, but the rates vary too much to be sure" if words else ""
 
 
 def _tried(facts: Facts, current: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ def _where(bottleneck: tuple[str, float, bool], functions: Sequence[Mapping[str,
     own = min(most, key=lambda f: f["inclusive"], default=None)  # the innermost of those that account for most of it
     unseen = stage == "unattributed" and sampled is None and not functions
     if unseen or (functions and not most and stage not in TIMED and not _sure(share, sampled)):
-        return "Too few stacks were seen to say where a sample's time goes (raise budget_s)."
+        return "Too few stacks were sampled to say where a sample's time goes (raise budget_s)."
     at = "" if own is None else f"{posixpath.basename(own['file'])}:{own['line']}"
     if stage == "unattributed" and own is not None and own["line_share"] >= MOST_OF:
         return f"Most of a sample's time ({own['line_share']:.0%}) is spent {'waiting ' * waits}at {at} in your `{own['function']}`."

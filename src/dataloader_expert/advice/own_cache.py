@@ -20,7 +20,7 @@ TOLD_BYTES = 1e8
 WIDE = 2.0
 """How many times the bytes of what it shows the memory is that an entry keeps if that is told."""
 BOUND = "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one)"
-KEPT_ON = "set persistent_workers=True, so that each worker keeps what it has read"
+KEPT_ON = "set persistent_workers=True, so that each worker keeps its cache between epochs"
 COPY = "keep copies: tensor.clone(), array.copy()"
 
 

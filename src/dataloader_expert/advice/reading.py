@@ -137,7 +137,7 @@ INDEXED = (
     "do, write chunks of the shape in which samples are read, or read neighbouring samples together"
 )
 CHUNKED = (
-    "write the array anew with chunks of the size of a sample (chunks=(1, …)), as a whole chunk is read for each sample, or read neighbouring "
+    "rewrite the array with chunks of one sample (chunks=(1, …)), as a whole chunk is read for each sample, or read neighbouring "
     "samples together"
 )
 """Where the user's line takes only the sample."""

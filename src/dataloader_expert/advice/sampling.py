@@ -142,8 +142,8 @@ def unseen(facts: Facts) -> Iterator[Finding]:
     on_purpose = by_weight and not few and (fact.value["unique_fraction"] >= LEAST_DRAWN or _balances(facts, much=True))
     severity: Severity = "info" if on_purpose else "warning"
     if by_weight and weighed is not None and few:
-        first = number(weighed.value["weights"], "sample")
-        text = f"the present sampler only ever draws the first {first} of {n:,}: it has a weight for these alone"
+        first = f"{weighed.value['weights']:,}"
+        text = f"the present sampler only ever draws the first {first} of {number(n, 'sample')}: it has weights for these only"
         fix = PER_SAMPLE
     elif (meant := purpose(facts)) is not None and (on_purpose or not by_weight):
         severity = "info"

@@ -461,7 +461,7 @@ def no_batch(served: Serving) -> str:
     with contextlib.suppress(TypeError):  # a stream
         n = len(served.dataset)
     if served.current.drop_last and 0 < n < size:
-        return f"the loader delivers no batch: it drops the last one, and {n:,} samples are fewer than its batch size of {size:,}"
+        return f"the loader delivers no batch: it drops incomplete batches, and its {n:,} samples are fewer than the batch size of {size:,}"
     return "the loader delivers no batch"
 
 

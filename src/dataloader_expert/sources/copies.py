@@ -87,7 +87,7 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
     )
     numbered = {without_numbers(path) for path in filled} - {None}
     problems: list[Unreadable] = [
-        Aside("note", "is a part without rows, as a writer leaves one that got none", file=path)
+        Aside("note", "is a part without rows, such as a writer leaves when it received none", file=path)
         if _PART.search(path) and without_numbers(path) in numbered
         else Unreadable("empty-file", "contains no sample", file=path)
         for path in empty

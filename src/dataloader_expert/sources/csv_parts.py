@@ -52,7 +52,7 @@ class Part:
     def unlike(self, names: set[str]) -> bool:
         """Whether at most half of its and the table's columns are in both; the split of a table is part of it in any case.
 
-        A form to fill in has the key and the label of another file.
+        A template for predictions has the key and the label of another file.
         """
         if self.split is not None:
             return False
@@ -123,7 +123,7 @@ def told_apart_by_names(parts: Sequence[Part]) -> str | None:
         return None
     names = [escaped(part.path.rpartition("/")[2], 40) for part in parts]
     both = " and ".join(names) if len(names) == 2 else listed(names)
-    return f"{both} have the same columns: which of them a row is from is no field; if it is its class or its source, write it into a column"
+    return f"{both} have the same columns, but no field says which file a row is from; if that is its class or source, add it as a column"
 
 
 def by_files(roles: Roles, paths: Sequence[str]) -> Roles:

@@ -580,7 +580,7 @@ def _foreign(
     of_samples, company = called_after(foreign, samples), {*company} | in_each_folder(foreign, samples)
     for entry in foreign:
         if is_form(entry.path) and entry.kind in TABLES:
-            problems.append(Aside("note", "is a form to fill in with predictions: not read", file=entry.path))
+            problems.append(Aside("note", "is a template for predictions: not read", file=entry.path))
             continue
         if entry.path in of_samples:
             text = "is named after a sample, but is of a kind that is not read"

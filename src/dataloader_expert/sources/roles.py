@@ -445,7 +445,9 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         elif (
             repeated and said and said[0] in CUT_FROM and said[-1] in MEDIA and len(values) <= LARGEST_GROUP * distinct
         ):
-            guesses.append((2, Role(name, "by its name, as what samples were cut from, and its values, which repeat")))
+            guesses.append(
+                (2, Role(name, "by its name, which says what samples were cut from, and its repeated values"))
+            )
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]

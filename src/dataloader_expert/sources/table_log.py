@@ -31,7 +31,7 @@ def without_replaced(listing: Listing) -> list[Unknown]:
             named = _current(listing, log)
         except (Unreadable, ValueError, KeyError, TypeError, OSError):
             unknowns.append(
-                Unknown("table log", f"{root}_delta_log cannot be read: files that were replaced may be read as well")
+                Unknown("table log", f"{root}_delta_log cannot be read, so files that were replaced may be read too")
             )
             continue
         there = {
@@ -50,7 +50,7 @@ def without_replaced(listing: Listing) -> list[Unknown]:
             for path in sorted(current - there)
         ]
         if marked := sum(map(bool, named.values())):
-            text = f"the log marks rows of {number(marked, 'file')} as deleted, which are read all the same"
+            text = f"the log marks rows of {number(marked, 'file')} as deleted; they are read nevertheless"
             unknowns.append(Unknown("deleted rows", text))
     if logs:
         listing.entries[:] = [e for e in listing.entries if "_delta_log" not in e.path.split("/")]

@@ -301,6 +301,16 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "prices of purchases alone": (priced(), "missing-values", "info"),
         "blank rows": (priced(blank=True), "missing-values", "warning"),
+        "times of what is still going on": (
+            Data({"closed_at": NUMBERS}, nulls={"closed_at": [i == 2 for i in range(12)]}),
+            "missing-values",
+            "info",
+        ),
+        "whether it was in time": (
+            Data({"paid_on_time": NUMBERS}, nulls={"paid_on_time": [i == 2 for i in range(12)]}),
+            "missing-values",
+            "warning",
+        ),
         "a price that some purchases lack": (priced(lost=9), "missing-values", "warning"),
         "a number that stands for none": (
             Data({"x": np.r_[np.abs(NOISE), np.full(20, -999.0)]}),

@@ -141,6 +141,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "a target that is no class": tabled(NOISE[:12]),
         "a scale from -1 to 1": tabled(np.array([0, 1, -1, 1] * 6)),
         "plus, minus and zero": tabled(["+", "-", "0"] * 8),
+        "a defect that is called missing": tabled(["scratch", "broken", "missing"] * 8),
     },
     "canned_texts": test_canned_texts.SOUND,
     "annotators": test_annotators.SILENT,
@@ -148,6 +149,11 @@ SILENT: dict[str, dict[str, Any]] = {
         "files with the same classes": Data({"x": NOISE, "label": np.arange(400) % 5}, "label", splits=QUARTERS),
         "a class to each file": Data({"x": NOISE, "label": np.arange(400) // 100}, "label", splits=QUARTERS),
         "two classes to each file": Data({"x": NOISE, "label": np.arange(400) // 50}, "label", splits=QUARTERS),
+        "a split whose first rows have far more labels": Data(
+            {"label": np.r_[np.arange(1100), np.arange(550) % 5 + 1, np.arange(550) % 5]},
+            "label",
+            splits=["train"] * 1650 + ["test"] * 550,
+        ),
         "sites with the same classes": numbered_by_site(lambda site, y: y),
         "a site without the first class": numbered_by_site(lambda site, y: np.where((site == 1) & (y == 0), 4, y)),
         "a site with a class of its own": numbered_by_site(lambda site, y: np.where((site == 1) & (y == 4), 5, y)),
@@ -181,6 +187,7 @@ SILENT: dict[str, dict[str, Any]] = {
             {"y": np.r_[np.eye(4)[np.arange(100) % 4], np.zeros((10, 4)), np.ones((10, 4))]}
         ),
         "a column for each of several labels": flags(np.arange(120)[:, None] % [2, 3, 5, 7] == 0),
+        "one label each, which joins some in no sample": tabled(["Edema", "Mass"] * 125),
         "labels of boxes": objects([[0, 1], [0], []] * 40),
         "a rare tag that validation lacks": tags(
             *[["a", "b"]] * 59, ["b", "c"], *[["a", "b"]] * 60, splits=["train"] * 60 + ["val"] * 60
@@ -313,6 +320,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
         ),
         "a rare one of joined labels": (
             tabled(["Edema|Mass", "Mass", "Edema", "Edema|Cyst", "Cyst|Mass"] * 25 + ["Hernia"]),
+            "severe-imbalance",
+            "info",
+        ),
+        "joined labels in sorted rows": (
+            tabled(["Cyst|Mass", "Edema|Cyst", "Edema|Mass"] * 20 + ["Hernia"] + ["Mass"] * 300),
             "severe-imbalance",
             "info",
         ),

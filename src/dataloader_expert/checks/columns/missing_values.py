@@ -84,7 +84,7 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
             said = name in context.label_names  # of what is not mentioned nothing is lost
             few = name in context.of_few and name != context.label
             first = bool({*words(name)} & BEFORE)  # which the first of a thread or a chain has none of
-            over = {*words(name)} & OVER and {*words(name)} & WHEN and name != context.label
+            over = is_end(name) and name != context.label
             yield finding(
                 "missing-values",
                 "info" if said or few or first or over else "warning",
@@ -95,12 +95,18 @@ def judge_missing(facts: Facts, context: Context) -> Iterable[Finding]:
                 if said
                 else f"leave {name} out, or take only the samples that have it"
                 if few
-                else "nothing to do if these are not over yet: their durations are censored, and dropping them keeps the short ones"
+                else "nothing to do if these cases are still open: their durations are censored, and dropping them would favour short ones"
                 if over
                 else _supplied(name, context) + ", or drop those samples" * (fact.value <= DROPPED * seen),
                 places,
                 fact.value,
             )
+
+
+def is_end(name: str) -> bool:
+    """Whether a field is named after the time at which something was over; whether it was so in time is another matter."""
+    said = words(name)
+    return bool({*said} & OVER and {*said[:1], *said[-1:]} & WHEN) and not {"on", "time"} <= {*said}
 
 
 def _supplied(name: str, context: Context) -> str:

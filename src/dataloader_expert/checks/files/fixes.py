@@ -76,7 +76,7 @@ FIXES = {
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
     "odd-name": "rename it",
-    "splits-overlap": "keep it, with all that is said of it, in one split",
+    "splits-overlap": "keep the file, and all its rows, in one split",
     "label-conflict": "find out which of the two is right",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }

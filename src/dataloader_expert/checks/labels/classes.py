@@ -330,12 +330,12 @@ class Classes(Check):
         marked = facts.find(LABELS_MARKED)
         if marked is not None:
             mark, n = marked.value["mark"], marked.value["count"]
-            numbers = isinstance(mark, int)
+            numbers, some = isinstance(mark, int), " and ".join(spelt([name]) for name in sorted(counts)[:2])
             yield finding(
                 "label-out-of-range",
                 "warning",
-                f"{number(n, 'sample')} {verb(n, 'have')} the label {mark if numbers else repr(mark)}, while the classes are "
-                f"{f'0 to {len(counts) - 1}' if numbers else spelt(sorted(counts)[:5])}: treated as unlabelled",
+                f"{number(n, 'sample')} {verb(n, 'have')} the label {mark if numbers else repr(mark)}, while the "
+                f"{f'classes are 0 to {len(counts) - 1}' if numbers else f'other labels are names such as {some}'}: treated as unlabelled",
                 marked,
                 f"leave them out: {'cross-entropy rejects a label of -1, and ' * numbers}a model would learn it if it counted as a class",
                 marked.value["where"],
@@ -460,7 +460,7 @@ def _mark_of_none(counts: Mapping[Any, int]) -> Any:
         return -1 if -1 in counts and len(others) > 2 and others == list(range(len(others))) else None
     if not all(isinstance(v, str) for v in counts):
         return None
-    marks = [v for v in counts if v.strip().casefold() in ABSENT]
+    marks = [v for v in counts if v.strip().casefold() in ABSENT - {"missing"}]  # which a part or a tooth may be
     named = sum(bool(NAME.search(v)) for v in counts if v not in marks) == len(counts) - 1 > 1
     return marks[0] if len(marks) == 1 and named and 2 * counts[marks[0]] < sum(counts.values()) else None
 

@@ -43,6 +43,8 @@ class LabelBase(Check):
         """Samples of each class number, by file."""
         self.splits: dict[str, dict[int, int]] = {}
         """The same by split."""
+        self.lost: set[str] = set()
+        """Splits with too many numbers to be classes."""
         self.classes: set[int] = set()
         self.many = False
         """Whether there are too many files, or numbers that are no classes."""
@@ -73,8 +75,8 @@ class LabelBase(Check):
         names, codes = self.context.splits_of(block)
         for k, split in enumerate(names):
             found, counts = np.unique(values[there[codes[there] == k]], return_counts=True)
-            if split is not None and len(found) <= MOST_CLASSES:
-                _count(self.splits, split, dict(zip(found.tolist(), counts.tolist(), strict=True)))
+            if split is not None:
+                self._add_split(split, dict(zip(found.tolist(), counts.tolist(), strict=True)))
         if len(there):
             self._see_groups(block, values[there].astype(np.int64), there)
 
@@ -109,6 +111,16 @@ class LabelBase(Check):
             self.counts.clear()
             self.classes.clear()
 
+    def _add_split(self, split: str, counts: dict[int, int]) -> None:
+        if split not in self.lost:
+            _count(self.splits, split, counts)
+            if len(self.splits[split]) > MOST_CLASSES:
+                self._lose(split)
+
+    def _lose(self, split: str) -> None:
+        self.lost.add(split)
+        self.splits.pop(split, None)
+
     def merge(self, other: Check) -> None:
         assert isinstance(other, LabelBase)
         self.seen += other.seen
@@ -117,8 +129,10 @@ class LabelBase(Check):
             self.counts.clear()
         for file, counts in other.counts.items():
             self._add(file, counts)
+        for split in other.lost:
+            self._lose(split)
         for split, counts in other.splits.items():
-            _count(self.splits, split, counts)
+            self._add_split(split, counts)
         for name in list(self.groups):
             if name in other.groups:
                 self._add_groups(name, other.groups[name])
@@ -154,15 +168,19 @@ class LabelBase(Check):
         for fact in facts.all(LABEL_BASES):
             v, name, more = fact.value, escaped(str(fact.at["field"])), fact.at["by"] == 1
             one, what = v["count"] == 1, str(fact.at["of"])
-            rest = escaped(v["others"][0]) if len(v["others"]) == 1 else number(v["of"] - v["count"], f"other {what}")
+            rest = (
+                escaped(v["others"][0])
+                if len(v["others"]) == 1
+                else f"the {number(v['of'] - v['count'], f'other {what}')}"
+            )
             yield finding(
                 "label-out-of-range",
                 "warning",
                 f"the class numbers of {'field ' * name.isdigit()}{name} in {escaped(v['parts'][0]) if one else number(v['count'], what)} seem to be one "
-                f"{'higher' if more else 'lower'} than in {rest}: {'it has' if one else 'they have'} no "
-                f"sample of class {v['end']}, and class {v['beyond']} is found nowhere else",
+                f"{'higher' if more else 'lower'} than in {rest}: there is no "
+                f"sample of class {v['end']} there, and class {v['beyond']} occurs nowhere else",
                 fact,
-                f"{'subtract' if more else 'add'} one there, if that is so",
+                f"if so, {'subtract' if more else 'add'} one there",
                 [{what: part, "field": fact.at["field"]} for part in v["parts"]],
                 v["samples"],
             )
@@ -179,7 +197,7 @@ class LabelBase(Check):
                 f"{'higher' if more else 'lower'} than elsewhere: class {v['end']}, which every other {name} has, is missing there, and "
                 f"class {v['beyond']} is found only there",
                 fact,
-                f"{'subtract' if more else 'add'} one there, if that is so",
+                f"if so, {'subtract' if more else 'add'} one there",
                 [{"field": fact.at["field"]}],
                 v["samples"],
             )

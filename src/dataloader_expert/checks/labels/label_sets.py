@@ -12,7 +12,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import LABEL_SETS, LABELS_EACH, Check, Context
 from dataloader_expert.checks.common.places import Places
-from dataloader_expert.checks.labels.joined_labels import JOINING, mark_of, parts_of
+from dataloader_expert.checks.labels.joined_labels import mark_of, parts_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json
@@ -36,8 +36,6 @@ DUE = 10
 """Samples with a label that a split should have by its share of all, from which it is no chance that it has none."""
 MOST_LABELS, MOST_TEXTS, MOST = 1_000, 10_000, 2_000_000
 """Labels, and texts that join some, beyond which they are no classes, and samples whose labels are kept for drawing epochs."""
-SHOWS_JOINED = 100
-"""So many texts in a row show whether any joins labels."""
 
 
 class LabelSets(Check):
@@ -78,9 +76,6 @@ class LabelSets(Check):
         held = [v for i, v in enumerate(values) if v is not None and (column.nulls is None or not column.nulls[i])]
         if self.vectors is None and held:
             self.vectors = all(is_vector(v) for v in held) and len({len(v) for v in held}) == 1
-        if self.texts and len(held) >= SHOWS_JOINED and not any(mark in str(v) for v in {*held} for mark in JOINING):
-            self.none_such = True
-            return
         absent = [False] * len(values) if column.nulls is None else column.nulls[: len(values)].tolist()
         found = [self._codes(None if gone else v) for v, gone in zip(values, absent, strict=True)]
         if any(f is None for f in found) or len(self.names) > (MOST_TEXTS if self.texts else MOST_LABELS):

@@ -223,7 +223,7 @@ class Stuck(Check):
                 rows = "rows" if v["series"] is None else f"rows with the same {escaped(v['series'])}"
                 n = len(v["further"])
                 further = (
-                    f"{n} further stretch{'es' * (n > 1)}" if n < MAX_PLACES - 1 else f"{n} further stretches or more"
+                    f"{n} further stretch{'es' * (n > 1)}" if n < MAX_PLACES - 1 else f"at least {n} further stretches"
                 )
                 yield finding(
                     "stuck-values",

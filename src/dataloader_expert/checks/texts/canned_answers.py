@@ -121,10 +121,10 @@ class CannedAnswers(Check):
             severity: Severity = "warning" if v["failed"] else "info"
             what = ", and looks like the message of a service that failed" if v["failed"] else ""
             one, prompts = ("answer", "prompts") if v["asked"] else ("text", "inputs")
-            text = f"{name}: one {one} is given in the same words to {v['count']:,} different {prompts}, of {number(v['of'], 'sample')}{what}: "
+            text = f"{name}: the very same {one} is given for {v['count']:,} different {prompts}, of {number(v['of'], 'sample')}{what}: "
             text += f"{escaped(v['text'])!r}; most other {one}s occur once"
-            fix = f"drop these samples, or fetch the {one}s again: a model learns to give this one whatever it is "
-            fix += "asked" if v["asked"] else "given"
+            fix = f"drop these samples, or generate the {one}s again: a model learns to produce this one whatever the "
+            fix += "prompt" if v["asked"] else "input"
             yield finding("suspicious-text", severity, text, fact, fix, v["where"], v["count"])
 
 

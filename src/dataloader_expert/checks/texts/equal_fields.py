@@ -1,6 +1,6 @@
 """Two texts of a sample that are the same in some samples only: a preferred answer that is also the rejected one, a source that was
 copied into its translation, a positive passage among the negative ones. And an answer that is not among its choices, where most are; and a
-docstring or a summary that stands word for word in the text that it is to be written from.
+docstring or a summary that appears word for word in the text that it is to be written from.
 
 Half is the border: what most samples keep to is meant. Equal texts may be meant in some samples, as where nothing had to be
 corrected, but not of fields whose names say that one is the better and one the worse; of these, white space makes no difference either.
@@ -27,7 +27,9 @@ AMONG = Quantity(
     "text_among", "samples", "samples whose text is one of a list in another field, or is not, with places"
 )
 HELD = Quantity(
-    "text_held", "samples", "samples with a docstring or summary that stands in the text it is of, with places"
+    "text_held",
+    "samples",
+    "samples with a docstring or summary that appears in the text that it describes, with places",
 )
 WRITTEN, OF = {"docstring", "summary", "abstract"}, {"code", "function", "article", "document", "body", "dialogue"}
 """Words in the names of what is written of a text, and of that text."""
@@ -143,8 +145,8 @@ class EqualFields(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(HELD):
             n, (a, b) = fact.value["count"], (escaped(name) for name in fact.at["fields"])
-            text = f"{a} stands word for word in {b} in {n:,} of {number(fact.value['of'], 'sample')}: a model that is to write {a} can copy it"
-            fix = f"if {a} is the target, take it out of {b}"
+            text = f"{a} appears word for word in {b} in {n:,} of {number(fact.value['of'], 'sample')}: a model that is to generate {a} can simply copy it"
+            fix = f"if {a} is the target, remove it from {b}"
             yield finding("equal-fields", "warning", text, fact, fix, fact.value["where"], n)
         for fact in (*facts.all(EQUAL), *facts.all(AMONG)):
             n, of, pair = fact.value["count"], fact.value["of"], fact.at["fields"]

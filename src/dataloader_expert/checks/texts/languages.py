@@ -1,7 +1,8 @@
 """Texts in another language than nearly all others of their field: rows that were never translated, reviews from another country.
 
 Told by the commonest words of a language, such as articles and prepositions. A text of few such words, or of those of two languages, counts as in
-none. Where a field names the language, or another field is in it, several are meant; names and titles are in any.
+none. Where a field names the language, or another field is in it, several are meant; so they are where a language has a file that is named after
+it, or a class. Names and titles are in any.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
-from dataloader_expert.checks.common.rows_kept import places, texts_of
+from dataloader_expert.checks.common.rows_kept import Named, places, texts_of
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -31,8 +32,16 @@ COMMON = {
     "Dutch": "de het een van en niet voor met zijn op te dat is ik maar ook wordt bij naar geen",
     "Polish": "i w na nie się z do jest że to jak po dla ale od przez bardzo",
     "Swedish": "och att det som är för inte på en av den med till har jag men om",
+    "Danish or Norwegian": "og det som er på af av med til har jeg men om ikke den en et blev ble hva",
+    "Czech or Slovak": "se sa na že je to v do jsem som ale jak ako pro pre by při pri jako ve",
+    "Croatian or Serbian": "je u da se na za su od i ne kao ali što bi nije iz to do po",
+    "Afrikaans": "die en van nie het is ek ook vir om sy ons",
+    "Catalan": "el els les un una i del amb que és no més com per al però",
+    "Galician": "o os as e do da non que unha un para con por máis no na é moi pero",
+    "Romanian": "și să nu este pe cu care din pentru mai un o la au de",
 }
-"""Words by language, more frequent than nearly all others."""
+"""Words by language, more frequent than nearly all others: also those of languages that are rare as data, or texts in them would seem to be in
+the next of kin."""
 SIGNS: dict[str, frozenset[str]] = {}
 for _language, _words in COMMON.items():
     for _word in _words.split():
@@ -45,6 +54,27 @@ SURE, DECIDED, MAIN = 2, 100, 0.8
 """By how many different words a language must lead; the fewest texts of which one is known, and the least share of the main one."""
 FEWEST, MOST = 5, 0.2
 """The fewest texts of another language, and their largest share."""
+CODES = {
+    "English": {"en", "eng", "english"},
+    "German": {"de", "deu", "ger", "german", "deutsch"},
+    "French": {"fr", "fra", "fre", "french"},
+    "Spanish": {"es", "spa", "spanish"},
+    "Italian": {"it", "ita", "italian"},
+    "Portuguese": {"pt", "br", "por", "portuguese"},
+    "Dutch": {"nl", "nld", "dut", "dutch"},
+    "Polish": {"pl", "pol", "polish"},
+    "Swedish": {"sv", "se", "swe", "swedish"},
+    "Danish or Norwegian": {"da", "dk", "dan", "danish", "no", "nb", "nn", "nor", "norwegian"},
+    "Czech or Slovak": {"cs", "cz", "ces", "czech", "sk", "slk", "slovak"},
+    "Croatian or Serbian": {"hr", "hrv", "croatian", "sr", "srp", "serbian"},
+    "Afrikaans": {"af", "afr", "afrikaans"},
+    "Catalan": {"ca", "cat", "catalan"},
+    "Galician": {"gl", "glg", "galician"},
+    "Romanian": {"ro", "ron", "romanian"},
+}
+"""Words in the name of a file by which it is said to be in a language: codes of the language or of its country."""
+MOST_CLASSES = 100
+"""Classes of which one may be a language."""
 NAMED = {"lang", "language", "languages", "locale", "country"}
 """Words in the names of fields that tell it."""
 
@@ -58,6 +88,8 @@ class Languages(DrawnRows):
         told = any({*words(f.name)} & NAMED for f in context.fields)
         self.texts = [] if told or context.short_texts else texts[:FIELDS]
         self.drawn = Drawn(KEPT)
+        self.classes = Named(MOST_CLASSES)
+        self.beside = (self.classes,)
 
     def applies(self) -> bool:
         return bool(self.texts)
@@ -65,7 +97,9 @@ class Languages(DrawnRows):
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        return {
+        label = self.context.label
+        made = {"class": self.classes.of(block.columns.get(label), rows)} if label is not None else {}
+        return made | {
             f"language {name}": np.array(
                 [language_of(text) for text in texts_of(block.columns.get(name), rows, READ)], np.int8
             )
@@ -91,20 +125,34 @@ class Languages(DrawnRows):
                     continue
                 value = {"language": LANGUAGES[k], "main": LANGUAGES[main], "count": int(of[k]), "of": decided}
                 value["where"] = places(rows, rows[f"language {name}"] == k, name)
+                value["meant"] = self._is_meant(rows, rows[f"language {name}"], k)
                 yield Fact(FOREIGN, value, self.evidence("sampled", len(rows["sample"])), {"field": name, "rank": k})
+
+    def _is_meant(self, rows: dict[str, Any], languages: Any, k: int) -> bool:
+        """Whether nearly all texts of a language, and hardly others, are in one class, or in a file that is named after it."""
+        import numpy as np
+
+        files, file = np.unique(rows["file"].astype(str), return_inverse=True)
+        named = [i for i, of in enumerate(files.tolist()) if {*words(of)} & CODES[LANGUAGES[k]]]
+        alone = [np.isin(file, named)]
+        if "class" in rows and not self.classes.many:
+            of, counts = np.unique(rows["class"][languages == k], return_counts=True)
+            alone.append(rows["class"] == of[counts.argmax()])
+        own, known = languages == k, languages >= 0
+        return any((part & own).sum() >= MAIN * max(own.sum(), (part & known).sum()) for part in alone)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         alone = len(self.texts) == 1 and self.context.label is not None
         for fact in facts.all(FOREIGN):
             v, name = fact.value, escaped(str(fact.at["field"]))
-            text = f"{name}: {number(v['count'], 'text')} {verb(v['count'], 'seem')} to be {v['language']}, while nearly all others are {v['main']} "
-            text += f"(told by common words, of {number(v['of'], 'text')})"
+            text = f"{name}: {v['count']:,} of {number(v['of'], 'text')} {verb(v['count'], 'seem')} to be in {v['language']}, while nearly all others are in {v['main']} "
+            text += "(judged by common words)"
             yield finding(
                 "suspicious-text",
-                "warning" if alone else "info",  # a request to translate has two
+                "warning" if alone and not v["meant"] else "info",  # a request to translate has two
                 text,
                 fact,
-                f"check a few; if they are not meant, translate or drop them: a model of {v['main']} texts learns little from them",
+                f"check a few; if they are not intended, translate or drop them: a model for {v['main']} texts learns little from them",
                 v["where"],
                 v["count"],
             )

@@ -307,14 +307,14 @@ class Draws(Probe):
                 return "length-bucketed", "batches of similar length need less padding"
             why = "lengths do not vary"
             if beside:
-                why = f"the lengths that vary are those of {share:.1%} of a batch"
+                why = f"fields of varying length make up only {share:.1%} of a batch"
             return "random", f"{why}, so no order saves padding, and no available sampler reads shard by shard"
         if ratio is not None and ratio > SEVERE:
             largest = "most frequent label" if several else "largest class"
             rarest = "rarest" if several else "smallest"
             why = f"a plain shuffle draws the {largest} {ratio:.1f} times as often as the {rarest}"
             if ragged and collated_by_padding(bench, self.length is not None):
-                why += "; lengths vary as well, so its batches hold much padding: a weighted loss with length-bucketed batches saves that"
+                why += "; lengths vary as well, so its batches contain much padding; a weighted loss with length-bucketed batches avoids that"
             return "weighted", why
         if ragged and collated_by_padding(bench, self.length is not None):
             return (
@@ -558,7 +558,7 @@ def _of_objects(bench: Bench) -> str | None:
     if len(counts) < 2 or max(counts) <= SEVERE * min(counts):
         return None
     return (
-        f"a plain shuffle takes each sample once; their objects are imbalanced ({max(counts) / min(counts):.1f}:1): weight the loss by class, or "
+        f"a plain shuffle draws each sample once; the classes of the objects are imbalanced ({max(counts) / min(counts):.1f}:1): weight the loss by class, or "
         "draw samples with rare objects more often"
     )
 
@@ -568,7 +568,7 @@ def _without_classes(bench: Bench) -> str:
     label = bench.source.label
     named = next((r["field"] for r in bench.facts.value(ROLES, []) if r["role"] == "group"), None)
     if label is not None and bench.facts.find(QUANTITY_LABEL) is not None:
-        return f", and {escaped(label)} is a quantity: pass label= with a field of classes, such as one that holds its range, or shuffle"
+        return f", but {escaped(label)} is a quantity: pass label= with a field of classes, such as its binned values, or use a plain shuffle"
     if named not in (None, FILE_NAME, FOLDER):
         return f" and none were found: pass label={escaped(named)!r} if that is the class"
     kinds = ("category", "boolean", "number")

@@ -296,8 +296,8 @@ def why(served: Serving) -> str:
             )
             return f"a field varies in its first dimension: it is padded with 0 to the longest{labels}; its lengths are kept"
         return (
-            "torch's own collate function makes no single tensor of some fields, such as lists of numbers or PIL images: they are made tensors and "
-            "stacked where they can be, else listed"
+            "torch's default collate function cannot make one tensor of some fields, such as lists of numbers or PIL images: they are converted "
+            "and stacked where possible, else kept as lists"
         )
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"

@@ -245,7 +245,7 @@ def under_keys(attempt: Attempt) -> Iterator[Way]:
                 break
             under[key] = order[len(under)]
             entries = ", ".join(f"{key!r}: {parts[name]}" for key, name in under.items())
-            says = "the model looks up {!r} in a dict, and the batch has no keys: return a dict from the dataset"
+            says = "the model looks up {!r} in a dict, but the batch has no keys: return a dict from the dataset"
             told = tuple(("key-missing", name, says.format(key)) for key, name in under.items())
             made = Way(((None, f"{{{entries}}}"),), ("batch",), target, told=told)
             runs = made if attempt.fails(made) is None else runs

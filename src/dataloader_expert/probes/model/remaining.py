@@ -166,7 +166,7 @@ def beyond_its_scale(
                 None if attempt.fails(other) else evaluated(wrapped(expression, other.mends[name]), attempt.batch)
             )
             if made is not None and float(made.min()) >= -WHITE and float(made.max()) <= 1 + WHITE:
-                says = f"values from {least:.3g} to {most:.3g}, where the model itself standardizes images from 0 to 1"
+                says = f"values from {least:.3g} to {most:.3g}, but the model itself standardizes images and expects values from 0 to 1"
                 return other, [Misfit(SCALE, name, says)], None
     return way, [], None
 

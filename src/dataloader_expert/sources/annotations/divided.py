@@ -75,6 +75,6 @@ def one_split_each(grouped: dict[str, list[Row]], field: str, table: str) -> lis
         splits = [*dict.fromkeys(str(split_in_name(value)) for value in values)]
         if len(splits) > 1:
             grouped[path] = [{**row, field: values[0]} for row in grouped[path]]
-            text = f"its rows in {escaped(table)} are in {', '.join(splits[:-1])} and {splits[-1]}; the first is used"
+            text = f"its rows in {escaped(table)} belong to {', '.join(splits[:-1])} and {splits[-1]}; the split of the first row is used"
             problems.append(Unreadable("splits-overlap", text, file=path))
     return problems[:MOST_TOLD]
