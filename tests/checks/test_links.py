@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from dataloader_expert.sources.links import names_fit
 from tests.making.scanning import scan
@@ -217,3 +219,12 @@ def test_names_that_fit() -> None:
         ("trip_length", "trip_id", "trips.csv"),
     ):
         assert not names_fit(field, column, path), field
+
+
+def test_a_table_without_rows_beside_others_is_no_mistake_of_ours(tmp_path: Path) -> None:
+    """Seen: a Parquet file without rows ended in an error of numpy."""
+    for i, rows in enumerate((60, 0, 60)):
+        table = pa.table({"user_id": np.arange(rows), "x": np.arange(rows) / 3})
+        pq.write_table(table, tmp_path / f"part-{i}.parquet")
+    said = scan(tmp_path, tmp_path.parent)
+    assert (said.error, said.unknowns) == (None, [])

@@ -197,3 +197,17 @@ def test_one_volume_and_its_mask_stay_one_sample(tmp_path: Path) -> None:
         {"scan": RNG.normal(size=(12, 16, 20)), "organ": np.ones((12, 16, 20), np.uint8), "spacing": np.array(1.5)},
     )
     assert opened(tmp_path).samples == 1
+
+
+def test_a_shard_whose_arrays_have_no_length_in_common_is_told_with_their_lengths(tmp_path: Path) -> None:
+    """Seen: a shard with four inputs and one label "contains no sample"."""
+    for i in range(4):
+        np.savez(
+            tmp_path / f"train-{i:04d}.npz",
+            x=np.random.default_rng(i).normal(size=(4, 8, 5)),
+            y=np.arange(1 if i == 2 else 4),
+        )
+    said = scan(tmp_path, tmp_path.parent)
+    [told] = [f for f in said.findings if f.severity == "error"]
+    assert (told.code, told.where[0]["file"]) == ("length-mismatch", "train-0002.npz")
+    assert "x has 4, y has 1" in told.message

@@ -129,6 +129,12 @@ class Bundle(Source):
             self.problems += [problem for part in parts or () if (problem := part.unequal(path)) is not None]
         held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
         for path, parts in seen.items():
+            rows = {key: shape[0] for key, (_, shape) in known[path].items() if shape}
+            if not parts and held.keys() <= rows.keys() and len({*rows.values()}) > 1:
+                text = "its arrays do not have one row per sample: " + ", ".join(
+                    f"{k} has {n}" for k, n in rows.items()
+                )
+                self.problems.append(Unreadable("length-mismatch", text, file=path))
             of = [part for part in parts or () if part.samples > 1]
             used = {key for part in of for _, key in (*part.arrays, *part.ragged)} | {part.offsets for part in of}
             for key, (_, shape) in known[path].items() if of else ():

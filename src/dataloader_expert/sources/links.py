@@ -129,7 +129,7 @@ def keys_in(column: Column) -> list[list[Key]]:
     if hasattr(values, "dtype"):
         if values.dtype.kind not in "iuf" or values.ndim > 2:
             return [[] for _ in range(len(values))]
-        rows = values.reshape(len(values), -1).tolist()
+        rows = (values if values.ndim == 2 else values.reshape(-1, 1)).tolist()
         nulls = column.nulls.tolist() if column.nulls is not None else [False] * len(rows)
         return [[] if null else _whole(row) for row, null in zip(rows, nulls, strict=True)]
     return [_of_value(value) for value in values]
