@@ -237,3 +237,12 @@ def test_copies_of_two_alike_texts_are_paired_once_each() -> None:
     data = Data({"text": [one, other] * 40, "label": [0, 1] * 40}, label="label", kinds={"text": "text"})
     assert judged("near_texts", data)["near-duplicates"].count < 80
     assert judged("near_texts", data)["label-conflict"].count < 80
+
+
+def test_a_text_that_is_nearly_another_is_told_among_many() -> None:
+    """Seen: of 300 lines one was another with a word added, and it was only an info, as of two pictures that resemble each other."""
+    rng = random.Random(3)
+    texts = [" ".join(rng.choices([f"w{i}" for i in range(900)], k=30)) for _ in range(300)]
+    texts[200] = f"{texts[20]} more"
+    found = judged("near_texts", Data({"text": texts}, kinds={"text": "text"}))
+    assert found["near-duplicates"].severity == "warning"

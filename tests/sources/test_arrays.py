@@ -211,3 +211,13 @@ def test_a_shard_whose_arrays_have_no_length_in_common_is_told_with_their_length
     [told] = [f for f in said.findings if f.severity == "error"]
     assert (told.code, told.where[0]["file"]) == ("length-mismatch", "train-0002.npz")
     assert "x has 4, y has 1" in told.message
+
+
+def test_a_pickled_array_where_other_files_have_numbers_is_named_as_such(tmp_path: Path) -> None:
+    """Seen: of a file whose data were objects, only that the field is missing was said."""
+    for i in range(12):
+        x = np.array([{"a": 1}, None], object) if i == 7 else np.full((4, 4), float(i))
+        np.savez(tmp_path / f"{i:03d}.npz", x=x, y=np.int64(i % 3))
+    said = scan(tmp_path, tmp_path.parent)
+    [told] = [f for f in said.findings if f.severity == "error"]
+    assert (told.code, told.where[0]["file"]) == ("executable-payload", "007.npz")

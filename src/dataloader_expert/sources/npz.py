@@ -121,7 +121,7 @@ class Npz(Bundle):
             try:
                 dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), file)
             except ObjectArray:
-                if wanted is not None:
+                if wanted is not None or self.field(name) is not None:  # in other files it is an array of numbers
                     raise
                 continue
             array = np.frombuffer(data, dtype, offset=at)

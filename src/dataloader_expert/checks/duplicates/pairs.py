@@ -35,6 +35,8 @@ FRAMES, APART = 20, 2
 """The fewest near copies of which most have one that follows by number, as the frames of a clip do, and how far apart they are."""
 BY_CHANCE, OF_MANY = 2, 150
 """Near copies that things of one kind may be by chance, and the samples among which they may."""
+LIKENESSES = ("pictures", "recordings")
+"""What is compared by how it looks or sounds: long texts do not have most of their words in common by chance."""
 BESIDE = 8
 """How many times as many may have theirs in the next folder only as have one in their own."""
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)\Z")
@@ -359,7 +361,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
     if near is None:
         return
     v = near.value
-    sure = sure and (v["extra"] > BY_CHANCE or v["of"] < OF_MANY)
+    sure = sure and (of not in LIKENESSES or v["extra"] > BY_CHANCE or v["of"] < OF_MANY)
     versions = v["versions"]
     if versions:
         yield finding(
