@@ -44,21 +44,21 @@ def keep(drawn: Drawn, block: Block, values: Any) -> None:
         drawn.keep(block, np.array([i for i, _ in some]), {"measures": np.array([made for _, made in some])})
 
 
-def kept(drawn: Drawn, kind: str) -> dict[str, list[float]]:
+def kept(drawn: Drawn) -> dict[str, list[float]]:
     """The sorted values of each measure; samples with other measures than most, or with one that is not finite, are left out."""
     import numpy as np
 
     values = drawn.all()[1]["measures"]
     values = np.sort(values[np.isfinite(values).all(1)], axis=0)
-    return dict(zip(named(kind, values.shape[1]), values.T.tolist(), strict=True))
+    return dict(zip(named(values.shape[1]), values.T.tolist(), strict=True))
 
 
-def named(kind: str, width: int) -> tuple[str, ...]:
-    """What the measures are of a sample of a field of this kind."""
-    if kind == "text":
-        return TEXT
-    if kind == "image" and width <= len(IMAGE):  # else they lie in arrays
+def named(width: int) -> tuple[str, ...]:
+    """What so many measures of a sample are: an image has the fewest, an array the most. A field may hold values of other kinds than its own."""
+    if width <= len(IMAGE):
         return IMAGE[:width]
+    if width == len(TEXT):
+        return TEXT
     channels = range((width - len(ARRAY)) // 2)
     return (*ARRAY, *(f"{of} of channel {i}" for i in channels for of in ("mean", "std")))
 

@@ -173,7 +173,7 @@ class Drift(Check):
             yield Fact(CONTRAST, value, self.evidence(n=n), {"field": name, "split": split})
         for (split, name), drawn in sorted(self.own.items()):
             if drawn.held:
-                measured = kept(drawn, self.shaped[name])
+                measured = kept(drawn)
                 n = len(next(iter(measured.values())))
                 yield Fact(OWN, measured, self.evidence("sampled", n), {"field": name, "split": split})
         for name in sorted(self.whole):

@@ -42,6 +42,8 @@ THREADS = 2
 """In so many threads what was seen is added up: more of them would hold more memory at a time."""
 IN_TIME = 0.8
 """The part of the time left after reading by which checks must have stated their facts; judging them takes little of the rest."""
+LEAST_S = 1.0
+"""Seconds that checks have for that in any case: most need far less."""
 LATE = "there was no time left for it, raise budget_s"
 ASKED_FOR = {
     "group": "to group by",
@@ -58,6 +60,12 @@ def _facts_of(check: Check) -> Facts:
     with check.held():
         made.append(Facts(tuple(check.facts())))
     return made[0] if made else Facts()
+
+
+def concluding(bench: Bench) -> float | None:
+    """The monotonic time until which checks may state their facts."""
+    until = bench.until(IN_TIME)
+    return None if until is None else max(until, time.monotonic() + LEAST_S)
 
 
 def stated(checks: list[Check], threads: int, until: float | None) -> Iterator[tuple[Check, Facts]]:
@@ -124,7 +132,7 @@ class Scan(Probe):
         for check in checks.values():
             check.context.failed = integrity.failed
         able = [check for check in checks.values() if check.applies() and check.error is None]
-        for check, made in stated(able, max(1, min(THREADS, int(bench.cpus))), bench.until(IN_TIME)):
+        for check, made in stated(able, max(1, min(THREADS, int(bench.cpus))), concluding(bench)):
             with check.held():  # what contradicts another check's facts costs this check alone
                 facts.take(made)
         yield from facts
