@@ -80,7 +80,7 @@ def test_candidates_are_those_that_comparing_each_pair_finds(monkeypatch: pytest
     every = [(a, b, w, int(bits(hashes[a, 0] ^ hashes[b, w]))) for a, b in pairs for w in range(5)]
     near = sorted((c for c in every if c[3] <= CANDIDATE), key=lambda c: (c[3], c[0], c[2], c[1]))
     for size in (40, 200, 1 << 17):
-        monkeypatch.setattr(near_pictures, "IN_CACHE", size)
+        monkeypatch.setattr(near_pictures, "IN_CACHE", size)  # so that few hashes come in several pieces
         found, left_out = nearest(candidates(hashes, grey), np.zeros(40), np.zeros(40, np.uint64))
         assert ([c for c in found if c[3] <= CANDIDATE], left_out) == (near, 0)
 

@@ -204,7 +204,7 @@ def test_choosing_how_to_collate_takes_nothing_from_a_stream(tmp_path: Path, nam
 
 def test_a_slow_stream_is_not_waited_for_four_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: the time to look at samples holds from the first sample of a stream on."""
-    monkeypatch.setattr("dataloader_expert.probes.serving.LOOK_S", 0.0)
+    monkeypatch.setattr("dataloader_expert.probes.serving.LOOK_S", 0.0)  # instead of a stream that takes seconds
     (tmp_path / "mine.py").write_text(
         LISTS + "\n\nREAD = []\n\n\nclass Counted(Stream):\n    def __iter__(self):\n"
         "        for sample in super().__iter__():\n            READ.append(1)\n            yield sample\n"

@@ -39,7 +39,7 @@ def test_an_image_whose_captions_are_in_several_splits_is_told(tmp_path: Path) -
 
 def test_captions_dealt_out_at_random_are_told_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: all rows of an image are in one split, but not each of a hundred thousand images is told."""
-    monkeypatch.setattr("dataloader_expert.sources.annotations.divided.MOST_TOLD", 4)
+    monkeypatch.setattr("dataloader_expert.sources.annotations.divided.MOST_TOLD", 4)  # instead of thousands of images
     captions(tmp_path, ["train", "test", "train"] * 20)
     source = opened(tmp_path)
     assert [p.code for p in source.problems] == ["splits-overlap"] * 4

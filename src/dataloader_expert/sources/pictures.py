@@ -263,12 +263,12 @@ def samples_of(image: Image, side: int) -> Any:
     if held is None:
         return np.asarray(image.resize((side, side), 0))  # 0: the nearest
     whole = np.frombuffer(held, np.uint32).reshape(image.height, image.width)
-    some = whole.take(_spread(image.height, side), 0).take(_spread(image.width, side), 1)
+    some = whole.take(spread(image.height, side), 0).take(spread(image.width, side), 1)
     return some.view(np.uint8).reshape(side, side, 4)[..., :3]
 
 
 @lru_cache(256)
-def _spread(n: int, most: int) -> Any:
+def spread(n: int, most: int) -> Any:
     """The middles of so many equal parts of ``n`` pixels."""
     import numpy as np
 

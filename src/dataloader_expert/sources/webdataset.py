@@ -195,6 +195,7 @@ class WebDataset(Source):
 
 
 def recordings(made: dict[str, dict[str, Column]]) -> dict[str, dict[str, Column]]:
+    """Those of a sample's members that are sounds, by extension."""
     return {ext: columns for ext, columns in made.items() if ext.rpartition(".")[2] in SOUNDS}
 
 

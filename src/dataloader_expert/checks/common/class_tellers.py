@@ -89,8 +89,9 @@ def _bands(block: Block, name: str, rows: Any) -> Any:
     )
     new = rows[~known[rows]]
     known[new] = True
-    rates = block.columns.get(RATE)
-    for here, recordings in stacks(block.columns[name].values, new.tolist()):
+    values, rates = block.columns[name].values, block.columns.get(RATE)
+    for at, recordings in stacks([values[i] for i in new.tolist()]):
+        here = new[at]
         each = [USUAL_RATE if rates is None else float(rates.values[i]) for i in here.tolist()]
         for rate in {*each} if recordings.shape[1] >= FRAME else ():
             own = np.array(each) == rate

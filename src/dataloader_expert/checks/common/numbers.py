@@ -113,7 +113,7 @@ class Numbers:
         import numpy as np
 
         if self.counts is None:
-            self.counts = np.zeros(65536, np.int64)
+            self.counts = np.zeros(BUCKETS, np.int64)
         self.counts[: len(counts)] += counts
 
     def _extremes(self, flat: Any, first: int, per_sample: int, where: Any, rows: Any) -> None:
@@ -149,7 +149,7 @@ class Numbers:
         import numpy as np
 
         # a copy: a shallow copy of this object may share the counts
-        counts = self.counts.copy() if self.bucketed else np.zeros(65536, np.int64)
+        counts = self.counts.copy() if self.bucketed else np.zeros(BUCKETS, np.int64)
         if self.counts is not None and not self.bucketed:
             self._fold_counts()
             levels = np.flatnonzero(self.counts)

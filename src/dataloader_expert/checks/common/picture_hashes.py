@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.common.sharpness import sharpness
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_grey, pixels_of, samples_of
+from dataloader_expert.sources.pictures import as_grey, pixels_of, samples_of, spread
 
 LUMA = (0.299, 0.587, 0.114)
 WINDOW = 96
@@ -211,7 +211,7 @@ def sampled(picture: Any) -> Any:
     if not coloured or not picture.size:
         return None
     pixels = picture if picture.shape[2] == 3 else picture.transpose(1, 2, 0)
-    down, across = ((np.arange(32) * 2 + 1) * n // 64 for n in pixels.shape[:2])
+    down, across = (spread(n, 32) for n in pixels.shape[:2])
     return pixels[down[:, None], across]
 
 

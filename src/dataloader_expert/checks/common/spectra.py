@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 AT_ONCE = 1 << 17
 """Samples of recordings that are looked at together: they stay in the cache."""
 
 
-def stacks(values: Any, rows: Iterable[int] | None = None) -> Iterator[tuple[Any, Any]]:
+def stacks(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Recordings of one length and type, [n, frames, channels], with their positions among ``values``; without what is none. They are not
     to be written to: a long one is not copied."""
     import numpy as np
 
     alike: dict[Any, list[int]] = {}
-    for i in range(len(values)) if rows is None else rows:
-        value = values[i]
+    for i, value in enumerate(values):
         if hasattr(value, "dtype") and value.dtype.kind in "iuf" and value.size:
             alike.setdefault((value.dtype, value.shape), []).append(i)
     for (_, shape), found in alike.items():

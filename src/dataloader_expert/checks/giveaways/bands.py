@@ -7,7 +7,7 @@ sound in every band, above it hardly any, within one sixteenth of the spectrum. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -56,7 +56,8 @@ class Bands(DrawnByClass):
 
         rates = block.columns.get(RATE)
         each = np.array([0.0 if rates is None else float(rates.values[i]) for i in rows.tolist()])
-        heard = measured(block.columns[self.name].values, rows, each)
+        values = block.columns[self.name].values
+        heard = measured([values[i] for i in rows.tolist()], each)
         return {"heard": heard, "class": self.called.of(block.columns[self.label], rows)}
 
     def facts(self) -> Iterable[Fact]:
@@ -101,17 +102,14 @@ class Bands(DrawnByClass):
             yield finding("label-leaked-by-field", severity, text, fact, fix, v["where"], v["count"])
 
 
-def measured(values: Any, rows: Any, rates: Any) -> Any:
-    """Of these of the recordings, by how many decibels hum at 50 and at 60 Hz stands out of what is next to it, the frequency above which there
-    is no sound, and the seconds of one value at the beginning and at the end, float64 [rows, 5]; NaN where there is none, or a recording
-    says nothing."""
+def measured(values: Sequence[Any], rates: Any) -> Any:
+    """Of recordings, by how many decibels hum at 50 and at 60 Hz stands out of what is next to it, the frequency above which there is no
+    sound, and the seconds of one value at the beginning and at the end, float64 [n, 5]; NaN where there is none, or a recording says
+    nothing."""
     import numpy as np
 
-    found = np.full((len(rows), 5), np.nan)
-    place = np.zeros(len(values), np.int64)
-    place[rows] = np.arange(len(rows))
-    for here, recordings in stacks(values, rows.tolist()):
-        at = place[here]
+    found = np.full((len(values), 5), np.nan)
+    for at, recordings in stacks(values):
         waves = recordings[:, : fast(min(recordings.shape[1], LONGEST), -1), 0].astype(np.float64)
         says = np.isfinite(waves).all(1) & (waves.min(1) < waves.max(1)) & (rates[at] > 0)
         for rate in {*rates[at[says]].tolist()} if recordings.shape[1] >= 4 * BANDS else ():

@@ -7,7 +7,7 @@ Rain is as even as noise, but as loud as other sounds are. A class that stands f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -53,7 +53,8 @@ class Recordings(DrawnRows):
     def kept(self, block: Block, rows: Any) -> dict[str, Any]:
         import numpy as np
 
-        found = measured(block.columns[self.field].values, rows)
+        values = block.columns[self.field].values
+        found = measured([values[i] for i in rows.tolist()])
         kept = {name: found[:, k] for k, name in enumerate(("pauses", "loud", "pitch", "length"))}
         rates = block.columns.get("sample_rate")
         kept["rate"] = (
@@ -142,18 +143,16 @@ def noise_alone(pauses: Any, loud: Any, label: Any) -> Any:
     return odd if FEWEST <= odd.sum() <= MOST * len(odd) else None
 
 
-def measured(values: Any, rows: Any) -> Any:
-    """Of these of the recordings, how loud the quieter and the louder pieces are, as shares of full scale, the middle of the spectrum as a share of
-    the rate, and the length, float64 [rows, 4]; NaN but for the length of what is no sound."""
+def measured(values: Sequence[Any]) -> Any:
+    """Of recordings, how loud the quieter and the louder pieces are, as shares of full scale, the middle of the spectrum as a share of the
+    rate, and the length, float64 [n, 4]; NaN but for the length of what is no sound."""
     import numpy as np
 
-    found = np.full((len(rows), 4), np.nan)
-    found[:, 3] = [len(values[i]) for i in rows.tolist()]
-    place = np.zeros(len(values), np.int64)
-    place[rows] = np.arange(len(rows))
-    for here, recordings in stacks(values, rows.tolist()):
+    found = np.full((len(values), 4), np.nan)
+    found[:, 3] = [len(value) for value in values]
+    for at, recordings in stacks(values):
         if recordings.dtype.kind in "if" and recordings.shape[1] >= 4 * FRAMES:
-            found[place[here], :3] = _measured(recordings)
+            found[at, :3] = _measured(recordings)
     return found
 
 

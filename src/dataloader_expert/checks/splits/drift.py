@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -70,15 +69,11 @@ class Drift(Check):
         }
         """Fields that differ between splits by nature."""
         self.aside = self.known | context.identifiers
+        """These, and numbers that name things, which may only be counted otherwise."""
         self.numbered = {f.name for f in context.fields if f.kind in ("array", "embedding") and is_identifier(f.name)}
         """Fields that hold several running numbers each, which measure nothing."""
-        """These, and numbers that name things, which may only be counted otherwise."""
-        kinds = {
-            f.name: f.kind
-            for f in context.fields
-            if f.kind in OWN_MEASURES and f.name not in self.aside and f.name not in context.features
-        }
-        self.shaped = dict(itertools.islice(kinds.items(), OF_FIELDS))
+        able = [f.name for f in context.fields if f.kind in OWN_MEASURES]
+        self.shaped = [name for name in able if name not in self.aside and name not in context.features][:OF_FIELDS]
         whole = [f for f in context.fields if f.kind == "number" and not f.shape and "int" in f.dtype]
         self.whole = {f.name for f in whole if f.name not in self.aside and not set(words(f.name)) & TIME_WORDS}
         self.numbers: dict[tuple[str, str], set[int]] = {}

@@ -166,7 +166,7 @@ def language_of(text: str) -> int:
             found[language] = found.get(language, 0) + 1
     if not found:
         return -1
-    best, second = sorted([0, *found.values()])[-1], sorted([0, 0, *found.values()])[-2]
+    second, best = sorted([0, *found.values()])[-2:]
     return LANGUAGES.index(max(found, key=lambda k: found[k])) if best >= second + SURE else -1
 
 

@@ -33,6 +33,7 @@ class _Ready:
         import torch
 
         self.batch, self.n, self.fetch_s = batch, n, fetch_s
+        # torch's annotations leave this method out
         self.spent = torch.zeros(n, dtype=torch.float64).share_memory_()  # type: ignore[no-untyped-call]
 
     def __len__(self) -> int:
