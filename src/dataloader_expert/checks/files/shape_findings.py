@@ -160,9 +160,12 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
     else:
         fix = "resize or pad in the dataset or in the collate function: the default collate raises"
         lengths = field.kind in (*LONG, *LISTS) and differ_along_one_axis(shapes)
+        photographs = field.kind == "image" and all(dtype[:1].isupper() for dtype in dtypes)  # loaders resize them
         yield finding(
             "ragged",
-            "info" if natural or context.collates or (lengths and most < COMMON * total) else "warning",
+            "info"
+            if natural or context.collates or ((lengths or photographs) and most < COMMON * total)
+            else "warning",
             f"{'field ' * name.isdigit()}{name} has {fact.value['distinct']} shapes, most often {common}",
             fact,
             "make sure that your collate function takes them" if context.collates else fix,
