@@ -70,8 +70,7 @@ def create_loader(
         sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
         format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
             in ``transform`` depend on seed, epoch and draw only.
-        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits;
-            not for JASPER.
+        shuffle: whether each epoch has an order of its own; None: in ``train`` only. Say it without splits; not for JASPER.
         mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
@@ -161,7 +160,7 @@ def open_dataset(
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":
         raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
-    names = opened.classes if classes is None else None if classes == "found" else tuple(classes)
+    names = opened.classes if classes is None else tuple(classes)
     if classes == "found":  # of all splits, so that a class has one index in each
         whole = open_source(replace(ref, split=None), []) if split is not None else opened
         whole.label = whole.label or opened.label
