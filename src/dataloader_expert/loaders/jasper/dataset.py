@@ -280,8 +280,8 @@ class JASPERSteeringDataset(Dataset[Sample]):
         as_of = max(p.stat().st_mtime_ns for p in directory.glob("*.pt"))  # before they are read: later ones are newer
         tables = read_tables(directory, "pt", mapped=False)
         check(tables)
-        named = dict(tables.tensors())
-        named["keyword_flat"], named["keyword_ends"] = tables.pair_keyword_ids.flat, tables.pair_keyword_ids.ends
+        lists = tables.pair_keyword_ids
+        named = {**tables.tensors(), "keyword_flat": lists.flat, "keyword_ends": lists.ends}
         there = [split for split in SPLITS if (directory / f"{split}_idx.pt").exists()]
         rows: dict[str, torch.Tensor] = {split: read_split(directory, split, "pt") for split in there}
         for split, its in rows.items():

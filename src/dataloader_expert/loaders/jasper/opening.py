@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -91,7 +92,7 @@ def with_negatives(tables: Tables, directory: Path, storage_format: str, negativ
 
     Who opens the directory next shares them, unless files other than those of the negatives were written as well.
     """
-    changed = tables.with_negatives(negatives)
+    changed = replace(tables, **negatives)
     for key, held in list(_opened.items()):
         now = (*identity(directory, storage_format), *key[-3:])
         if held is tables and _but_negatives(now) == _but_negatives(key):

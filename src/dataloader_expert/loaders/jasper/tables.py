@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class KeywordLists(Sequence[list[int]]):
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Embeddings float [rows, D], one row per pair in all others; see ``facts`` of the layout in the class docs.
+    """Embeddings float [rows, D], one row per pair in all others; see :data:`TENSORS`.
 
     ``steering`` holds centroid, keyword and residual vectors and one row of zeros, [3 * pairs + 1, D]; None where
     they are mapped from files, which cannot be laid end to end.
@@ -75,12 +75,9 @@ class Tables:
     pair_keyword_ids: KeywordLists
     steering: torch.Tensor | None = None
 
-    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Name and tensor of each that there is, but the steering variants."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, torch.Tensor) and field.name != "steering":
-                yield field.name, value
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Each of :data:`TENSORS`."""
+        return {name: getattr(self, name) for name in TENSORS}
 
     def steered(self) -> tuple[torch.Tensor, ...]:
         """The steering vectors of variants 1 to 3, [pairs, D] each."""
@@ -88,14 +85,10 @@ class Tables:
 
     def on(self, device: torch.device) -> Tables:
         """All tensors on ``device``; steering there is again one tensor and its three views."""
-        moved = {name: tensor.to(device) for name, tensor in self.tensors()}
+        moved = {name: tensor.to(device) for name, tensor in self.tensors().items()}
         steering = _laid_end_to_end({name: moved.pop(name) for name in STEERING})
         lists = KeywordLists(self.pair_keyword_ids.flat.to(device), self.pair_keyword_ids.ends.to(device))
         return replace(self, **moved, **steering, pair_keyword_ids=lists)
-
-    def with_negatives(self, negatives: Mapping[str, torch.Tensor]) -> Tables:
-        """Other negatives and tiers, and all else as it is."""
-        return replace(self, hard_negatives=negatives["hard_negatives"], negative_tiers=negatives["negative_tiers"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the views of ``steering``: a pickle of a view holds all that it is a view of."""
@@ -108,7 +101,7 @@ class Tables:
     def bytes(self) -> int:
         """Held by the tensors, in bytes."""
         lists = self.pair_keyword_ids
-        return lists.flat.nbytes + lists.ends.nbytes + sum(tensor.nbytes for _, tensor in self.tensors())
+        return lists.flat.nbytes + lists.ends.nbytes + sum(tensor.nbytes for tensor in self.tensors().values())
 
 
 def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
