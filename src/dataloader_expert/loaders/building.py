@@ -43,9 +43,9 @@ def rebuild(
 ) -> DataLoader[Any]:
     """The user's loader with other settings; None keeps the loader's own.
 
-    Everything else stays. What a class of the user's changed in its constructor is given to it as it was before. A loader whose
-    class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such a class, sets the
-    batch size, or that it can be neither made anew nor copied.
+    Everything else stays. What a class of the user's changed in its constructor is given to it as it was before. A
+    loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or
+    such a class, sets the batch size, or that it can be neither made anew nor copied.
     """
     before = given(loader) or {}
     kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]

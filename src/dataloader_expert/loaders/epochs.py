@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Progress:
-    """Batches delivered in this pass, whether it ended, and iterators made; apart from the loader, whose attributes are slow to set."""
+    """Batches delivered in this pass, whether it ended, iterators made; apart from the loader, which sets slowly."""
 
     batches: int = 0
     ended: bool = False
@@ -216,9 +216,10 @@ class EpochLoader(DataLoader[Any]):
             owner.set_epoch(epoch)
 
     def _begin(self) -> int:
-        """Sets the epoch of everything to that of the pass that begins now; returns the batches to drop first, of an interrupted stream.
+        """Sets the epoch of all to that of the pass that begins; returns the batches of a resumed stream to drop first.
 
-        A loaded state is kept until a batch is delivered: trainers make iterators that they never use, whose workers take indices.
+        A loaded state is kept until a batch is delivered: trainers make iterators that they never use, whose workers
+        take indices.
         """
         if self.progress.unused:
             self.progress.unused, self._begun_in = False, None

@@ -45,14 +45,15 @@ class DataLoaderConfig:
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds to wait for a batch of the workers; 0: no limit.
         distributed: shard the epoch across the ranks of the process group; None: if there is one.
-        sampler, batch_sampler: your own, which shards itself, instead of ``shuffle`` (``batch_size`` and ``drop_last`` too).
+        sampler, batch_sampler: your own, which shards itself; it replaces ``shuffle``, a batch sampler ``batch_size``
+            and ``drop_last`` too.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
             across workers here: as with torch, this is up to the function.
         seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
             ranks: the global random states are set before each sample, and restored after the batch. None: if the
             dataset's code names a source of random numbers (:func:`may_draw`), or a read is seen to move one of these
             states (:class:`~dataloader_expert.loaders.seeding.SeededSamples`). False: as with torch.
-        in_order: False: batches as workers finish them, so that a slow sample delays no other; no such epoch is resumed.
+        in_order: False: batches as workers finish them: a slow sample delays no other; such an epoch cannot resume.
     """
 
     batch_size: int | None = 32
@@ -129,8 +130,9 @@ class DataLoaderFactory:
             task_spec, tokenizer: of the collator, if neither ``data_collator`` nor ``config.collate_fn`` is given.
             data_collator: takes precedence over all other collate functions.
 
-        A ``ValueError`` for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or refuses its
-        arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent to spawned workers.
+        A ``ValueError`` for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or
+        refuses its arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent to spawned
+        workers.
         """
         config = config or DataLoaderConfig()
         if not isinstance(config, DataLoaderConfig):

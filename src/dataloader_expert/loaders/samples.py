@@ -55,8 +55,8 @@ class SourceDataset(Dataset[Any]):
         channels: of images, 1 or 3; None: 1 if the images inspected on opening are grey, else 3.
         transform: from a sample to the one that is returned.
 
-    Another value of ``unreadable`` or ``channels``, and on access an image in colour if ``channels`` is 1, is a ``ValueError``; on
-    access, a sample that cannot be read, or a batch of such samples, is a ``RuntimeError``.
+    Another value of ``unreadable`` or ``channels``, and on access an image in colour if ``channels`` is 1, is a
+    ``ValueError``; on access, a sample that cannot be read, or a batch of such samples, is a ``RuntimeError``.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class SourceDataset(Dataset[Any]):
         return made
 
     def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
-        """The batch; None if blocks are of one sample, a value is neither number nor string, or a block cannot be read completely."""
+        """The batch; None if values are not all numbers or texts, or blocks have one sample or are not readable."""
         if not 0 <= int(ats.min()) <= int(ats.max()) < len(self.units) or self.units[int(ats[0])].samples <= 1:
             return None
         batch: dict[str, Any] = {}

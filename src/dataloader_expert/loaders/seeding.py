@@ -119,9 +119,9 @@ class FollowsEpoch:
 class SeededSamples(FollowsEpoch, Dataset[Any]):
     """A map-style dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
 
-    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader that
-    names draws (:class:`~dataloader_expert.samplers.base.Draw`) sets ``expects_draws``: for indices without one, because a
-    trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
+    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. A loader
+    that names draws (:class:`~dataloader_expert.samplers.base.Draw`) sets ``expects_draws``: for indices without one,
+    because a trainer replaced its sampler, a counter of this process and the worker's seed are used instead.
 
     With ``watched``, states are not set until a read moves them: the first ``WATCHED`` batches of each process and every
     ``WATCHED``-th later one are looked at, and a batch that moved them is read again.
@@ -180,7 +180,7 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
         return seeded()
 
     def _draw(self, index: Any, epoch: int, alone: bool) -> tuple[int, ...]:
-        """The epoch of a draw, and its place if it has one; where draws are expected, the worker's seed and a counter for one."""
+        """The epoch of a draw, and its place if it has one; a counter stands in for an expected one."""
         if isinstance(index, Draw):
             return (index.epoch, index.place) if index.place else (index.epoch,)
         if alone or not self.expects_draws:

@@ -60,7 +60,7 @@ class EpochSampler(Sampler[T]):
         repeats: whether an index may occur several times in an epoch.
         draws_named: yield each index as a :class:`Draw`, for datasets whose random choices depend on it.
 
-    As of all samplers, a ``ValueError`` names an argument that breaks its rule, such as a ``rank`` not below ``num_replicas``.
+    As of all samplers, a ``ValueError`` names an argument that breaks its rule, as a ``rank`` of ``num_replicas`` does.
     """
 
     repeats = False

@@ -69,7 +69,7 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
 
     Args:
         groups: one group per sample, [samples].
-        shares: split to its share, such as ``{"train": 0.8, "val": 0.2}``; above 0, with the sum 1, else a ``ValueError``.
+        shares: split to its share, such as ``{"train": 0.8, "val": 0.2}``; above 0, the sum 1, else a ``ValueError``.
         seed: of the order of groups of one size.
 
     Returns the ascending sample indices of each split, [samples of the split], int32 where they fit.

@@ -142,7 +142,7 @@ class DefaultCollator:
 
 
 def tokenised(tokenizer: Any, max_length: int | None, *texts: Any) -> dict[str, Any]:
-    """The fields of a tokenizer for a text, or two that are read together, or a list of each, of at most ``max_length`` tokens."""
+    """The fields of a tokenizer for a text, two read together, or lists of these, of at most ``max_length`` tokens."""
     if any(of is None or (isinstance(of, list) and None in of) for of in texts):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")
     limit = {"truncation": True, "max_length": max_length} if max_length else {}

@@ -30,8 +30,9 @@ MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 class LanguageModelingDataCollator(Collator):
     """Pads tokenised samples to the longest of the batch, and adds masks and labels.
 
-    A sample has ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Other fields with a value per token
-    (``attention_mask``, ``labels``, …) are padded too; a class or vector in ``label`` or ``labels`` is kept; the rest is stacked.
+    A sample has ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Other fields with a value
+    per token (``attention_mask``, ``labels``, …) are padded too; a class or vector in ``label`` or ``labels`` is kept;
+    the rest is stacked.
 
     Args:
         tokenizer: as in transformers, with ``pad_token_id`` or ``eos_token_id``, which then pads; else with ``pad()``.
@@ -40,7 +41,7 @@ class LanguageModelingDataCollator(Collator):
         mlm_probability: share of masked tokens, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
         task_spec: a :class:`TaskSpec`; for a classification, labels are not made from tokens.
-        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: its id, which is trained on.
+        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: its id, and it is learnt.
         max_length: longer samples are truncated, on the side that is not padded.
         seed: with the epoch and the batch's tokens it determines the masks; None: that of :func:`set_random_seed`.
         dtype: of floating fields.

@@ -24,7 +24,7 @@ class VisionDataCollator(Collator):
 
     Args:
         normalize: False leaves values and dtype unchanged.
-        mean, std: one per channel (of one channel the first), or ``mean="imagenet"`` or ``"cifar10"``; None: ImageNet's.
+        mean, std: one per channel (grey: the first), or ``mean="imagenet"`` or ``"cifar10"``; None: ImageNet's.
         dtype: of floating fields.
 
     Returns:

@@ -63,7 +63,8 @@ def split_by_question(
     """Splits pairs so that a question's stay together, each cluster's questions in the asked ratios.
 
     Args:
-        questions, clusters: of each pair, [pairs]. A question's cluster is that of most of its pairs, on a tie the smallest id.
+        questions, clusters: of each pair, [pairs]. A question's cluster is that of most of its pairs, or the lowest.
+            lowest.
         val_ratio, test_ratio: shares of the questions; the rest is for training.
         seed: of the order within clusters, and of which clusters round up.
         shuffle: False takes the questions of a cluster in ascending order.
@@ -87,11 +88,11 @@ def split_by_question(
 
 
 def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random.RandomState) -> Ints:
-    """The numbers of train, val and test members per cluster, int64 [clusters, 3]; ``sizes`` are its members, [clusters].
+    """Train, val and test members per cluster, int64 [clusters, 3]; ``sizes`` are the members of each, [clusters].
 
     The totals are the asked ratios, rounded by largest remainder, and at least 1 where a ratio is above 0. Within them
-    each cluster's counts are near its own ratios, usually to within one; which clusters round up is random. A ``ValueError``
-    if there are fewer members than splits, or ``val_ratio`` is 0.
+    each cluster's counts are near its own ratios, usually to within one; which clusters round up is random. A
+    ``ValueError`` if there are fewer members than splits, or ``val_ratio`` is 0.
     """
     whole = int(sizes.sum())
     ratios = np.array([1 - val_ratio - test_ratio, val_ratio, test_ratio])

@@ -23,7 +23,7 @@ def load_tensor_artifact(
     required: bool = True,
     mmap: bool = False,
 ) -> Any:
-    """The tensor, or the plain containers, in a file of ``torch.save``, on the CPU; None for one missing that is not ``required``.
+    """The tensor or plain containers in a file of ``torch.save``, on the CPU; None if missing and not ``required``.
 
     Args:
         weights_only: without effect, for older callers: only tensors and plain containers (also lists of lists of
@@ -68,7 +68,8 @@ def load_multiple_tensors(
 
 
 def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename: str, validate: bool = True) -> None:
-    """Writes a tensor of any shape and dtype, of a view only its own elements; makes missing folders, replaces an older file atomically.
+    """Writes a tensor of any shape and dtype, of a view its own elements only; makes folders, replaces files
+    atomically. atomically.
 
     With ``validate``, NaN and infinity are a ``ValueError``, and nothing is written.
     """

@@ -16,7 +16,7 @@ LAST = "config.json"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` that takes its place when the block ends, and is dropped if it raises; makes missing folders."""
+    """A file beside ``path`` that takes its place when the block ends, and is dropped if it raises; makes folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -12,7 +12,7 @@ from dataloader_expert.loaders.jasper.integrity import ROUNDING
 
 
 def check_shapes(batch: Any) -> None:
-    """The nine keys are there, each with the shape that the others imply; else an ``AssertionError`` names the key and both shapes."""
+    """The nine keys are there, in the shapes that the others imply; else an ``AssertionError`` names key and shapes."""
     if not isinstance(batch, Mapping) or set(batch) != set(KEYS):
         found = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
         raise AssertionError(f"the batch has {found}, expected the keys {sorted(KEYS)}")
@@ -27,7 +27,7 @@ def check_shapes(batch: Any) -> None:
 
 
 def check_ranges(batch: Mapping[str, torch.Tensor], clusters: int) -> None:
-    """Clusters and tiers exist, and relevance and distances are in range; else an ``AssertionError`` names the key and both ranges."""
+    """Clusters and tiers exist, relevance and distances are in range; else an ``AssertionError`` names the key."""
     ranges = {
         "cluster_id": (0, clusters - 1),
         "relevance": (0.0, 1.0),

@@ -96,7 +96,7 @@ def build_dataset(
     Raises:
         FileNotFoundError: if a table or the clustering is missing.
         NotImplementedError: for another storage format.
-        TypeError, ValueError: if arguments, tables, clusters, embeddings or the result break a rule, which the message names.
+        TypeError, ValueError: if arguments, tables, clusters, embeddings or the result break a rule, which is named.
     """
     defaults: dict[str, Any] = {"embedding_dim": PLACEHOLDER, "n_neg": n_neg, "tier_proportions": tier_proportions}
     defaults |= {"storage_format": storage_format, "include_inspection_file": include_inspection_file}
@@ -147,9 +147,9 @@ def build_dataset(
 def _csv_origin_split(linked_df: pd.DataFrame, output_dir: Path, show_progress: bool = True) -> dict[str, Tensor]:
     """Splits rows by the files that they came from, and writes ``{tag}_idx.pt`` of each tag.
 
-    ``linked_df`` has a row per pair, and a column ``_split_tag``; ``show_progress``: whether sizes are logged (INFO). Returns
-    ascending row numbers, int64, by ``{tag}_idx``. A ``ValueError`` if the column is missing, the table empty, or a tag could not
-    be part of a file's name.
+    ``linked_df`` has a row per pair, and a column ``_split_tag``; ``show_progress``: whether sizes are logged (INFO).
+    Returns ascending row numbers, int64, by ``{tag}_idx``. A ``ValueError`` if the column is missing, the table empty,
+    or a tag could not be part of a file's name.
     """
     if TAG not in linked_df.columns:
         raise ValueError(f"the table has no column {TAG}: merge the files of each split with their split's name in it")

@@ -76,9 +76,9 @@ class Clusters:
 
 
 def parse_clusters(clustering_json_path: str | Path, validate: bool = True, cosine_threshold: float = 0.7) -> Clusters:
-    """Reads the JSON of a keyword clustering: an object of ``metadata`` (with ``n_clusters``), ``cluster_assignments`` (keyword to cluster id),
-    ``centroids`` (a list of numbers each), and possibly ``embeddings`` (keyword to list of numbers) and
-    ``cluster_stats`` (id to object with ``topic_descriptors``).
+    """Reads the JSON of a keyword clustering: an object of ``metadata`` (with ``n_clusters``), ``cluster_assignments``
+    (keyword to cluster id), ``centroids`` (a list of numbers each), and possibly ``embeddings`` (keyword to list of
+    numbers) and ``cluster_stats`` (id to object with ``topic_descriptors``).
 
     With ``validate`` ids, counts and widths are checked; ``cosine_threshold`` is in [-1, 1], see :class:`Clusters`.
 

@@ -64,7 +64,7 @@ class BuildConfig:
             Curriculum.of(self.curriculum)  # says in the log how it runs
 
     def validate(self) -> None:
-        """Checks all fields: a ``ValueError`` names the first out of range, a ``TypeError`` ``tier_proportions`` that is no list."""
+        """Checks all fields: a ``ValueError`` names the first out of range, a ``TypeError`` tiers in no list."""
         if self.csv_splits is None:
             _check_ratios(self.split_ratios)
         base_probabilities(vars(self))
@@ -93,7 +93,7 @@ class BuildConfig:
         return asdict(self)
 
     def save(self, path: str | Path) -> None:
-        """Writes all fields as JSON after :meth:`validate`; makes missing folders, replaces an older file in one step."""
+        """Writes all fields as JSON after :meth:`validate`; makes folders, replaces an older file in one step."""
         self.validate()
         write_json(self.to_dict(), Path(path))
 

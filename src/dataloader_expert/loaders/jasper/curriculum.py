@@ -51,8 +51,9 @@ class Curriculum:
     def of(config: Mapping[str, Any] | None) -> Curriculum | None:
         """From a configuration's ``curriculum``; None where it has none, which keeps its base probabilities.
 
-        A configuration of the old builder (``start_distance``, ``end_distance``: keys that no dataset ever read) runs as it always
-        did, from 0.5 to 0.1 over 100 epochs, with a warning. A value out of range or an unknown key is a ``ValueError``.
+        A configuration of the old builder (``start_distance``, ``end_distance``: keys that no dataset ever read) runs
+        as it always did, from 0.5 to 0.1 over 100 epochs, with a warning. A value out of range or an unknown key is a
+        ``ValueError``.
         """
         if not config:
             return None
@@ -88,7 +89,7 @@ def is_old(curriculum: Mapping[str, Any]) -> bool:
 
 
 def base_probabilities(config: Mapping[str, Any]) -> dict[str, float]:
-    """The four probabilities of ``steering_probabilities``; a ``ValueError`` if they are not in [0, 1] or do not sum to 1."""
+    """The four ``steering_probabilities``; a ``ValueError`` if they are not in [0, 1] or do not sum to 1."""
     given = {name: float(value) for name, value in dict(config["steering_probabilities"]).items()}
     if given.keys() != set(VARIANTS):
         raise ValueError(f"steering_probabilities must have keys {', '.join(VARIANTS)}, got {sorted(given)}")

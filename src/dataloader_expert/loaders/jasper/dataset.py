@@ -65,7 +65,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         variant_rule: see above.
 
     Raises:
-        ValueError: naming tensor and row: if the directory, its configuration or a split is missing, or data break a rule.
+        ValueError: with tensor and row: if the directory, configuration or split is missing, or data break a rule.
         FileNotFoundError: if a tensor's file is missing.
         KeyError: if the configuration lacks ``embedding_dim``, ``n_neg`` or ``steering_probabilities``.
     """
@@ -187,14 +187,14 @@ class JASPERSteeringDataset(Dataset[Sample]):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of curriculum and variants, an integer from 0 (else a ``ValueError``), in running workers too."""
+        """Sets the epoch of curriculum and variants, from 0, else a ``ValueError``; in running workers too."""
         if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
             raise ValueError(f"epoch is {epoch!r}; it is an integer from 0")
         self._orders[0] = int(epoch)
         self._followed = ()
 
     def force_steering(self, variant: Variant | None) -> None:
-        """Sets one variant of the four (else a ``ValueError``) for all samples, in running workers too; None: by the rule again."""
+        """Sets one of the four variants, else a ``ValueError``, for all samples; None: by the rule again."""
         if variant is not None and variant not in VARIANTS:
             raise ValueError(f"Invalid steering variant {variant!r}; it is one of {', '.join(VARIANTS)}, or None")
         self._orders[1] = -1 if variant is None else VARIANTS.index(variant)

@@ -46,7 +46,8 @@ def draw_untaken(pool: Tensor, taken: Tensor, count: int, rng: np.random.Generat
 def filled(rows: Tensor, more: Tensor) -> Tensor:
     """Without :data:`NONE`: instead come a row's ``more`` in order, and where these are :data:`NONE`, its own again.
 
-    Of the ``rows``, int64 [rows, columns], each has a number; ``more``, int64 [rows, any], has a column for each gap of a row.
+    Of the ``rows``, int64 [rows, columns], each has a number; ``more``, int64 [rows, any], has a column for each gap of
+    a row.
     """
     gap = rows == NONE
     nth = (gap.cumsum(dim=1) - 1).clamp(min=0)

@@ -44,7 +44,8 @@ def generate_embeddings(
             show_progress_bar=…, convert_to_numpy=…, normalize_embeddings=…)``, as in sentence-transformers. Both
             return one row per text.
         cluster_parser: of :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
-        output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt`` and ``centroid_embs.pt`` go, if any.
+        output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt``, ``centroid_embs.pt`` go.
+            any.
         question_col, source_col, keywords_col: columns of texts, texts, and lists of keywords.
         batch_size: texts that ``encode`` takes at a time.
         normalize_embeddings: whether what the model returns gets length 1.
@@ -58,7 +59,7 @@ def generate_embeddings(
 
     Raises:
         TypeError: if the model has neither method.
-        ValueError: if the table has no rows, the model returns other numbers of rows, widths differ, or values are refused.
+        ValueError: if the table has no rows, the model returns another number of rows, or widths or values are refused.
     """
     if on_empty_keywords not in EMPTY_KEYWORDS:
         raise ValueError(f"on_empty_keywords is {on_empty_keywords!r}; it is one of {', '.join(EMPTY_KEYWORDS)}")

@@ -75,7 +75,7 @@ class DatasetFinalizer:
         _matching(chosen, self._checked(chosen)[0])
 
     def write_config(self, config: BuildConfig) -> Path:
-        """Writes ``config.json``, replacing an older one in one step, and returns its path; a field out of range is a ``ValueError``."""
+        """Writes ``config.json`` in one step and returns its path; a field out of range is a ``ValueError``."""
         path = self.output_dir / CONFIG
         config.save(path)
         log.info("%s written: %s pairs", path, config.n_pairs)

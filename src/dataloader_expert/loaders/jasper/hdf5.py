@@ -28,6 +28,12 @@ def available() -> bool:
     return find_spec("h5py") is not None
 
 
+def _file(path: Path, mode: str = "r") -> Any:
+    import h5py
+
+    return h5py.File(path, mode)
+
+
 def newer_than(archive: Path, directory: Path) -> list[str]:
     """PT files written after ``archive``."""
     made = archive.stat().st_mtime_ns
@@ -36,10 +42,8 @@ def newer_than(archive: Path, directory: Path) -> list[str]:
 
 def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
     """The tensors of ``names`` (None: all); a ``ValueError`` if one is missing."""
-    import h5py
-
     found = {}
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         for name in PATHS if names is None else names:
             if PATHS[name] in file:
                 found[name] = _tensor(file[PATHS[name]])
@@ -54,17 +58,13 @@ def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tens
 
 def splits(path: Path) -> list[str]:
     """The names of the splits that the file ``path`` holds."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         return list(file["splits"]) if "splits" in file else []
 
 
 def read_split(path: Path, split: str) -> torch.Tensor:
     """Pair rows of a split, as stored."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+    with _file(path) as file:
         return _tensor(file[f"splits/{split}"])
 
 
@@ -75,12 +75,10 @@ def write(
 
     ``as_of``, in nanoseconds, becomes the file's time of writing, so that what was written since then is newer.
     """
-    import h5py
-
     named = {PATHS[name]: tensor for name, tensor in tensors.items()}
     named |= {f"splits/{split}": of_split for split, of_split in rows.items()}
     with replacing(path) as partial:
-        with h5py.File(partial, "w") as file:
+        with _file(partial, "w") as file:
             for place, tensor in named.items():
                 values = tensor.cpu().numpy()
                 file.create_dataset(place, data=values, compression=how if values.size else None)

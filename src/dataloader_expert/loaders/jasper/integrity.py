@@ -50,7 +50,7 @@ def check(tables: Tables) -> None:
 
 
 def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_test: bool) -> None:
-    """All rules of :func:`check`, and further ones for a built data set, whose test split has pairs if it ``needs_test``.
+    """All rules of :func:`check`, and those of a built data set, whose test split has pairs if it ``needs_test``.
 
     ``splits`` are pair rows of train, val and test.
     """

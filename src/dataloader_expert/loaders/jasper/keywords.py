@@ -15,7 +15,7 @@ NOTHING = {"", "nan", "none", "null"}
 
 @dataclass(frozen=True)
 class KeywordRules:
-    """Which entries of lists of objects count: ``{"term", "confidence", "type"}`` and ``{"topic_descriptor", "probability"}``."""
+    """Which entries count: ``{"term", "confidence", "type"}`` and ``{"topic_descriptor", "probability"}``."""
 
     min_confidence: float = 0.0
     types: Sequence[str] | None = None
@@ -25,8 +25,8 @@ class KeywordRules:
     def parse(self, cell: object) -> list[str]:
         """Keywords in order, each once, without blanks around them.
 
-        ``cell`` is a list; or text: a list as JSON or as Python prints it, or words between commas. Entries are words or objects,
-        see above. None, NaN and blank text stand for no keywords.
+        ``cell`` is a list; or text: a list as JSON or as Python prints it, or words between commas. Entries are words
+        or objects, see above. None, NaN and blank text stand for no keywords.
         """
         words = map(self._word, _entries(cell))
         return list(dict.fromkeys(word.strip() for word in words if word and word.strip()))

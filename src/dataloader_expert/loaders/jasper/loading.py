@@ -25,8 +25,8 @@ def jasper_loader(
 ) -> EpochLoader:
     """A loader of a JASPER split, with the defaults that ``create_loader`` has always had for it.
 
-    ``drop_last`` None: in ``train`` only. ``sampler`` None: shuffled in ``train``, else in stored order; sharded across ranks
-    where ``distributed``. ``keywords`` are of ``DataLoader``, with ``num_workers`` and ``pin_memory``.
+    ``drop_last`` None: in ``train`` only. ``sampler`` None: shuffled in ``train``, else in stored order; sharded across
+    ranks where ``distributed``. ``keywords`` are of ``DataLoader``, with ``num_workers`` and ``pin_memory``.
     """
     if dataset.device.type != "cpu":
         if keywords["num_workers"] or keywords["pin_memory"]:

@@ -71,8 +71,8 @@ class CSVMerger:
         Rows without question or source are dropped. Of rows of one pair the highest relevance, all keywords and the
         longest answer are kept. Relevance that is missing or not a number is taken as 1; it is cut to [0, 1].
 
-        Columns are ``question``, ``source``, ``answer``, ``keywords`` (sorted list), ``relevance_score``, and the ids of
-        :func:`with_ids`; ``output_path`` is a CSV file to write them to, keywords as JSON.
+        Columns are ``question``, ``source``, ``answer``, ``keywords`` (sorted list), ``relevance_score``, and the ids
+        of :func:`with_ids`; ``output_path`` is a CSV file to write them to, keywords as JSON.
 
         Raises:
             ValueError: if there are no files, one has no column for question or source or is not CSV.
@@ -148,9 +148,7 @@ def merge_csv_files(
 
 def with_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """A copy with ``question_id`` and ``source_id``, numbered by first appearance, and ``pair_id``, by row: all from 0."""
-    import pandas as pd
-
-    ids = {f"{column}_id": pd.factorize(frame[column])[0] for column in REQUIRED}
+    ids = {f"{column}_id": frame[column].factorize()[0] for column in REQUIRED}
     return frame.assign(**ids, pair_id=range(len(frame))).reset_index(drop=True)
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -96,7 +97,7 @@ class NegativeMiner:
         self.adjacent_clusters = _nearest(self.cluster_dist_matrix, adjacent_k)
 
     def mine_all_negatives(self) -> dict[str, Tensor]:
-        """``hard_negatives``, rows of sources, and ``negative_tiers``, 1 to 4, both int64 [pairs, n_neg]; each call draws anew."""
+        """``hard_negatives``, rows of sources, and ``negative_tiers``, 1 to 4, int64 [pairs, n_neg]; drawn anew."""
         negatives = torch.full((self.n_pairs, self.n_neg), NONE)
         tiers = torch.zeros_like(negatives)
         done = 0
@@ -205,8 +206,9 @@ def mine_negatives(
     """Mines and saves the negatives; arguments, results and errors as of :class:`NegativeMiner`."""
     embeddings = source_embeddings, question_embeddings, centroid_embeddings
     clustered = pair_indices, pair_cluster_ids, source_cluster_ids
-    how = tier_proportions, adjacent_k, random_seed, show_progress, shuffle_columns
-    miner = NegativeMiner(*embeddings, *clustered, n_neg, *how)
+    how: dict[str, Any] = {"adjacent_k": adjacent_k, "random_seed": random_seed}
+    how |= {"show_progress": show_progress, "shuffle_columns": shuffle_columns}
+    miner = NegativeMiner(*embeddings, *clustered, n_neg, tier_proportions, **how)
     results = miner.mine_all_negatives()
     miner.save(output_dir, results)
     return results

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 def chosen_format(directory: Path, asked: str) -> str:
     """``pt`` or ``hdf5``: as asked, else the newer one.
 
-    A ``ValueError`` if the format is unknown, its files or h5py are missing, or HDF5, asked for or alone, is older than PT files.
+    A ``ValueError`` if the format is unknown, its files or h5py are missing, or HDF5, asked for or alone, is older than
+    PT files.
     """
     if asked not in ("auto", "pt", "hdf5"):
         raise ValueError(f"Invalid storage_format {asked!r}; it is auto, pt or hdf5")
@@ -70,8 +71,8 @@ def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
 def open_tables(directory: Path, storage_format: str, mapped: bool, device: torch.device) -> tuple[Tables, bool]:
     """The tables of a directory, shared while somebody holds them, and whether they were read just now.
 
-    ``mapped``: PT files are mapped into memory: pages come when touched, and the system may drop them again. A missing file is a
-    ``FileNotFoundError``, a broken rule a ``ValueError``.
+    ``mapped``: PT files are mapped into memory: pages come when touched, and the system may drop them again. A missing
+    file is a ``FileNotFoundError``, a broken rule a ``ValueError``.
     """
     key = (*identity(directory, storage_format), storage_format, mapped, str(device))
     held = _opened.get(key)
@@ -87,7 +88,7 @@ def open_tables(directory: Path, storage_format: str, mapped: bool, device: torc
     return tables, True
 
 
-def with_negatives(tables: Tables, directory: Path, storage_format: str, negatives: Mapping[str, Tensor]) -> Tables:
+def with_negatives(tables: Tables, directory: Path, storage_format: str, negatives: Mapping[str, Any]) -> Tables:
     """The tables with other negatives, which were just read from ``directory``; all else is the same tensors.
 
     Who opens the directory next shares them, unless files other than those of the negatives were written as well.

@@ -114,7 +114,8 @@ class DatasetSplitter:
         return (parts.train, parts.val) if self.mode == "simple" else _tensors(parts)
 
     def save(self, path: str | Path, format: str = "auto", metadata: Mapping[str, Any] | None = None) -> None:
-        """Writes the split as JSON, with ``metadata`` for whoever reads it; ``format`` is ``json`` or ``auto``. Makes missing folders.
+        """Writes the split as JSON, with ``metadata`` for readers; ``format`` is ``json`` or ``auto``. Makes folders.
+        folders.
 
         Raises:
             ValueError: if there is no split yet, or the format is unknown.

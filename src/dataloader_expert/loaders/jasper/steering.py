@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,7 +80,7 @@ class SteeringBuilder:
             raise ValueError(f"Invalid fallback_strategy {fallback_strategy!r}: it is one of {', '.join(FALLBACKS)}")
 
     def build_centroid_steering(self) -> tuple[Tensor, Tensor]:
-        """From the question towards its centroid; a ``ValueError`` if a result is not finite, here and in the next ones.
+        """From the question towards its centroid; a ``ValueError`` if a result is not finite, here and below.
 
         Returns:
             Unit vectors of centroid - question, float32 [pairs, width], zeros where both are equal; and cosine
@@ -94,7 +95,7 @@ class SteeringBuilder:
         return steering, distances
 
     def build_keyword_weighted_steering(self) -> Tensor:
-        """Unit vectors, float32 [pairs, width], towards the mean of a pair's keywords, which weigh alike; else by ``fallback_strategy``."""
+        """Unit vectors towards the mean of a pair's keywords, float32 [pairs, width]; else by ``fallback_strategy``."""
         steering = unit_rows(self._keyword_means())
         missing = (steering == 0).all(dim=1).nonzero().squeeze(1)
         if len(missing) and self.fallback_strategy != "zero":
@@ -122,7 +123,7 @@ class SteeringBuilder:
         }
 
     def save(self, output_dir: str | Path, steering_results: Mapping[str, Tensor] | None = None) -> None:
-        """Writes the four files of :data:`FILES`; makes missing folders. A result missing or not finite is a ``ValueError``.
+        """Writes the four files of :data:`FILES`; makes folders. A result missing or not finite is a ``ValueError``.
 
         ``steering_results`` are of :meth:`build_all_steering`; None: computed now.
         """
@@ -203,8 +204,9 @@ def build_steering(
 ) -> dict[str, Tensor]:
     """Builds and saves all steering; arguments, results and errors as of :class:`SteeringBuilder`."""
     embeddings = question_embeddings, keyword_embeddings, centroid_embeddings
-    how = normalize_residual, fallback_strategy, show_progress, random_seed
-    builder = SteeringBuilder(*embeddings, pair_indices, pair_cluster_ids, pair_keyword_ids, *how)
+    how: dict[str, Any] = {"normalize_residual": normalize_residual, "fallback_strategy": fallback_strategy}
+    how |= {"show_progress": show_progress, "random_seed": random_seed}
+    builder = SteeringBuilder(*embeddings, pair_indices, pair_cluster_ids, pair_keyword_ids, **how)
     results = builder.build_all_steering()
     builder.save(output_dir, results)
     return results

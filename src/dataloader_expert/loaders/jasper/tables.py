@@ -28,7 +28,7 @@ class KeywordLists(Sequence[list[int]]):
 
     @staticmethod
     def of(lists: Any) -> KeywordLists:
-        """Lists of keyword rows, one per pair, laid end to end; a ``ValueError`` if they are not a list of lists of ``int``."""
+        """Lists of keyword rows, one per pair, laid end to end; a ``ValueError`` if they are not lists of ``int``."""
         kinds = {type(row) for row in lists} if isinstance(lists, list) else {None}
         if not kinds <= {list} or not {type(k) for row in lists for k in row} <= {int}:
             raise ValueError(f"{KEYWORDS} must hold a list of lists of keyword rows, which are integers")

@@ -13,7 +13,7 @@ def even_tiers(n_neg: int) -> list[int]:
 
 
 def checked_tiers(proportions: list[int], n_neg: int) -> list[int]:
-    """A copy of ``proportions``, if they are four counts that sum to ``n_neg``, else a ``ValueError``; no list: a ``TypeError``."""
+    """A copy of four counts that sum to ``n_neg``; else a ``ValueError``, and a ``TypeError`` if they are no list."""
     if not isinstance(proportions, list | tuple):
         raise TypeError(f"tier_proportions must be a list of four counts, got {type(proportions).__name__}")
     if len(proportions) != TIERS:

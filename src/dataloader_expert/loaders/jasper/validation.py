@@ -1,4 +1,4 @@
-"""Rules for single tensors and lists, which messages call by their ``name``; those for a whole data set are in ``integrity``."""
+"""Rules for single tensors and lists, called ``name`` in messages; those for a whole data set are in ``integrity``."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def validate_pair_indices_bounds(
 ) -> None:
     """Accepts pairs whose rows exist: integers [pairs, 2], row of the question and row of the source.
 
-    ``allow_negative`` lets indices below 0 pass, as older callers expect. Indexing would take them from the end, so all that
-    builds or opens a data set says False.
+    ``allow_negative`` lets indices below 0 pass, as older callers expect. Indexing would take them from the end, so all
+    that builds or opens a data set says False.
 
     Raises:
         TypeError: if it is not a tensor of integers.
@@ -81,7 +81,7 @@ def validate_pair_indices_bounds(
 def validate_cluster_ids_bounds(
     cluster_ids: torch.Tensor, n_clusters: int, name: str = "cluster_ids", *, allow_negative: bool = True
 ) -> None:
-    """Accepts ids of clusters that exist, integers [length]; ``allow_negative`` as in :func:`validate_pair_indices_bounds`.
+    """Accepts ids of clusters that exist, integers [length]; ``allow_negative`` as in the function above.
 
     Raises:
         TypeError: if it is not a tensor of integers.
@@ -92,7 +92,7 @@ def validate_cluster_ids_bounds(
 
 
 def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> None:
-    """Accepts triples of a tensor, list or tuple, its name, and the length that it has (of a tensor: its first dimension).
+    """Accepts triples of a tensor, list or tuple, its name, and its length (of a tensor: its first dimension).
 
     Raises:
         TypeError: if an item is neither tensor nor list nor tuple.
@@ -106,7 +106,7 @@ def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> Non
 
 
 def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: float, tolerance: float = 1e-6) -> None:
-    """Accepts three shares in (0, 1) that sum to 1, else a ``ValueError``: within ``tolerance``, and 1e-5 for shares of few digits."""
+    """Accepts three shares in (0, 1) that sum to 1, else a ``ValueError``: to ``tolerance`` and 1e-5 (few digits)."""
     ratios = {"train_ratio": train_ratio, "val_ratio": val_ratio, "test_ratio": test_ratio}
     for name, ratio in ratios.items():
         if not 0 < ratio < 1:
@@ -144,7 +144,7 @@ def validate_keyword_ids_list(
 
 
 def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
-    """Accepts a tensor of any shape and dtype without NaN and infinity, else a ``ValueError``; reads it once and copies nothing."""
+    """Accepts any tensor without NaN and infinity, else a ``ValueError``; reads it once and copies nothing."""
     if not tensor.numel() or not (tensor.is_floating_point() or tensor.is_complex()):
         return
     low, high = torch.aminmax(torch.view_as_real(tensor) if tensor.is_complex() else tensor)
@@ -157,7 +157,7 @@ def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
 def validate_values_in_range(
     tensor: torch.Tensor, name: str, min_value: float, max_value: float, inclusive: bool = True
 ) -> None:
-    """Accepts real numbers between two bounds, or with ``inclusive`` equal to one, else a ``ValueError``; NaN lies between none."""
+    """Accepts real numbers between two bounds, ``inclusive`` or not, else a ``ValueError``; NaN lies between none."""
     if not tensor.numel():
         return
     low, high = (bound.item() for bound in torch.aminmax(tensor))

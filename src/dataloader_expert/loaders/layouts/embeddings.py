@@ -27,7 +27,7 @@ class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
         embedding_key: name of the array.
         config: an INI file.
 
-    A missing folder or file is a ``FileNotFoundError``, no archive a ``ValueError``; on access, no such array a ``KeyError``.
+    A missing folder or file is a ``FileNotFoundError``, no archive a ``ValueError``, and no such array a ``KeyError``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ def build_model_embedding_loader(
     seed: int = 0,
     config: str | Path = "config.ini",
 ) -> EpochLoader:
-    """A loader of :class:`ModelEmbeddingDataset`, with its errors, by default as the section says, else in shuffled batches of 32."""
+    """A loader of :class:`ModelEmbeddingDataset`; by default as the section says, else shuffled, in batches of 32."""
     dataset = ModelEmbeddingDataset(root_dir, max_models=max_models, config=config)
     said = {"shuffle": True, "batch_size": 32} | (section(config, SECTION) if root_dir is None else {})
     said |= given(shuffle=shuffle, batch_size=batch_size, num_workers=num_workers, pin_memory=pin_memory)

@@ -26,15 +26,17 @@ LOOKED_AT = 32
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, two such as
-    ``premise`` and ``hypothesis`` as a pair, unless there are ``input_ids``. With its own format only labels are renamed.
+    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, two
+    such as ``premise`` and ``hypothesis`` as a pair, unless there are ``input_ids``. With its own format only labels
+    are renamed.
 
     Args:
         dataset: a ``datasets.Dataset``.
         tokenizer: of texts; None: they are not tokenised.
         max_length: texts are truncated to so many tokens.
         task_spec: its ``target_field`` is the label, if it is a column.
-        image_mode: ``"L"``, with which an image in colour is a ``ValueError``, or ``"RGB"``; None: by :func:`mode_of_images`.
+        image_mode: ``"L"``, with which an image in colour is a ``ValueError``, or ``"RGB"``; None: by
+            :func:`mode_of_images`.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class HubRows(Dataset[dict[str, Any]]):
 
 
 class HubStream(IterableDataset[dict[str, Any]]):
-    """An iterable Hugging Face data set, which shards itself across workers; across ranks after ``split_dataset_by_node``."""
+    """An iterable Hugging Face data set, which shards itself to workers; to ranks after ``split_dataset_by_node``."""
 
     shards_to_workers = True
 
@@ -136,7 +138,7 @@ def label_column(features: Any, target: str | None) -> str | None:
 
 
 def text_columns(features: Any, row: dict[str, Any] | None = None) -> tuple[str, ...]:
-    """The two columns of texts that a model reads together, else the one of texts: by name, else the first of strings."""
+    """The two columns of texts that a model reads together, else one of texts: by name, else the first of strings."""
     strings = [
         name
         for name in features

@@ -29,8 +29,8 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         image_column: None: the first column of images.
         label_column: None: the first ``ClassLabel``, else the first column of integers, else ``label``.
 
-    Something else than a data set is a ``TypeError``, an empty one a ``ValueError``; a column that does not exist, and on access a
-    label that did not on opening, is a ``KeyError``.
+    Something else than a data set is a ``TypeError``, an empty one a ``ValueError``; a column that does not exist, and
+    on access a label that did not on opening, is a ``KeyError``.
     """
 
     def __init__(

@@ -48,8 +48,9 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         on_corrupt: ``raise`` names all files that cannot be read; ``skip`` lists them in ``problems``.
         cache_bytes: tensors are kept in memory up to this size.
 
-    A missing folder is a ``FileNotFoundError``; one without archives, or with some that cannot be read or hold NaN or infinity, a
-    ``ValueError``; an archive without ``parameters`` a ``KeyError``; other numbers of features with ``normalize`` a ``RuntimeError``.
+    A missing folder is a ``FileNotFoundError``; one without archives, or with some that cannot be read or hold NaN or
+    infinity, a ``ValueError``; an archive without ``parameters`` a ``KeyError``; other numbers of features with
+    ``normalize`` a ``RuntimeError``.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         return len(self.files)
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        """The tensor at ``index``, negative ones from the end, else an ``IndexError``: [features], or as stored without ``flatten``."""
+        """The tensor at ``index``, else an ``IndexError``: [features], or as stored without ``flatten``."""
         at = position(index, len(self))
         if at in self._kept:
             return self._kept[at].clone()  # what a caller does to it stays with them

@@ -37,7 +37,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
         shard_glob: pattern of the shards' names.
         config: an INI file.
 
-    A missing folder or file is a ``FileNotFoundError``; no shard, or on access features that are not 3-D, a ``ValueError``.
+    A missing folder or file is a ``FileNotFoundError``; no shard, or on access features not 3-D, a ``ValueError``.
     """
 
     def __init__(

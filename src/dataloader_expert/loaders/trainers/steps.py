@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainSteps(NamedTuple):
-    """An epoch of training, per rank: samples per step (of all ranks and accumulated batches), batches, and batches per step."""
+    """An epoch of training, per rank: samples per step (of all ranks and accumulation), batches, batches per step."""
 
     global_batch_size: int
     num_train_steps: int
