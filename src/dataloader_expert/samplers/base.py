@@ -317,9 +317,9 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         return None if asked_by_wrapper() else getattr(self, "_batch_size", None)
 
     @property
-    @abstractmethod
     def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
+        """Batches in this epoch, of all ranks: by default, of all samples."""
+        return portions(self.made_for() or 0, self._batch_size, self.drop_last)
 
     @abstractmethod
     def _plan(self) -> Plan:

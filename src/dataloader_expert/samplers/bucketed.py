@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, Ranks, Share, portions
+from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan, Ranks, Share
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 from dataloader_expert.samplers.rules import finite, given, integers, per_sample, summed_up
 
@@ -81,10 +81,6 @@ class LengthBucketBatchSampler(_ByLength):
         integers(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
-
-    @property
-    def batches(self) -> int:
-        return portions(len(self._lengths), self._batch_size, self.drop_last)
 
     def _plan(self) -> Plan:
         rng = self._rng()

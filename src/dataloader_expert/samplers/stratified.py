@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, Share, portions
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, Share
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
 from dataloader_expert.samplers.rules import integers, summed_up
 
@@ -36,10 +36,6 @@ class StratifiedBatchSampler(EpochBatchSampler):
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes), "labels": summed_up(codes)}
-
-    @property
-    def batches(self) -> int:
-        return portions(len(self._members), self._batch_size, self.drop_last)
 
     def _plan(self) -> Plan:
         rng = self._rng()

@@ -10,7 +10,6 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
-from torch import Tensor
 
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.hdf5 import newer_than
