@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Progress:
-    """Batches delivered in this pass, whether it ended, iterators made; apart from the loader, which sets slowly."""
+    """Batches delivered in this pass, whether it ended, iterators made; a loader's own attributes are slow to set."""
 
     batches: int = 0
     ended: bool = False

@@ -41,7 +41,7 @@ class LanguageModelingDataCollator(Collator):
         mlm_probability: share of masked tokens, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
         task_spec: a :class:`TaskSpec`; for a classification, labels are not made from tokens.
-        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: its id, and it is learnt.
+        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: its id, trained on.
         max_length: longer samples are truncated, on the side that is not padded.
         seed: with the epoch and the batch's tokens it determines the masks; None: that of :func:`set_random_seed`.
         dtype: of floating fields.

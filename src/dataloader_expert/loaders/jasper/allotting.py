@@ -63,8 +63,7 @@ def split_by_question(
     """Splits pairs so that a question's stay together, each cluster's questions in the asked ratios.
 
     Args:
-        questions, clusters: of each pair, [pairs]. A question's cluster is that of most of its pairs, or the lowest.
-            lowest.
+        questions, clusters: of each pair, [pairs]; a question's cluster is that of most pairs, on a tie the lowest.
         val_ratio, test_ratio: shares of the questions; the rest is for training.
         seed: of the order within clusters, and of which clusters round up.
         shuffle: False takes the questions of a cluster in ascending order.

@@ -68,8 +68,7 @@ def load_multiple_tensors(
 
 
 def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename: str, validate: bool = True) -> None:
-    """Writes a tensor of any shape and dtype, of a view its own elements only; makes folders, replaces files
-    atomically. atomically.
+    """Writes a tensor of any shape and dtype, of a view its own elements; makes folders, replaces a file in one step.
 
     With ``validate``, NaN and infinity are a ``ValueError``, and nothing is written.
     """

@@ -64,7 +64,7 @@ class BuildConfig:
             Curriculum.of(self.curriculum)  # says in the log how it runs
 
     def validate(self) -> None:
-        """Checks all fields: a ``ValueError`` names the first out of range, a ``TypeError`` tiers in no list."""
+        """Checks all fields: one out of range is a ``ValueError``, ``tier_proportions`` in no list a ``TypeError``."""
         if self.csv_splits is None:
             _check_ratios(self.split_ratios)
         base_probabilities(vars(self))

@@ -44,8 +44,7 @@ def generate_embeddings(
             show_progress_bar=…, convert_to_numpy=…, normalize_embeddings=…)``, as in sentence-transformers. Both
             return one row per text.
         cluster_parser: of :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
-        output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt``, ``centroid_embs.pt`` go.
-            any.
+        output_dir: of ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt``, ``centroid_embs.pt``; None: none.
         question_col, source_col, keywords_col: columns of texts, texts, and lists of keywords.
         batch_size: texts that ``encode`` takes at a time.
         normalize_embeddings: whether what the model returns gets length 1.

@@ -115,7 +115,6 @@ class DatasetSplitter:
 
     def save(self, path: str | Path, format: str = "auto", metadata: Mapping[str, Any] | None = None) -> None:
         """Writes the split as JSON, with ``metadata`` for readers; ``format`` is ``json`` or ``auto``. Makes folders.
-        folders.
 
         Raises:
             ValueError: if there is no split yet, or the format is unknown.

@@ -106,7 +106,7 @@ def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> Non
 
 
 def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: float, tolerance: float = 1e-6) -> None:
-    """Accepts three shares in (0, 1) that sum to 1, else a ``ValueError``: to ``tolerance`` and 1e-5 (few digits)."""
+    """Accepts three shares in (0, 1) whose sum is 1 but for ``tolerance`` and 1e-5; else a ``ValueError``."""
     ratios = {"train_ratio": train_ratio, "val_ratio": val_ratio, "test_ratio": test_ratio}
     for name, ratio in ratios.items():
         if not 0 < ratio < 1:

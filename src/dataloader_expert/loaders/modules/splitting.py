@@ -65,8 +65,7 @@ def split(
     ``datasets.Dataset``'s ``train_test_split``.
 
     Args:
-        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable; as both parts, or None.
-            empty.
+        data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable; so are both parts, or None.
         share: of validation, in [0, 1), else a ``ValueError``.
         in_order: the last samples are for validation, rather than a seeded choice.
         stratify: one class per sample, or the name of a field: classes keep their share in both parts, within a sample.
