@@ -92,7 +92,24 @@ OPPOSITE_SOUND = {
     "equal answers": pairs(GOOD[:9] * 2, GOOD[:9] * 2, PROMPTS[:9] * 2),
 }
 OPPOSITE_SPEAKS = {"a few of them": (turned(9), "label-conflict", "warning")}
+
+
+def in_turns(better: list[str], worse: list[str]) -> Data:
+    """Pairs of conversations whose turns have their keys in alphabetical order, as writers of Parquet may sort them."""
+    made = [
+        [
+            [{"content": p, "role": "user"}, {"content": a, "role": "assistant"}]
+            for p, a in zip(PROMPTS, of, strict=True)
+        ]
+        for of in (better, worse)
+    ]
+    told = frozenset({"chosen", "rejected"})
+    return Data({"chosen": made[0], "rejected": made[1]}, context={"conversations": told})
+
+
 MARKS_SOUND = {
+    "turns that say who speaks last": in_turns(GOOD, BAD),
+    "short answers that both give": pairs(["No"] * 150 + GOOD[150:], ["No"] * 150 + BAD[150:]),
     "answers of their own": pairs(GOOD, BAD),
     "a mark in both": pairs([f"{a} </s>" for a in GOOD], [f"{a} </s>" for a in BAD]),
     "a mark in half of both": pairs(
@@ -111,6 +128,7 @@ MARKS_SPEAKS = {
         "label-leaked-by-field",
         "warning",
     ),
+    "what ends the worse turns": (in_turns(GOOD, [f"{a}</s>" for a in BAD]), "label-leaked-by-field", "warning"),
     "what begins the better": (pairs([f"Sure! {a}" for a in GOOD], BAD), "label-leaked-by-field", "warning"),
 }
 

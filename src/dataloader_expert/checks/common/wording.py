@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dataloader_expert.sources.turns import ROLE_KEYS
+
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 """Control characters, bidirectional and byte-order marks, and replacements for undecodable bytes. Zero-width spaces and
 joiners are not included, because they occur in sound texts."""
@@ -236,8 +238,11 @@ def said(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def last_said(turns: Any) -> str:
-    """What the last turn of a conversation says; nothing of another value."""
-    *_, text = ("", *said(turns[-1])) if isinstance(turns, list | tuple) and turns else ("",)
+    """What the last turn of a conversation says, whichever of its keys comes first; nothing of another value."""
+    turn = turns[-1] if isinstance(turns, list | tuple) and turns else None
+    if isinstance(turn, dict):  # who speaks is not said: Parquet's writers may sort the keys
+        turn = {key: value for key, value in turn.items() if key not in ROLE_KEYS}
+    *_, text = ("", *said(turn))
     return text.rstrip()
 
 
