@@ -229,6 +229,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "classes that nobody declared": objects([[0, 7]] * 12, names={}),
     },
     "pictures": {
+        "gray ones among pictures of several sizes": Data(
+            {"image": [*PICTURES, picture(8, size=60), picture(9, mode="L")]}
+        ),
         "one mode": Data({"image": PICTURES}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
