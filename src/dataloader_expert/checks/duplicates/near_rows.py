@@ -25,8 +25,8 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
 RULE, BEYOND = "equal to three significant digits", ", not counting leading digits that all values of a field share"
-LEAST_FIELDS = 3
-"""Rows with fewer numbers may agree by chance."""
+LEAST_FIELDS, MOST_FIELDS = 3, 8
+"""Rows with fewer numbers may agree by chance, those with more fields hardly do."""
 
 
 class NearRows(Check):
@@ -35,7 +35,8 @@ class NearRows(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.kept = Seen(context, HELD)
-        self.chance = Chance(context, self.kept.names, rounded=True)
+        few = self.kept.names if len(self.kept.names) <= MOST_FIELDS else []
+        self.chance = Chance(context, few, rounded=True)
 
     def applies(self) -> bool:
         kinds = {f.name: f.kind for f in self.context.fields}
@@ -78,17 +79,17 @@ class NearRows(Check):
         if not self.kept.held and not self.kept.spills:
             return
         rows, groups = near_groups(self.kept)
-        expected = self.chance.equal() * self.seen * (self.seen - 1) / 2
         rule = f"{RULE}{BEYOND}" if self.context.offsets.keys() & {*self.kept.measured} else RULE
         missed = "near duplicates of rows that differ by more than rounding"
         fact = near_fact(self.kept, rows, "rows", groups, rule, self.evidence(), missed)
+        expected = self.chance.equal() * self.seen * (self.seen - 1) / 2 if fact.value["extra"] else 0.0
         yield replace(fact, value=fact.value | {"expected_pairs": round(expected, 3)})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)
         equal, near = facts.find(DUPLICATES), facts.find(NEAR, of="rows")
         by_chance = equal is not None and equal.value["expected_pairs"] >= LEAST  # then more are equal after rounding
-        by_chance = by_chance or near is not None and explains(near.value["expected_pairs"], near.value["extra"], 0)
+        by_chance |= near is not None and explains(near.value["expected_pairs"], near.value["extra"], 0)
         return judge_near(facts, "rows", sure=numbers >= LEAST_FIELDS and not by_chance)
 
 
