@@ -125,7 +125,9 @@ def declared_scale(facts: Facts) -> dict[str, Any] | None:
     """The mean and std that the model declares, which go before those of the data; or none, where it takes no values but 0 to 1."""
     model = facts.value(MODEL, {})
     said = model.get("declared") or {}
-    if "between 0 and 1" in str(model.get("error") or ""):
+    inputs = model.get("inputs")
+    of_target = inputs is not None and any(m["code"] == SCALE and m["field"] not in inputs for m in model["misfits"])
+    if "between 0 and 1" in str(model.get("error") or "") and not of_target:
         on = "none: the model's loss takes values from 0 to 1 only; return them on that scale"
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     pictures = [f for f in facts.value(FIELDS, []) if f["kind"] in ("image", "array") and len(f["shape"]) == 3]

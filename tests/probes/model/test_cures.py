@@ -370,3 +370,22 @@ def test_one_sample_of_a_list_is_not_the_batch(named: bool) -> None:
     assert not verdict.accepted
     assert [m.code for m in verdict.misfits] == ["shape-mismatch"]
     assert "a list with a tensor of each sample" in verdict.misfits[0].says
+
+
+class Signs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return nn.functional.binary_cross_entropy(self.layer(x).squeeze(1).sigmoid(), y)
+
+
+def test_labels_of_signs_are_made_zeros_and_ones() -> None:
+    """Seen: labels of -1 and 1 made the loss raise, and the advice was not to standardize the inputs."""
+    y = torch.randn(N).sign()
+    verdict = check(Signs(), {"x": torch.randn(N, 4), "y": y}, "y")
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("value-range-mismatch", "y", True)]
+    assert verdict.way is not None
+    made = functions(verdict.way.code())[0]({"x": torch.randn(N, 4), "y": y})[1]["y"]
+    assert made.tolist() == (y > 0).float().tolist()
