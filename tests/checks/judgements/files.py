@@ -199,7 +199,12 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "info",
         ),
         "tables of two lengths": (ragged(*[(n, 2 * n) for n in range(4, 9)], kind="array"), "ragged", "warning"),
-        "images of many sizes": (Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}), "ragged", "warning"),
+        "images of many sizes": (Data({"image": [picture(i, size=12 + 6 * i) for i in range(8)]}), "ragged", "info"),
+        "images of a few sizes": (
+            Data({"image": [picture(i, size=12 + 6 * (i % 3)) for i in range(12)]}),
+            "ragged",
+            "warning",
+        ),
         "doubles among singles": (
             Data({"x": [np.zeros(4, np.float32), np.zeros(4), np.zeros(4, np.float32)]}, kinds={"x": "array"}),
             "dtype-drift",

@@ -31,6 +31,8 @@ LONG = ("sequence", "audio", "tokens", "text")
 """Kinds whose samples naturally differ in length."""
 COMMON = 0.8
 """The share of samples of one shape from which that others differ is no variety."""
+MANY_SIZES = 5
+"""So many sizes images have that were never brought to one, as photographs have them: each training resizes these."""
 LISTS, EMPTIES = ("sequence", "array"), 0.05
 """Kinds of lists that may hold nothing, such as the boxes of an image without objects: if more than this share does, or several
 fields at a time."""
@@ -160,9 +162,10 @@ def judge_shapes(fact: Fact, alike: Counter[str], facts: Facts, context: Context
     else:
         fix = "resize or pad in the dataset or in the collate function: the default collate raises"
         lengths = field.kind in (*LONG, *LISTS) and differ_along_one_axis(shapes)
+        photos = field.kind == "image" and fact.value["distinct"] >= MANY_SIZES  # which are cut as they please
         yield finding(
             "ragged",
-            "info" if natural or context.collates or (lengths and most < COMMON * total) else "warning",
+            "info" if natural or context.collates or ((lengths or photos) and most < COMMON * total) else "warning",
             f"{'field ' * name.isdigit()}{name} has {fact.value['distinct']} shapes, most often {common}",
             fact,
             "make sure that your collate function takes them" if context.collates else fix,
