@@ -61,6 +61,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
         and (n not in beside or n in (fed or ()))
+        and not beside_boxes(n, fields)
         and facts.find(CLASS_MAP, field=n) is None
         and n not in named
         and (fed is None or n in fed)
@@ -119,6 +120,12 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         only = next(iter(found))
         return {"method": method, "mean": mean[only], "std": std[only], "computed_on": on, "applied": applied}
     return {"method": method, "mean": mean, "std": std, "computed_on": on, "applied": applied}
+
+
+def beside_boxes(name: str, fields: Mapping[str, Any]) -> bool:
+    """Whether a field belongs to the target of a detector, next to the boxes, such as their areas."""
+    part, dot, _ = name.rpartition(".")
+    return bool(dot) and any(f"{part}.{boxes}" in fields for boxes in ("boxes", "bbox", "bboxes"))
 
 
 def declared_scale(facts: Facts) -> dict[str, Any] | None:
