@@ -93,11 +93,8 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
 
 def _tell_left_out(samples: Sequence[Any]) -> None:
     """Warns of keys that only some samples have, such as the masks of labelled splits."""
-    if not isinstance(samples[0], Mapping) or all(
-        isinstance(sample, Mapping) and sample.keys() == samples[0].keys() for sample in samples
-    ):
-        return
-    having = Counter(name for sample in samples if isinstance(sample, Mapping) for name in sample)
+    named = [sample for sample in samples if isinstance(sample, Mapping)] if isinstance(samples[0], Mapping) else []
+    having = Counter(name for sample in named for name in sample)
     for name, n in having.items():
         if n < len(samples):
             text = f"{name} is left out of a batch, since only {n} of its {len(samples)} samples have it"
