@@ -307,6 +307,8 @@ class FileSamples(Annotated):
         return block
 
     def column(self, unit: Unit, name: str) -> Column | None:
+        if self.by_folder and name == "label":
+            return Column([unit.label])
         at = self.row_of.get(unit.file)
         if at is not None and name in self.given:
             return self.given[name].cut(slice(at, at + 1))
