@@ -79,7 +79,8 @@ def read_audio(path: Path) -> Iterator[Sample]:
     except (wave.Error, EOFError):  # another codec, or a WAV of floats
         import soundfile  # pip install soundfile
 
-        values, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        companded = soundfile.info(path).subtype in ("ULAW", "ALAW")  # of telephone calls
+        values, rate = soundfile.read(path, dtype="int16" if companded else "float32", always_2d=True)
         yield {"audio": values, "sample_rate": rate}
         return
     if len(data) < frames * width * channels:
