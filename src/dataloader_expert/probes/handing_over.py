@@ -107,6 +107,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["DECIMAL"] = dialects[0].decimal if dialects else "."
     known["SPACED"] = bool(dialects) and dialects[0].spaced
+    known["CLOSED"] = bool(dialects) and dialects[0].closed
     named = bool(dialects) and dialects[0].header and not dialects[0].units  # right above the rows
     known["NAMES"] = list(dialects[0].names) if dialects and not named else None
     answers = {os.path.basename(table): files for table, files in getattr(source, "answers", {}).items()}
@@ -165,7 +166,7 @@ def unread(source: Source) -> str | None:
     if (
         len(
             {
-                (d.delimiter, d.spaced, d.decimal, d.remarks, d.header or d.names)
+                (d.delimiter, d.spaced, d.closed, d.decimal, d.remarks, d.header or d.names)
                 for d in getattr(source, "dialects", {}).values()
             }
         )

@@ -28,6 +28,8 @@ NAMES: list[str] | None = None
 """Column names of a table without a header."""
 SPACED = False
 """Whether a space follows each delimiter."""
+CLOSED = False
+"""Whether a semicolon that is no part of the last cell ends each line."""
 BEFORE = 0
 """Lines before the header, or before the first row where there is none; blank ones are not counted."""
 BESIDE: dict[str, dict[str, str]] = {}
@@ -133,7 +135,8 @@ def read_csv(path: Path) -> Iterator[Sample]:
 
     with opened(path) as file:
         mark = DELIMITER if len(DELIMITER) == 1 else "\x1f"
-        texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in file)
+        said = (line.rstrip().removesuffix(";") for line in file) if CLOSED else file
+        texts = (" ".join(line.split()) if mark == " " else line.replace(DELIMITER, mark) for line in said)
         lines = (row for row in csv.reader(texts, delimiter=mark, strict=True, skipinitialspace=SPACED) if row)
         rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])
