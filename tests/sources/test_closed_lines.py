@@ -44,3 +44,12 @@ def test_numbers_with_decimal_commas_in_a_text_file_are_a_table(tmp_path: Path) 
     source = opened(tmp_path)
     assert source.samples == 24 and [f.name for f in source.fields][1:] == ["MT_001", "MT_002"]
     assert source.decode(source.units[0], source.read(source.units[0])).columns["MT_002"].values[2] == 6.25
+
+
+def test_the_only_texts_are_likelier_classes_than_the_numbers_in_front_of_them(tmp_path: Path) -> None:
+    """Seen: of the steps of several persons, the person was taken for the label, not what each was doing."""
+    rows = [f"{i // 30 + 1},{('Walking', 'Sitting', 'Jogging')[i % 3]},{i * 50},{i / 7:.4f}" for i in range(120)]
+    (tmp_path / "raw.csv").write_text("\n".join(rows) + "\n")
+    assert opened(tmp_path).label == "f1"
+    (tmp_path / "raw.csv").write_text("\n".join(f"{row},{i % 2}" for i, row in enumerate(rows)) + "\n")
+    assert opened(tmp_path).label == "f4"
