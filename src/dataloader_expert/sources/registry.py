@@ -41,6 +41,7 @@ from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.declared_splits import with_declared, with_listed
 from dataloader_expert.sources.files import Entry, Listing, in_meta, is_beside, is_project, list_files
 from dataloader_expert.sources.json_records import divided_by_lists
+from dataloader_expert.sources.key_lists import text_lists
 from dataloader_expert.sources.layout import VALIDATION, is_form, split_in_name, written_names
 from dataloader_expert.sources.magic import BRAT, SUFFIXES, TEXT_FORMATS, of_single_bytes, suffix_of
 from dataloader_expert.sources.other_tables import stem_of
@@ -289,6 +290,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     data = [e for e in data if not is_form(e.path)] or data
     if not listing.single and any(e.kind in TABLES for e in data):
         data = [e for e in data if e.kind != "json" or e.size > MOST_LISTS or not lists_of_splits(listing, e)] or data
+        lists = text_lists(listing, data)
+        data = [e for e in data if e.path not in lists] if {e.kind for e in data} - TABLES == {"text"} else data
     kinds_there, every = {e.kind for e in data}, data
     described: str | None = None
     # what belongs to files of a sample each is not another kind of data
