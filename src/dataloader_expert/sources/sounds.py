@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.sources.base import Field
 from dataloader_expert.sources.magic import guess_text, sniff
 
 
@@ -48,6 +50,20 @@ def _by_library(data: bytes, name: str, what: str) -> tuple[Any, int]:
             said = "it holds no whole frame of audio, as if it was cut off"
         raise Unreadable("unreadable", f"does not decode: {said[:160]}", file=name) from None
     return samples, int(rate)
+
+
+def sound_field(name: str, some: Iterable[tuple[str, Callable[[str], bytes]]]) -> Field:
+    """The field of recordings, as some of them are; ``some``: paths, each with what reads it."""
+    dtypes, channels = set[str](), list[int]()
+    for path, read in some:
+        try:
+            samples, _ = decode_audio(read(path), path)
+        except Unreadable:
+            continue  # the scan reports it, with its location
+        dtypes.add(str(samples.dtype))
+        channels.append(samples.shape[1])
+    dtype = dtypes.pop() if len(dtypes) == 1 else "float32" if dtypes else "int16"
+    return Field(name, "audio", dtype, (None, (channels or [1])[0] if len({*channels}) < 2 else None))
 
 
 def encoded(samples: Any, dtype: Any) -> Any:
