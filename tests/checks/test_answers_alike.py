@@ -37,6 +37,7 @@ def turned(n: int, prompts: list[str] = PROMPTS) -> Data:
     return pairs(GOOD + BAD[:n], BAD + GOOD[:n], prompts + prompts[:n])
 
 
+WALL = "We value your privacy. We and our partners store cookies on your device. Accept all."
 CANNED_SOUND = {
     "answers of their own": answered("", N + 1),
     "few answers by design": Data(
@@ -44,6 +45,10 @@ CANNED_SOUND = {
         kinds={"prompt": "text"},
     ),
     "a refusal, which is only an info": answered("The passage does not answer this question.", 12),
+    "an article with several summaries each": Data(
+        {"article": [PROMPTS[i // 2] for i in range(N)], "summary": GOOD[:N]},
+        kinds={"article": "text", "summary": "text"},
+    ),
     "one prompt that was asked again and again": Data(
         {"prompt": [PROMPTS[0]] * 20 + PROMPTS[20:], "response": [BUSY] * 20 + GOOD[20:]},
         kinds={"prompt": "text", "response": "text"},
@@ -62,6 +67,14 @@ CANNED_SPEAKS = {
         ),
         "suspicious-text",
         "info",
+    ),
+    "a page in place of articles": (
+        Data(
+            {"document": [WALL if i % 9 == 0 else p for i, p in enumerate(PROMPTS)], "title": GOOD},
+            kinds={"document": "text", "title": "text"},
+        ),
+        "suspicious-text",
+        "warning",
     ),
     "a refusal": (answered("The passage does not answer this question.", 12), "suspicious-text", "info"),
 }

@@ -51,6 +51,17 @@ def test_files_that_are_counted_in_each_folder_are_no_groups() -> None:
     assert group_in_names(chosen, [path.split("/")[1] for path in chosen])[0] is not None
 
 
+def test_the_numbers_of_slices_in_each_folder_are_no_groups() -> None:
+    """Seen: slices of patients with their masks: the first slice of every patient was a group, and in all splits."""
+    folders = [f"{'train' if p % 3 else 'val'}/case_{p:03}" for p in range(12)]
+    paths = [f"{folder}/slice_{k:03}_{what}.npy" for folder in folders for k in range(9) for what in ("img", "msk")]
+    assert group_in_names(paths, [path.split("/")[1] for path in paths])[0] is None
+    views = [
+        f"{split}/clip_{k:03}_{rng.integers(9)}.npy" for split in ("train", "val") for k in range(30) for _ in "abc"
+    ]
+    assert group_in_names(views, [None] * len(views))[0] is not None  # other parts of the same clips in both
+
+
 @pytest.mark.parametrize("leaking", [0, 3])
 def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: int) -> None:
     rng = np.random.default_rng()

@@ -50,6 +50,15 @@ def shaped(order: list[int], larger: float = 1.0) -> Data:
     return Data({"boxes": boxes, "classes": classes}, splits=splits, context={"objects": held, "corners": True})
 
 
+MEAN, STD = (np.array(of)[:, None, None] for of in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
+
+
+def scaled(how: Callable[[Any], Any]) -> Data:
+    """Photographs, [3, 32, 32], whose pixels, from 0 to 255, were treated so."""
+    pictures = np.clip(rng.normal(110, 45, (20, 3, 32, 32)) + rng.normal(0, 25, (20, 1, 1, 1)), 0, 255).round()
+    return Data({"x": how(pictures).astype(np.float32)}, kinds={"x": "image"})
+
+
 SHARP = [picture(i, size=48) for i in range(12)]
 DOZENS = ["train"] * 12 + ["test"] * 12
 
@@ -164,6 +173,14 @@ SILENT: dict[str, dict[str, Any]] = {
         "where they should be in both splits": halved(0),
         "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
     },
+    "pixel_scale": {
+        "values up to 1": scaled(lambda x: x / 255),
+        "normalized": scaled(lambda x: (x / 255 - MEAN) / STD),
+        "as they are, less their mean": scaled(lambda x: x - 255 * MEAN),
+        "measured in steps": scaled(lambda x: 4 * (x - 20)),
+        "other measurements": scaled(lambda x: x * rng.normal(3, 1, x.shape) - 2),
+        "small numbers": scaled(lambda x: x / 60_000),
+    },
     "reshaped": {
         "channels last": smooth(lambda x: x),
         "channels first": smooth(lambda x: np.moveaxis(x, 3, 1)),
@@ -229,6 +246,9 @@ SILENT: dict[str, dict[str, Any]] = {
         "classes that nobody declared": objects([[0, 7]] * 12, names={}),
     },
     "pictures": {
+        "gray ones among pictures of several sizes": Data(
+            {"image": [*PICTURES, picture(8, size=60), picture(9, mode="L")]}
+        ),
         "one mode": Data({"image": PICTURES}),
         "only gray pictures": Data({"image": [picture(i, mode="L") for i in range(4)]}),
         "arrays that are not on the scale of pixels": Data(
@@ -270,6 +290,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "mask-mirrored",
             "warning",
         ),
+    },
+    "pixel_scale": {
+        "divided twice": (scaled(lambda x: x / 255 / 255), "value-range-mismatch", "warning"),
+        "normalized without being divided": (scaled(lambda x: (x - MEAN) / STD), "value-range-mismatch", "warning"),
+        "the same with one mean": (scaled(lambda x: (x - 0.5) / 0.5), "value-range-mismatch", "warning"),
     },
     "reshaped": {
         "a split that was reshaped": (

@@ -213,6 +213,8 @@ def _closed(line: str) -> bool:
     return sum(map(line.count, "([{")) == sum(map(line.count, ")]}"))
 
 
+PARAMETER = re.compile(r"::\s*<[A-Z]>|<[A-Z]>(?=[(:])")
+"""A type in a program, as in ``size_of::<P>()``."""
 ALONE = (["br"], ["p"], ["script"], ["img"])
 """Tags of which one tells HTML."""
 
@@ -220,7 +222,8 @@ ALONE = (["br"], ["p"], ["script"], ["img"])
 def _has_markup(text: str) -> bool:
     """Whether it holds HTML: a break, a pair of tags, or two; a single one may be what the text is about."""
     plain = ESCAPED.sub(lambda found: "<>"[found[1] == "gt"], text)
-    tags = [found[0].lower() for found in MARKUP.finditer(QUOTED.sub("", plain))]
+    plain = PARAMETER.sub("", QUOTED.sub("", plain))
+    tags = [found[0].lower() for found in MARKUP.finditer(plain)]
     return len(tags) > 1 or any("</" in tag[1:] or tag.strip("</ >").split()[:1] in ALONE for tag in tags)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.common.places import Places, sample_of
+from dataloader_expert.checks.sounds.wraps import wraps_around
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -32,7 +33,7 @@ PHASES = Quantity(
 )
 
 CUT, ENDED, CHANNEL = "cut off", "ends early", "silent channel"
-LEVELLED, SWAPPED = "clipped below full scale", "bytes swapped"
+LEVELLED, SWAPPED, WRAPPED = "clipped below full scale", "bytes swapped", "wrapped around"
 IN, OPPOSITE, NEITHER = "in phase", "in opposite phase", "neither"
 STILL = 2.5e-4
 """The share of full scale within which nothing can be heard: eight steps of 16 bits, less than the noise of any microphone."""
@@ -41,6 +42,8 @@ BETWEEN, LEVELS = 0.2, 50
 LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
 """The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
 has more; and how far below it the sample before is in the median."""
+QUIET_AT = 0.02
+"""The peak, as a share of full scale, up to which a recording of silence is just that."""
 PLACED = 1_000
 """The most lengths of which several clips are placed."""
 FEW = 20
@@ -84,6 +87,8 @@ class Sounds(Check):
         """Length and place of each clip that ends in zeros."""
         self.lasting = 0
         """Clips that last to their end."""
+        self.classes: dict[str, Counter[str]] = {}
+        """Of each class: clips in all, those that are silent, and those that are hardly louder."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -94,7 +99,12 @@ class Sounds(Check):
             if field.kind != "audio" or field.name not in block.columns:
                 continue
             rates = block.columns.get("sample_rate")
+            labels = block.columns.get(self.context.label or "")
             for i, value in enumerate(block.columns[field.name].values):
+                if labels is not None:
+                    still, quiet = silent(value), faint(value)
+                    of_class = self.classes.setdefault(str(labels.values[i]), Counter())
+                    of_class.update(["all", *["still"] * still, *["quiet"] * quiet])
                 length = len(value)
                 if rates is not None:
                     rate = int(rates.values[i])
@@ -138,6 +148,8 @@ class Sounds(Check):
         self.lengths += other.lengths
         self.tails += other.tails
         self.lasting += other.lasting
+        for label, counts in other.classes.items():
+            self.classes.setdefault(label, Counter()).update(counts)
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
 
@@ -164,9 +176,14 @@ class Sounds(Check):
         cut = self._cut()
         ended = [] if cut else self._ended()
         for name, (n, places) in {**found, CUT: (len(cut), cut), ENDED: (len(ended), ended)}.items():
-            if n:
+            if n and not (name == "silent-audio" and self._silence_is_a_class()):
                 where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _silence_is_a_class(self) -> bool:
+        """Whether all silent clips are of one class, most of whose others are as good as silent: it stands for silence."""
+        of = [counts for counts in self.classes.values() if counts["still"]]
+        return len(of) == 1 < len(self.classes) and of[0]["still"] < of[0]["quiet"] >= of[0]["all"] / 2
 
     def _as_long(self) -> Iterator[tuple[str, float]]:
         """The rarer rates at which clips have as many frames as at the commonest, and how many times as long they therefore last."""
@@ -277,6 +294,11 @@ def silent(value: Any) -> bool:
     if not value.size:
         return True
     return (float(value.max()) - float(value.min())) / _full(value) < STILL
+
+
+def faint(value: Any) -> bool:
+    """No sample is louder than what is heard in silence."""
+    return not value.size or max(float(value.max()), -float(value.min())) <= QUIET_AT * _full(value)
 
 
 def silent_channel(value: Any) -> bool:
@@ -390,6 +412,7 @@ _LOOKS = {
     "clipped-audio": clipped,
     LEVELLED: levelled,
     SWAPPED: swapped,
+    WRAPPED: wraps_around,
     "dc-offset": offset,
 }
 _TEXTS = {
@@ -399,6 +422,7 @@ _TEXTS = {
     CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
     SWAPPED: "sound like noise until the two bytes of each sample are swapped: they were stored in the other byte order",
+    WRAPPED: "wrap around: where the sound is louder than full scale, it jumps to the other end of the range",
     LEVELLED: "are clipped below full scale: they repeatedly hit one level and stay there",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
@@ -407,6 +431,7 @@ _CODES = {
     ENDED: "silent-audio",
     CHANNEL: "silent-audio",
     LEVELLED: "clipped-audio",
+    WRAPPED: "clipped-audio",
     SWAPPED: "header-mismatch",
 }
 """Codes of looks that are not codes themselves."""
@@ -416,6 +441,7 @@ _FIXES = {
     ENDED: "listen to a few; fetch truncated recordings again, and trim the padding of short ones",
     CHANNEL: "leave that channel out, or record them again",
     SWAPPED: "swap the bytes (array.byteswap()) and write the files again",
+    WRAPPED: "make them again from their source, with a lower gain or clipped before they are converted to integers",
     "dc-offset": "subtract the mean of each recording",
 }
 
