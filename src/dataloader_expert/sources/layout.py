@@ -36,6 +36,8 @@ SPLITS = {
     "eval": "eval",
     "holdout": "holdout",
 }
+VALIDATION = {"val", "valid", "validation", "dev"}
+"""Names of the split for validation, of which a data set has one as a rule."""
 TRAINED = {"data", "base"}
 """Suffixes of what is for training beside a file of the same name for tests: ``adult.data``, MovieLens's ``u1.base``."""
 SHORTENED = {"trn": "train", "tst": "test"}

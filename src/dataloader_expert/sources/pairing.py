@@ -77,6 +77,8 @@ class Pairing:
     """The fields that are images as well, not masks."""
     streams: dict[str, list[Entry]] = field(default_factory=dict)
     """By name the files of further streams of the same scenes, such as depth: known, but not read."""
+    called: dict[str, str] = field(default_factory=dict)
+    """What samples are called whose folder holds nothing but their parts: by their paths, a path beside that folder."""
 
     @property
     def fields(self) -> dict[str, str]:

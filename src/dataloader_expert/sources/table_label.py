@@ -125,6 +125,10 @@ def find_label(
         places.reverse()  # among codes that are texts, a first one is as likely another feature
     else:
         places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
+        strings = [name for name in scalar if found[name].dtype == "str"]
+        if bare and len(strings) == 1 and found[names[0]].dtype != "str":  # which may be persons
+            places.sort(key=lambda place: place[1] == "first")
+            places.insert(len(places) - 1, (strings[0], "only text"))
     long = [name for name, field in found.items() if field.kind == "text"]
     flag = _only_flag(scalar, blocks) if (bare and long) or _are_alike(long) else None
     places = places if flag is None else [(flag, "only two-valued")]
