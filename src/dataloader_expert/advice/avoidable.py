@@ -43,8 +43,8 @@ COMPUTES = (
     "or select first), or do it for whole batches on the device"
 )
 OWN_CODE = (
-    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or make the "
-    "samples once and store them"
+    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or, if "
+    "a sample is always the same, make the samples once and store them"
 )
 PAUSES = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
 ONCE = "once in each worker, on first use"
@@ -134,8 +134,8 @@ KINDS = {
     ),
     "loads": ("loading a tokenizer or model anew", f"load it {ONCE}, and keep it"),
     "converts": (
-        "torch.tensor(), which reads Python lists value by value",
-        "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
+        "torch.tensor(), which reads Python lists value by value and takes microseconds for each array",
+        "keep the values in one numpy array or tensor, and take slices of it (torch.from_numpy)",
     ),
     "retries": (
         "time.sleep() after an error, before it is tried again",
