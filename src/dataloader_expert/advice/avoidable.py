@@ -109,8 +109,9 @@ KINDS = {
         "group the rows once in __init__, such as with df.groupby(level=0).indices, and take those of a sample by their positions",
     ),
     "rows": (
-        "taking rows out of a table one at a time",
-        "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
+        "pandas, which takes many microseconds for each operation, however few its values",
+        "turn the columns into arrays once in __init__ (df[column].to_numpy()), do there what is the same for all rows, and take the values of a "
+        "sample from these arrays",
     ),
     "dates": ("parsing dates", "parse them once when the data are read, and keep numbers (numpy.datetime64)"),
     "matches": (
