@@ -40,6 +40,8 @@ BATCHES = 2
 READING = 0.7
 """The part of the time in which samples are read; queries are explained in the rest."""
 PLACES = 4
+LITTLE = 0.25
+"""The most of what is decompressed for a sample that it may take if that is told."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class SampleCalls(Probe):
         whole = hasattr(served.dataset, "__getitems__") or not served.batched
         collate = None if whole else served.collate
         spared = {*bench.hung, *(index for index, _ in bench.raised)}
-        look = partial(looked, served.dataset, collate, served.current.batch_size, bench.source.iterable, spared)
+        order = bench.source.iterable, served.current.shuffle
+        look = partial(looked, served.dataset, collate, served.current.batch_size, order, spared)
         found = apart(look, max(0.0, until - time.monotonic()))
         if found and found["samples"] >= LEAST_SAMPLES:
             yield Fact(SAMPLE_CALLS, found, evidence("timed", self.name, seen=found["samples"]))
@@ -75,12 +78,13 @@ class Unit:
 
 
 def looked(
-    dataset: Any, collate: Any, batch_size: int, streamed: bool, spared: set[Any], seconds: float
+    dataset: Any, collate: Any, batch_size: int, order: tuple[bool, bool], spared: set[Any], seconds: float
 ) -> dict[str, Any]:
-    """What a few samples and a batch of them called; changes this process."""
+    """What a few samples and a batch of them called; changes this process. ``order``: whether samples are streamed, and shuffled."""
+    streamed, shuffled = order
     begun_s = time.monotonic()
     until = begun_s + READING * seconds
-    calls, queries = Calls(), Queries()
+    calls, queries = Calls(shuffled), Queries()
     if not streamed:
         with contextlib.suppress(
             Exception, StopIteration
@@ -114,6 +118,7 @@ def looked(
     collate_s = statistics.median(unit.seconds for unit in batches) / batch_size if batches else 0.0
     whole_s = statistics.median(unit.seconds for unit in units) / per + collate_s
     work = [*(twice(units, whole_s) if per == 1 else ()), *same(units, per, whole_s), *needless(units, per, whole_s)]
+    work += chunks(units, per, whole_s)
     if len(batches) == BATCHES:
         work += [*same(batches, batch_size, whole_s), *needless(batches, batch_size, whole_s)]
     work.sort(key=lambda one: -one["share"])
@@ -192,6 +197,21 @@ def _by(calls: Iterable[Call], name: Callable[[Call], str | None]) -> dict[str, 
     return found
 
 
+def chunks(units: Sequence[Unit], per: int, whole_s: float) -> Iterator[dict[str, Any]]:
+    """Stored arrays of which most samples take little of what is decompressed for them."""
+    found: defaultdict[str, list[list[Call]]] = defaultdict(list)
+    for unit in units:
+        for of, those in _by([call for call in unit.calls if call.part <= LITTLE], lambda call: call.of).items():
+            found[of].append(those)
+    for each in found.values():
+        if len(each) >= OFTEN * len(units):
+            spent = statistics.median(sum(call.seconds * (1 - call.part) for call in those) for those in each)
+            calls = [call for those in each for call in those]
+            part = statistics.median(call.part for call in calls)
+            for told in _told("chunks", calls[0].name, spent, per, whole_s, calls, len(calls) / len(each)):
+                yield {**told, "part": round(part, 5)}
+
+
 def needless(units: Sequence[Unit], per: int, whole_s: float) -> Iterator[dict[str, Any]]:
     """Calls that no sample needs, by kind."""
     kinds: defaultdict[str, list[Call]] = defaultdict(list)
@@ -219,7 +239,7 @@ def _told(
         "kind": kind,
         "name": name,
         "decodes": name == DECODING,
-        "file": next((call.of for call in calls if call.of), "") if kind == "same" else "",
+        "file": next((call.of for call in calls if call.of), "") if kind in ("same", "chunks") else "",
         "of": "sample" if by_sample else "batch",
         "share": round(min(1.0, share), 4),
         "times": round(times / per if by_sample else times, 2),
