@@ -10,6 +10,7 @@ from dataloader_expert.advice.avoidable import LEAST_LOW, before_keeping, bounds
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.advice.stages import child_processes
+from dataloader_expert.advice.worker_counts import pixels_of
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
@@ -22,7 +23,7 @@ from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.slow_causes import SLOW_CAUSES
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
-from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
+from dataloader_expert.probes.health.worker_resources import OPENS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.readers import READERS
@@ -99,8 +100,8 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if rewinds(facts):
         return
     ratio = fact.value["amplification"]
-    counts = facts.find(COUNTS)
-    if counts is not None and counts.value["decoded_pixels"] >= 0.5 * ratio * counts.value["used_pixels"] > 0:
+    _, pixels = pixels_of(facts)
+    if pixels and pixels["decoded_pixels"] >= 0.5 * ratio * pixels["used_pixels"] > 0:
         return  # images are shrunk, which is told by their pixels
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from dataloader_expert.advice.sample_calls import calls, opened_twice
+from dataloader_expert.advice.worker_counts import decoding
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
@@ -80,6 +81,9 @@ class Samples(Dataset):
             self.archive = np.load(HERE / "all.npz")
         return self.archive["x"][index]
 
+    def shrunk(self, index):
+        return np.asarray(Image.open(HERE / f"{{index}}.png").resize((20, 20)))
+
     def cells(self, index):
         with h5py.File(HERE / "cells.h5", rdcc_nbytes=1 << 18) as file:
             return file["x"][index]
@@ -141,7 +145,7 @@ def with_collate():
 
 def called(folder: Path, work: str, name: str = "Samples") -> Fact:
     rng = np.random.default_rng(0)
-    for k in range(16) if "image" in work or "sized" in work else ():
+    for k in range(16) if any(word in work for word in ("image", "sized", "shrunk")) else ():
         image = Image.fromarray(rng.integers(0, 256, (160, 160, 3), dtype=np.uint8))
         image.save(folder / f"{k}.png", compress_level=1)
     if "kept" in work:
@@ -231,6 +235,15 @@ def test_chunks_of_which_a_sample_takes_little_are_noted(tmp_path: Path) -> None
     fact = called(tmp_path, "self.cells(index)")
     [work] = [w for w in fact.value["work"] if w["kind"] == "chunks"]
     assert work["part"] == 1 / 16 and work["file"].endswith("cells.h5") and work["share"] > 0.3
+
+
+def test_images_that_are_decoded_at_full_size_are_told_before_workers_have_run(tmp_path: Path) -> None:
+    """Seen: photographs of 4 megapixels that become 224 x 224, and no word of it, as a batch took too long for workers to be watched."""
+    fact = called(tmp_path, "self.shrunk(index)")
+    [found] = decoding(Facts((fact,)))
+    assert (found.code, found.severity) == ("decodes-too-large", "warning")
+    assert "25,600 pixels are decoded to use 400" in found.message
+    assert not [*decoding(Facts((called(tmp_path, "self.kept(index)"),)))]
 
 
 @pytest.mark.parametrize(

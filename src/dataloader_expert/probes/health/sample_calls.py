@@ -20,6 +20,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.queries import Queries
 from dataloader_expert.probes.health.watched_calls import DECODING, Call, Calls, Line
+from dataloader_expert.probes.profile.resizing import count_pixels
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.pristine_process import apart
 
@@ -92,6 +93,7 @@ def looked(
             next(_reading(dataset, streamed, spared))()
     calls.watch()
     queries.watch(dataset)
+    pixels = count_pixels()
     units: list[Unit] = []
     samples: list[Any] = []
     opened: list[set[tuple[str, Line]]] = []
@@ -112,9 +114,10 @@ def looked(
         samples.append(sample)
         units.append(Unit(max(0.0, spent), calls.made))
         opened.append({*calls.opened})
+    sized = pixels.each(per * len(units)) if units else {}
     batches = [] if collate is None else list(_collating(calls, collate, samples, batch_size, until))
     if len(units) < LEAST_SAMPLES:
-        return {"samples": len(units), "work": [], "scans": [], "opened": []}
+        return {"samples": len(units), "work": [], "scans": [], "opened": [], "pixels": {}}
     collate_s = statistics.median(unit.seconds for unit in batches) / batch_size if batches else 0.0
     whole_s = statistics.median(unit.seconds for unit in units) / per + collate_s
     work = [*(twice(units, whole_s) if per == 1 else ()), *same(units, per, whole_s), *needless(units, per, whole_s)]
@@ -127,7 +130,7 @@ def looked(
         for scan in queries.scans(begun_s + seconds)
         if scan["times"] >= OFTEN * len(units)
     ]
-    return {"samples": len(units), "work": work, "scans": scans, "opened": list(_opened_twice(opened))}
+    return {"samples": len(units), "work": work, "scans": scans, "opened": list(_opened_twice(opened)), "pixels": sized}
 
 
 def _reading(dataset: Any, streamed: bool, spared: set[Any], per: int = 1) -> Iterator[Any]:
