@@ -145,6 +145,7 @@ def with_collate():
 
 def called(folder: Path, work: str, name: str = "Samples") -> Fact:
     rng = np.random.default_rng(0)
+    folder.mkdir(exist_ok=True)
     for k in range(16) if any(word in work for word in ("image", "sized", "shrunk")) else ():
         image = Image.fromarray(rng.integers(0, 256, (160, 160, 3), dtype=np.uint8))
         image.save(folder / f"{k}.png", compress_level=1)
@@ -239,11 +240,11 @@ def test_chunks_of_which_a_sample_takes_little_are_noted(tmp_path: Path) -> None
 
 def test_images_that_are_decoded_at_full_size_are_told_before_workers_have_run(tmp_path: Path) -> None:
     """Seen: photographs of 4 megapixels that become 224 x 224, and no word of it, as a batch took too long for workers to be watched."""
-    fact = called(tmp_path, "self.shrunk(index)")
+    fact, other = (called(folder, f"self.{folder.name}(index)") for folder in (tmp_path / "shrunk", tmp_path / "kept"))
     [found] = decoding(Facts((fact,)))
     assert (found.code, found.severity) == ("decodes-too-large", "warning")
     assert "25,600 pixels are decoded to use 400" in found.message
-    assert not [*decoding(Facts((called(tmp_path, "self.kept(index)"),)))]
+    assert not [*decoding(Facts((other,)))]
 
 
 @pytest.mark.parametrize(
