@@ -30,6 +30,8 @@ FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+LEAST_SENDING = 0.15
+"""The least share of a sample's time that sending it takes if that is a warning."""
 MOVING = ("worker_transfer", "pin", "to_device")
 """Stages of a batch that is made."""
 SLOW_START_S = 2.0
@@ -132,7 +134,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
             if most["nonzero"] < SPARSE:
                 text += f", {most['nonzero']:.1%} of its values are not 0"
                 fix = f"send only the non-zero values of `{escaped(most['path'] or 'it')}` with their indices, and rebuild the dense tensor on the device if it is needed"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where, cost=sending_share(facts))
+        share = sending_share(facts)
+        severity: Severity = "info" if share is not None and share < LEAST_SENDING else "warning"
+        yield finding("large-batches-copied", severity, text, [fact, batch], fix, where, cost=share)
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
