@@ -201,7 +201,7 @@ def first_batch(facts: Facts) -> Iterator[Finding]:
     first = max(fact.value - facts.value(ORDER_DRAWN, 0.0), cold.value if cold is not None else 0.0)
     if first > 20 * steady and first > 0.5:
         text = f"the first sample takes {first:.1f} s, a later batch {1e3 * steady:.1f} ms"
-        fix = "build the index once, save it to a file, and load that"
+        fix = "do once beforehand what the first sample waits for, such as building an index, save the result to a file, and load that"
         yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
 
 
@@ -316,7 +316,8 @@ def one_by_one(facts: Facts) -> Iterator[Finding]:
     if fact is not None and low > WORTH:
         text = f"dataset[indices] returns the same batch {fact.value:.1f} times as fast as single samples (99 %"
         text += f" {low:.1f} to {high:.1f}), but torch asks for single samples"
-        fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
+        fix = "in the dataset's class, or in one derived from it, write def __getitems__(self, indices): return self[torch.tensor(indices)], and "
+        fix += "pass collate_fn=lambda batch: batch"
         yield finding("batched-fetch-unused", "info", text, fact, fix, cost=saved(low))
 
 

@@ -12,7 +12,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number, sa
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import PICKLING
-from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
@@ -78,7 +78,10 @@ def cheap(facts: Facts) -> Iterator[Finding]:
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
             present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
             fix = f"{'use' if present else 'keep'} num_workers=0"
-            if facts.find(SHARDING) is not None:
+            loader = facts.value(PRESENT, {"batch_size": 1})
+            if loader["batch_size"] is None and not loader["own_batches"]:
+                fix += ", or make larger batches"  # the dataset makes them already
+            elif facts.find(SHARDING) is not None:
                 fix += ", or yield whole batches, with batch_size=None"
             elif not facts.value(SETTINGS, {}).get("whole"):
                 fix += ", or fetch whole batches with __getitems__"
