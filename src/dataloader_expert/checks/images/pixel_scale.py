@@ -66,7 +66,7 @@ class PixelScale(DrawnRows):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCALE):
-            v, name = fact.value, escaped(self.field)
+            v, name = fact.value, f"{'field ' * self.field.isdigit()}{escaped(self.field)}"
             text = f"values of {name} are between {v['low']:.3g} and {v['high']:.3g}: "
             if v["twice"]:
                 text += "they seem to have been divided by 255 twice"
