@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.advice.consumer import workers_needed
+from dataloader_expert.advice.consumer import hidden, workers_needed
 from dataloader_expert.advice.forecast import forecast
+from dataloader_expert.advice.loading_summary import loading_summary
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.profile.stages import COSTS
 from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
 from dataloader_expert.probes.search.simulation import Costs, Setup, simulate
-from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
 TIMED = Evidence("timed", "a test")
@@ -67,3 +70,31 @@ def test_a_number_that_was_tried_and_is_too_few_is_not_predicted_to_do() -> None
 
 def test_without_costs_it_is_the_fewest_of_those_tried() -> None:
     assert workers_needed(measured(0, 4, 13, 16, costs=False), 100.0) == 13
+
+
+@pytest.mark.parametrize(
+    ("rate", "how", "kept_up"), [(900.0, "timed", True), (300.0, "timed", False), (900.0, "derived", False)]
+)
+def test_what_only_costs_loading_time_is_no_warning_where_the_step_takes_longer(
+    rate: float, how: Any, kept_up: bool
+) -> None:
+    """Seen: of a loader that kept up with its step, the summary began with what writing its batches to shared memory takes."""
+    plan = {"batch_size": BATCH, "num_workers": 2, "persistent_workers": True}
+    at = {"workers": 2, "prefetch": 2, "in_order": True, "persistent": True, "batch_size": BATCH}
+    facts = Facts(
+        (
+            Fact(CURRENT, plan, TIMED),
+            Fact(RECOMMENDED, {"settings": plan, "workers": 2}, TIMED),
+            Fact(THROUGHPUT, rate, Evidence(how, "a test", seen=3), at),
+            Fact(STEP, 80.0, TIMED),
+        )
+    )
+    slow = Finding(
+        "large-batches-copied", "warning", "writing a batch takes 5 ms", ({"fact": "x"},), "send uint8", cost=0.2
+    )
+    wrong = Finding("rng-duplicated", "error", "workers draw alike", ({"fact": "x"},), "seed them", cost=0.2)
+    found = hidden(facts, [slow, wrong])
+    assert [f.severity for f in found] == ["info" if kept_up else "warning", "error"]
+    told = loading_summary(facts, found[:1], ("collate", 0.4, False), [], True)
+    assert told.startswith("Loading keeps up with the training step of 80 ms: training waits for data") is kept_up
+    assert loading_summary(facts, found, None, [], True).startswith("Workers draw alike.")

@@ -28,12 +28,16 @@ def test_a_few_training_samples_from_the_period_of_test_are_the_cause(strays: in
     assert ("move them to test" in found.fix) is told
 
 
+@pytest.mark.parametrize("every", [3, 8])
 @pytest.mark.parametrize(("hours", "severity"), [(60, "info"), (24, "warning"), (24 * 40, "warning")])
-def test_recordings_made_side_by_side_are_split_by_recording(tmp_path: Path, hours: int, severity: str) -> None:
-    """Seen: tracks of vessels, a file each. Files of a day each, or parts of a shuffled table, are no recordings of their own."""
+def test_recordings_made_side_by_side_are_split_by_recording(
+    tmp_path: Path, hours: int, severity: str, every: int
+) -> None:
+    """Seen: tracks of vessels, a file each, and sensors of patients, few of whom are in the test. Files of a day each, or parts of a
+    shuffled table, are no recordings of their own."""
     days = np.random.default_rng(2).permutation(40)
     for k, day in enumerate(days):
-        path = tmp_path / ("test" if k % 3 == 0 else "train") / f"trip{k}.csv"
+        path = tmp_path / ("test" if k % every == 0 else "train") / f"trip{k}.csv"
         path.parent.mkdir(exist_ok=True)
         begin = 0 if hours > 24 * 30 else day * 24
         at = [str(np.datetime64("2024-03-01T00") + int(begin + h * hours / 24)) for h in range(24)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.base import Rule, Weighing
 from dataloader_expert.advice.forecast import fitted
 from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding
@@ -19,6 +19,9 @@ from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
 STARVES = 0.2
+"""The share of time that training waits for data from which it is a warning."""
+KEEPS_UP = 0.02
+"""The share up to which loading is hidden behind the training step."""
 
 
 def stall_share(step_ms: float, batch: int, workers: int, throughput: Fact) -> float:
@@ -59,15 +62,33 @@ def predicted_enough(facts: Facts, cycles: Mapping[int, float], enough: int, bat
     return enough
 
 
+def waits_now(facts: Facts) -> float | None:
+    """The share of time that the training step waits for data at the present settings; None: not known."""
+    step_ms, (current, _) = facts.value(STEP), settings(facts)
+    now = None if current is None else throughput_at(facts, current)
+    if step_ms is None or current is None or now is None:
+        return None
+    return stall_share(step_ms, current["batch_size"], current["num_workers"], now)
+
+
+def keeps_up(facts: Facts) -> bool:
+    """Whether the present settings load while the training step computes, as was timed: nothing that makes them faster makes training faster."""
+    waits, current = waits_now(facts), settings(facts)[0]
+    now = None if current is None else throughput_at(facts, current)
+    return waits is not None and waits <= KEEPS_UP and now is not None and now.evidence.how == "timed"
+
+
+def hidden(facts: Facts, findings: list[Finding]) -> list[Finding]:
+    """What costs loading time is no warning where training does not wait for it."""
+    if not keeps_up(facts):
+        return findings
+    return [replace(f, severity="info") if f.cost is not None and f.severity == "warning" else f for f in findings]
+
+
 def starving(facts: Facts) -> Iterator[Finding]:
     """The training step waits for its batch more than a fifth of the time."""
-    step_ms, speedup = facts.value(STEP), facts.find(SPEEDUP)
-    current, recommended = settings(facts)
-    if step_ms is None or speedup is None or current is None or recommended is None:
-        return
-    now = throughput_at(facts, current)
-    waits = 0.0 if now is None else stall_share(step_ms, current["batch_size"], current["num_workers"], now)
-    if waits <= STARVES:
+    step_ms, speedup, waits = facts.value(STEP), facts.find(SPEEDUP), waits_now(facts)
+    if step_ms is None or speedup is None or settings(facts)[1] is None or waits is None or waits <= STARVES:
         return
     text = f"with a {step_ms:.4g} ms training step, training waits for data {waits:.0%} of the time"
     hidden = workers_needed(facts, step_ms) is not None
@@ -77,3 +98,4 @@ def starving(facts: Facts) -> Iterator[Finding]:
 
 
 RULES: tuple[Rule, ...] = (starving,)
+WEIGHS: tuple[Weighing, ...] = (hidden,)

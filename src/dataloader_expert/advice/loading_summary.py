@@ -8,11 +8,13 @@ from typing import Any
 
 from dataloader_expert.advice.avoidable import bounds
 from dataloader_expert.advice.causes import cause, in_a_sentence
+from dataloader_expert.advice.consumer import keeps_up, waits_now
 from dataloader_expert.advice.streams import repeats
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import LOADER_FAILED
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.profile.hotspots import USER_FUNCTIONS
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.stuck import STUCK
@@ -41,11 +43,15 @@ def loading_summary(
     with their inclusive shares and costliest lines; ``stepped``: rates are at the pace of a training step;
     ``unchecked``: what of correctness there was no time for."""
     findings = list(findings)
-    first = cause(findings)
+    hidden = keeps_up(facts)
+    first = cause(f for f in findings if not hidden or f.cost is None or f.severity != "info")
     line = next((f for f in findings if f.code == COSTLY and f is not first), None)
     said = [] if first is None else [in_a_sentence(first)]
+    if hidden:
+        waits = f"training waits for data {waits_now(facts) or 0.0:.0%} of the time"
+        said.append(f"Loading keeps up with the training step of {facts.value(STEP):.4g} ms: {waits}.")
     said.append(_settings(facts, stepped))
-    if line is not None:
+    if line is not None and not hidden:
         said.append(in_a_sentence(line))
     elif bottleneck is not None and (first is None or first.code != COSTLY):
         said.append(_where(bottleneck, functions, facts.find(USER_FUNCTIONS)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dataloader_expert.advice.model_inputs import fed_fields, unscaled_fields
+from dataloader_expert.advice.model_inputs import classes_beside_arrays, fed_fields, unscaled_fields
 from dataloader_expert.checks.base import LABELS_EACH, ROLES, STATISTICS
 from dataloader_expert.checks.columns.channel_moments import CHANNEL_MOMENTS, channel_axis
 from dataloader_expert.checks.columns.statistics import FEATURE_MOMENTS, TRAIN_MOMENTS
@@ -48,7 +48,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         for n, f in fields.items()
         if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "time", "other", "bytes")
     ]
-    fed = fed_fields(facts)  # a model does not take the others
+    fed, beside = fed_fields(facts), classes_beside_arrays(facts)  # a model does not take the others
     if declared := declared_scale(facts):
         return declared
     numeric = [
@@ -60,6 +60,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         and n not in facts.value(MODEL, {"codes": []})["codes"]
         and not set(words(n)) & UNMEASURED_WORDS
         and n != several
+        and (n not in beside or n in (fed or ()))
         and facts.find(CLASS_MAP, field=n) is None
         and n not in named
         and (fed is None or n in fed)

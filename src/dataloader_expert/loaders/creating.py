@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import DataLoader, Sampler
 
+from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import padding
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, check_names, ranks_asked
@@ -70,8 +71,8 @@ def create_loader(
         sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
         format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
             in ``transform`` depend on seed, epoch and draw only.
-        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits;
-            not for JASPER.
+        shuffle: whether each epoch has an order of its own; None: in ``train`` only, so say it where there are no
+            splits. Not for JASPER.
         mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
@@ -161,7 +162,7 @@ def open_dataset(
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":
         raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
-    names = opened.classes if classes is None else None if classes == "found" else tuple(classes)
+    names = opened.classes if classes is None else tuple(classes)
     if classes == "found":  # of all splits, so that a class has one index in each
         whole = open_source(replace(ref, split=None), []) if split is not None else opened
         whole.label = whole.label or opened.label
@@ -171,8 +172,6 @@ def open_dataset(
 
 def classes_of(source: Source) -> tuple[str, ...]:
     """The names of the values that the label takes, in sorted order; decodes the source once."""
-    from dataloader_expert.errors import Unreadable
-
     values: set[Any] = set()
     label = source.label
     for unit in source.units if label is not None else ():

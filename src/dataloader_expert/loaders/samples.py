@@ -25,9 +25,6 @@ from dataloader_expert.sources.sounds import encoded
 
 logger = logging.getLogger(__name__)
 
-NOTHING: Any = object()
-"""Stands for a sample that is left out."""
-
 
 class Clock(Protocol):
     """Measures where the time of a sample goes; see ``SourceDataset.clock``."""
@@ -58,10 +55,8 @@ class SourceDataset(Dataset[Any]):
         channels: of images, 1 or 3; None: 1 if the images inspected on opening are grey, else 3.
         transform: from a sample to the one that is returned.
 
-    Raises:
-        ValueError: if ``unreadable`` or ``channels`` has another value; on access, for an image in colour if
-            ``channels`` is 1.
-        RuntimeError: on access, for a sample that cannot be read, or a batch of such samples.
+    Another value of ``unreadable`` or ``channels``, and on access an image in colour if ``channels`` is 1, is a
+    ``ValueError``; on access, a sample that cannot be read, or a batch of such samples, is a ``RuntimeError``.
     """
 
     def __init__(
@@ -133,26 +128,23 @@ class SourceDataset(Dataset[Any]):
         """A batch, gathered column by column if blocks hold arrays of many samples."""
         wanted = np.asarray(indices, dtype=np.int64)
         ats = np.searchsorted(self.starts, wanted, side="right") - 1
-        batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
+        batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) else None
         if batch is not None:
             return Gathered(batch, len(wanted))
         if self.unreadable != "skip":
             return [self[i] for i in indices]
-        kept = [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        kept = []
+        for index in indices:
+            try:
+                kept.append(self._finished(position(index, len(self))))
+            except Unreadable as e:  # counted each time, and logged once
+                self._skipped += 1
+                if index not in self._told:
+                    self._told.add(index)
+                    logger.warning("sample %d is left out: %s", index, e.told())
         if len(wanted) and not kept:
             raise NothingReadable(indices)
         return kept
-
-    def _or_nothing(self, index: int) -> Any:
-        """A sample, or ``NOTHING`` if it cannot be read, which is counted each time and logged once."""
-        try:
-            return self._finished(position(index, len(self)))
-        except Unreadable as e:
-            self._skipped += 1
-            if index not in self._told:
-                self._told.add(index)
-                logger.warning("sample %d is left out: %s", index, e.told())
-            return NOTHING
 
     def _finished(self, index: int) -> Any:
         sample = self._sample(index)
@@ -169,11 +161,10 @@ class SourceDataset(Dataset[Any]):
             raise ValueError("transform returned None: it must return the sample, also where it changes it in place")
         return made
 
-    def _many(self, ats: Any) -> bool:
-        return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
-
     def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
-        """The batch, or None if a value is neither a number nor a string, or a block cannot be read completely."""
+        """The batch; None if values are not all numbers or texts, or blocks have one sample or are not readable."""
+        if not 0 <= int(ats.min()) <= int(ats.max()) < len(self.units) or self.units[int(ats[0])].samples <= 1:
+            return None
         batch: dict[str, Any] = {}
         for at in np.unique(ats).tolist():
             places = np.flatnonzero(ats == at)

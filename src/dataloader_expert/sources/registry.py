@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
-from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, listed
+from dataloader_expert.errors import Aside, NothingReadable, RequestError, Unreadable, escaped, fields_are, listed
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
@@ -184,7 +184,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if ref.label not in names:
             raise RequestError(
                 "label-not-found",
-                f"field {escaped(ref.label)} does not exist; fields are: {', '.join(map(escaped, names))}",
+                f"field {escaped(ref.label)} does not exist; {fields_are(ref.label, names)}",
             )
         if source.label not in (None, ref.label):
             source.classes = None  # they were those of another field

@@ -88,11 +88,11 @@ WHAT = {
 }  # fmt: skip
 """What users rate, buy or click on."""
 KEY_WORDS = {
-    "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
+    "id", "no", "nr", "nbr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
 }  # fmt: skip
 ROW_WORDS = {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}
 """Words that make a column of distinct values a key of the row."""
-NUMBER_WORDS = {"no", "nr", "number", "serial", "barcode"}
+NUMBER_WORDS = {"no", "nr", "nbr", "number", "serial", "barcode"}
 """Last words of numbers that things are called by, if no two rows have one in common."""
 NOT_GROUPS = {
     "sample", "row", "image", "img", "label", "class", "category", "file", "record", "target", "object", "item",

@@ -150,6 +150,10 @@ SILENT: dict[str, dict[str, Any]] = {
             {"v": np.where(np.arange(40)[:, None] % 4 > 0, np.random.default_rng(3).normal(0, 1, (40, 6)), 0.0)},
             kinds={"v": "embedding"},
         ),
+        "as many steps of noise as agree in three digits by chance": Data(
+            dict(zip("xyz", np.random.default_rng(1).uniform(1, 3, (3, 6000)).round(4), strict=True)),
+            splits=["train"] * 4000 + ["test"] * 2000,
+        ),
         "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
     },
     "noisy_copies": test_noisy_copies.SOUND,

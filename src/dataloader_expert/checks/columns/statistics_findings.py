@@ -122,7 +122,7 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
     placed = classes or facts.find(CLASS_MAP, field=name) is not None
     placed = placed or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
     held = marks_of(s["treatment"])
-    usual = bool(held) and all(mark in SENTINELS for mark in held)
+    usual = any(mark in SENTINELS for mark in held)
     apart = None if usual or name in coded else facts.find(ALONE, field=name)
     if apart is not None:
         yield _lonely(name, apart)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.held import attributes
 from dataloader_expert.sources.pictures import packed
 from dataloader_expert.sources.roles import LISTED
 
@@ -43,6 +46,10 @@ NAMES = {
 }
 FILES = {"path", "file", "filename", "file_name"}
 ROWS, FIRST_VALUES = 1 << 14, 8
+PLAIN = {str, int, float, bool, bytes, type(None)}
+NESTED = PLAIN | {list, tuple, dict}
+DEEPEST = 6
+"""Types of values whose text tells all of them; the most levels of objects in objects that are looked into."""
 
 
 def content_fields(context: Context) -> list[str]:
@@ -233,19 +240,44 @@ def mixed(x: Any) -> Any:
     return x
 
 
-def content(value: Any) -> bytes:
+def content(value: Any, depth: int = 0) -> bytes:
     """A value's content as bytes, apart from how it was stored."""
     if value is None:
         return b"\0none"
     if hasattr(value, "getbands"):
         return f"{value.mode}{value.size}".encode() + bytes(value.tobytes())
+    if hasattr(value, "detach"):  # a tensor in a list or an object
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     if hasattr(value, "tobytes"):
         import numpy as np
 
         return _head(value) + bytes(np.ascontiguousarray(value).tobytes())
     if isinstance(value, bytes):
         return value
+    if depth < DEEPEST and (parts := parts_of(value)) is not None:
+        if not parts and not depth:
+            return os.urandom(8)  # what it holds is unknown: it is no copy of another
+        named = (str(name).encode("utf-8", "surrogatepass") + b"=" + content(part, depth + 1) for name, part in parts)
+        return type(value).__name__.encode() + b"\0".join(named)
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
+    """What a value consists of, where its text does not tell it apart from others: that of an object has its address, or only shapes, and
+    that of a long array only its ends. None: the text tells."""
+    if isinstance(value, list | tuple | dict):
+        return None if plain(value) else list(value.items() if isinstance(value, dict) else enumerate(value))
+    if type(value).__eq__ is not object.__eq__ and not hasattr(value, "__dataclass_fields__"):
+        return None
+    return [(name, part) for name, part in attributes(value).items() if not isinstance(part, weakref.ref)]
+
+
+def plain(value: Any) -> bool:
+    """Whether a container holds nothing but texts, numbers and containers of these."""
+    parts = value.values() if isinstance(value, dict) else value
+    kinds = set(map(type, parts))
+    return kinds <= PLAIN or (kinds <= NESTED and all(type(part) in PLAIN or plain(part) for part in parts))
 
 
 def _head(array: Any) -> bytes:

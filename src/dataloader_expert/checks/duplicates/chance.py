@@ -20,6 +20,8 @@ DEVIATIONS = 2.0
 """Standard deviations of a number of pairs that are luck."""
 LEVELS = 32
 """Distinct numbers from which neighbouring ones tell how often each is expected."""
+HEAVY = 0.05
+"""The share of rows from which on a number comes again by nature, as the 0 of days without rain: no copies make it that frequent."""
 ITERATIONS = 100
 LEAST = 3.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
@@ -28,13 +30,14 @@ LEAST = 3.0
 class Chance:
     """The frequencies of values in rows that hold single values only; of other samples nothing is kept."""
 
-    def __init__(self, context: Context, names: Sequence[str]) -> None:
+    def __init__(self, context: Context, names: Sequence[str], rounded: bool = False) -> None:
+        """``rounded``: numbers come to a few digits, so that neighbouring ones need not be one step apart."""
         fields = {f.name: f for f in context.fields}
         repeat = context.roles.repeats  # then lists are like other values
         plain = all(n in fields and (repeat or (fields[n].kind in KINDS and not fields[n].shape)) for n in names)
         # of a stream of unknown length it is not known which rows to keep
         self.names = list(names) if plain and context.samples is not None else []
-        self.numbers = [bool(plain and fields[n].kind == "number" and not fields[n].shape) for n in self.names]
+        self.numbers = [bool(not rounded and fields[n].kind == "number" and not fields[n].shape) for n in self.names]
         self.stride = max(1, (context.samples or 0) // LOOKED_AT)
         self.parts: list[Any] = []
         """Of some rows, uint64 [rows, fields]: numbers as the bits of a float, other values as digests."""
@@ -98,15 +101,18 @@ class Chance:
 
 def beside(values: Any) -> float:
     """The pairs of equal values that are expected of rounded measurements: as many as of values one step of rounding apart, half
-    of them on each side. None where values are not rounded."""
+    of them on each side. Values of many rows are equal as often as they are. None where values are not rounded."""
     import numpy as np
 
     levels, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    heavy = counts > HEAVY * len(values)
+    own = pairs_of(counts[heavy])
+    levels, counts = levels[~heavy], counts[~heavy]
     if len(levels) < LEVELS:
         return 0.0
     step = float(np.diff(levels).min())
     gaps = np.diff(levels) < 1.5 * step
-    return float((counts[:-1] * counts[1:])[gaps].sum()) / 2
+    return own + float((counts[:-1] * counts[1:])[gaps].sum()) / 2
 
 
 def explains(expected: float, found: int, least: float = LEAST) -> bool:

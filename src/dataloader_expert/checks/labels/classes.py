@@ -53,6 +53,8 @@ LIKELY = 0.2
 """How likely it is that a split that was drawn at random has no sample of a class that is so rare."""
 SHOWN = 5
 """Classes that a message names."""
+LEAST_TOLD = 20
+"""So many samples tell whether a label that is only guessed has a value for each."""
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
 LEAST_HEAP, LEAST_TOP, NO_GAPS = 12, 60, 0.8
@@ -210,7 +212,14 @@ class Classes(Check):
         total: Counter[Any] = sum(self.counts.values(), Counter())
         if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or mark_of(total) is not None:
             return False
-        return self.context.classes is not None or not self._is_quantity(total)
+        if self.context.classes is not None:
+            return True
+        return not self._is_quantity(total) and not self._tells_samples(total)
+
+    def _tells_samples(self, total: Counter[Any]) -> bool:
+        """Whether a label that is only guessed is a key or a text of each sample."""
+        n, texts = total.total(), all(isinstance(v, str) for v in total)
+        return self.context.guessed and n >= LEAST_TOLD and (2 * len(total) > n if texts else len(total) == n)
 
     def unknowns(self) -> Iterable[Unknown]:
         if not self.usable():
@@ -223,6 +232,8 @@ class Classes(Check):
                 if mark_of(sum(self.counts.values(), Counter())) is not None
                 else "its values are counts or measurements, not class numbers"
                 if self._is_quantity(sum(self.counts.values(), Counter()))
+                else "nearly every sample has a value of its own"
+                if self._tells_samples(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
             yield Unknown("classes", f"{self.context.label} is not a class label: {why}")

@@ -98,6 +98,8 @@ class UnfitTargets(DrawnRows):
                 yield from self._of(name, rows, normal_scores(target))
 
     def _of(self, name: str, rows: dict[str, Any], y: Any) -> Iterator[Fact]:
+        import numpy as np
+
         evidence = self.evidence("sampled", len(y))
         teller, beside = by_ridge(rows["x"], y), {by: _beside(rows["sample"], y, by) for by in (1, -1)}
         told = _by_folds(teller, len(y))
@@ -110,8 +112,11 @@ class UnfitTargets(DrawnRows):
                 yield Fact(UNFIT, value, evidence, {"field": name, "by": kind, "of": of})
                 return
         for by, other in beside.items() if usual < NONE else ():
-            there = correlation(_by_folds(by_ridge(rows["x"], _known(other)), len(y)), other)
-            if there >= ALL and abs(usual) <= NONE * there:
+            read = np.isfinite(other)  # rows read here and there have few neighbours
+            if read.sum() < LEAST + OTHERS:
+                continue
+            there = correlation(_by_folds(by_ridge(rows["x"][read], other[read]), int(read.sum())), other[read])
+            if there >= ALL and abs(usual) <= NONE * there and surely(there, usual, int(read.sum())):
                 value = {"here": usual, "usual": there, "by": by, "count": self.seen, "where": []}
                 yield Fact(UNFIT, value, evidence, {"field": name, "by": "", "of": ""})
                 return
@@ -195,14 +200,19 @@ def unfit(teller: Callable[[Any], Any], y: Any, own: Any, beside: dict[int, Any]
     here = correlation(told, y[own])
     if usual < TELLING or here > LEFT * usual:
         return None
-    if (math.atanh(min(usual, 0.999)) - math.atanh(max(here, -0.9))) * math.sqrt(n - 3) < SURE:
+    if not surely(usual, here, n):
         return None
     if y[own].std() < SPREAD * y[rest].std() or told.std() < SPREAD * there.std():
         return None
     for by, other in beside.items():
-        if correlation(told, other[own]) >= FITS * usual:
+        if np.isfinite(other[own]).sum() >= LEAST and correlation(told, other[own]) >= FITS * usual:
             return {"usual": usual, "here": here, "by": by}
     return {"usual": usual, "here": here, "by": 0}
+
+
+def surely(usual: float, here: float, n: int) -> bool:
+    """Whether a correlation of ``n`` rows is smaller than another by more than chance makes it."""
+    return (math.atanh(min(usual, 0.999)) - math.atanh(max(here, -0.9))) * math.sqrt(n - 3) >= SURE
 
 
 def _by_folds(teller: Callable[[Any], Any], n: int) -> Any:
@@ -213,12 +223,6 @@ def _by_folds(teller: Callable[[Any], Any], n: int) -> Any:
     for k in range(5):
         told[folds == k] = teller(folds == k)
     return told
-
-
-def _known(y: Any) -> Any:
-    import numpy as np
-
-    return np.nan_to_num(y)
 
 
 def _beside(samples: Any, y: Any, by: int) -> Any:

@@ -451,17 +451,18 @@ class Leakage(Check):
 
 def are_recordings(files: list[Recording]) -> bool:
     """Whether the files of each split are recordings that were made side by side, such as trips of vessels: each covers a part of the
-    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it."""
+    time, and many begin before an earlier one ends. Files of a day each follow one another; parts of a shuffled table cover all of it.
+    A split of few files shows nothing by itself: it is taken to be like the others."""
     splits: dict[str, list[Recording]] = {}
     for file in sorted(files, key=lambda one: one.low):
         if file.samples >= SEVERAL and file.high > file.low:
             splits.setdefault(file.split, []).append(file)
-    return len(splits) > 1 and all(_side_by_side(of) for of in splits.values())
+    large = [of for of in splits.values() if len(of) >= FEWEST_LARGE]
+    few = min(map(len, splits.values()), default=0) < SEVERAL
+    return len(splits) > 1 and bool(large) and not few and all(map(_side_by_side, large))
 
 
 def _side_by_side(files: list[Recording]) -> bool:
-    if len(files) < FEWEST_LARGE:
-        return False
     whole = max(f.high for f in files) - files[0].low
     short = sum(2 * (f.high - f.low) <= whole for f in files)
     meet, end = 0, -math.inf

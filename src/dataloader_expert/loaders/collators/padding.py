@@ -39,10 +39,7 @@ def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Ten
 
 
 def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> torch.Tensor:
-    """Rows [n_i, …] padded with ``value`` in their first dimension, [B, longest, …], of the rows' dtype.
-
-    A ``ValueError`` says so if rows differ in more than their length.
-    """
+    """Rows [n_i, …] padded in their first dimension: [B, longest, …] of their dtype; else a ``ValueError``."""
     tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
         raise ValueError(f"rows differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")

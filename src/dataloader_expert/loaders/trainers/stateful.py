@@ -16,8 +16,8 @@ except ImportError as e:
         "StatefulDataLoader needs torchdata, which is not installed: pip install 'dataloader-expert[stateful]'"
     ) from e
 
-from dataloader_expert.loaders.epochs import samplers_of, with_epoch, wrapped
-from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+from dataloader_expert.loaders.epochs import samplers_of, state_behind, with_epoch, wrapped
+from dataloader_expert.samplers.base import EpochSampler
 from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
 OURS = frozenset({"current_epoch", "sampler_state"})
@@ -96,8 +96,6 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
     def _sampler_state(self) -> dict[str, Any]:
         own: Any = self._own_sampler()
         if isinstance(own, EpochSampler):
-            delivered = getattr(self._iterator, "_num_yielded", 0)
-            each = 1 if isinstance(own, EpochBatchSampler) else self.batch_size or 1
-            return own.state_dict(min(len(own), delivered * each))  # type: ignore[arg-type]  # each of ours has a length
+            return state_behind(own, getattr(self._iterator, "_num_yielded", 0), self.batch_size)
         state = getattr(own, "state_dict", None)
         return {} if state is None else dict(state())

@@ -28,6 +28,8 @@ from dataloader_expert.probes.model.ways import (
 
 OF_ORDER = re.compile(r"enforce_sorted|sorted in decreasing order")
 """What torch says to lengths that do not descend."""
+OF_CAST = re.compile(r"result type \w+ can't be cast to the desired output type")
+"""What torch says to whole numbers in the place of floats, such as the target of binary cross-entropy."""
 UNSORTED = (
     "lengths in no order, where the model packs sequences in descending order; pass enforce_sorted=False to "
     "pack_padded_sequence in the model, or sort each batch"
@@ -48,6 +50,8 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
         fields = list(zip((e for _, e in way.arguments), way.names, strict=True))
         if "target" in said.lower():  # it is a loss within the model that complains
             fields.sort(key=lambda field: field[1] not in (*way.labels, *DENSE))
+        if OF_CAST.search(said):  # whole numbers where floats are calculated with
+            fields.sort(key=lambda field: evaluated(field[0], attempt.few).is_floating_point())
         if OF_TARGET.search(said) and way.labels:
             fields = [field for field in fields if field[1] in way.labels]
         refused = refused_ids(attempt, inner) if "out of range" in said else None
