@@ -16,7 +16,7 @@ from dataloader_expert.checks.splits.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import FILE_NAME, Block, Column, Role
+from dataloader_expert.sources.base import FILE_NAME, FOLDER, Block, Column, Role
 from dataloader_expert.sources.roles import group_name, words
 from dataloader_expert.sources.times import READINGS, read_time
 
@@ -51,6 +51,8 @@ MEET = 0.2
 """The least share of recordings that begin before an earlier one ends, where they are made side by side."""
 MOST_EACH = 50
 """The most samples of a thing, on average, that was recorded several times: there are more from a camera or a site."""
+COUNTED = 10
+"""How many times as large as there are groups the largest number is of those that were not numbered one after another."""
 LONG = 64
 """The fewest numbers of a recording."""
 AXES = {
@@ -304,6 +306,11 @@ class Leakage(Check):
         if role.field == FILE_NAME:
             named = (_LETTERS.match(group.rpartition("/")[2]) for group in self.groups)
             return all(match is not None and match[0].casefold() not in AXES for match in named)
+        if (
+            role.field == FOLDER
+        ):  # numbered by an archive, such as the speakers or chapters of recordings, and not by counting them
+            numbers = [name for name in (group.rpartition("/")[2] for group in self.groups) if name.isdecimal()]
+            return len(numbers) == len(self.groups) and int(max(numbers, key=int)) >= COUNTED * len(numbers)
         return words(role.field)[-1:] == ["id"]
 
     def _within(self, reading: str) -> bool:
