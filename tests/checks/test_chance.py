@@ -116,3 +116,23 @@ def test_readings_at_the_same_time_are_equal_by_chance() -> None:
     }
     found = judged(Data(columns, splits=["train"] * 4000 + ["test"] * 2000))
     assert {code: f.severity for code, f in found.items()} == {"duplicate-samples": "info", "splits-overlap": "info"}
+
+
+def test_rows_in_which_nothing_was_measured_are_no_copies() -> None:
+    """Seen: the meters of flats that stood empty, each with a number of its own, were copies of each other. A row with one number is."""
+    rng = np.random.default_rng(6)
+    used = rng.gamma(2, 1, (200, 5)).round(3)
+    used[:20] = 0
+    columns = {f"kwh_{k}": used[:, k] for k in range(5)} | {"tariff": ["day", "night"] * 100}
+    assert judged(Data(columns)) == {}
+    used[:20, 2] = 0.5
+    assert judged(Data(columns))["duplicate-samples"].severity == "warning"
+
+
+def test_a_long_line_that_comes_again_is_a_phrase_too() -> None:
+    """Seen: one line of 3,000 in training as well failed a corpus of prose. Ten are told."""
+    lines = [f"line {i} of a long story that goes on" for i in range(3000)]
+    for again, severity in ((1, "info"), (10, "error")):
+        splits = ["train"] * 2000 + ["valid"] * (1000 + again)
+        data = Data({"text": lines + lines[:again]}, splits=splits, kinds={"text": "text"}, context={"phrase": 12})
+        assert judged(data)["splits-overlap"].severity == severity
