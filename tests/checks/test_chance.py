@@ -136,3 +136,14 @@ def test_a_long_line_that_comes_again_is_a_phrase_too() -> None:
         splits = ["train"] * 2000 + ["valid"] * (1000 + again)
         data = Data({"text": lines + lines[:again]}, splits=splits, kinds={"text": "text"}, context={"phrase": 12})
         assert judged(data)["splits-overlap"].severity == severity
+
+
+def test_rows_of_a_dead_sensor_agree_more_often() -> None:
+    """Seen: of a site whose sensor gave nothing but zeros, nine rows were copies, as the other number agreed by chance. Copied rows are."""
+    rng = np.random.default_rng(3)
+    site = np.arange(1200) % 6
+    first = np.where(site == 4, 0.0, rng.gamma(3, 2, 1200).round(3))
+    columns = {"site": [f"place {s}" for s in site], "x": first, "y": rng.normal(0, 1, 1200).round(3)}
+    assert judged(Data(columns))["duplicate-samples"].severity == "info"
+    copied = {name: np.concatenate([np.asarray(values), np.asarray(values)[:60]]) for name, values in columns.items()}
+    assert judged(Data(copied))["duplicate-samples"].severity == "warning"
