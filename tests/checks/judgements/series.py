@@ -174,6 +174,9 @@ SILENT: dict[str, dict[str, Any]] = {
     "stuck": {
         "infinite ones": Data({"x": np.where(np.arange(400) < 30, np.inf, np.nan)}),
         "measurements": Data({"x": NOISE.copy()}),
+        "marks of missing values, which are told as such": Data(
+            {"x": np.where(np.arange(400) < 30, -999.0, NOISE[:400])}
+        ),
         "one value throughout": Data({"x": np.full(400, 0.5)}),
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),

@@ -30,7 +30,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.layout import PREDICTED
+from dataloader_expert.sources.layout import COUNTS, PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
@@ -464,9 +464,11 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
         isinstance(v, int | float) and not isinstance(v, bool) for v in counts
     ):
         return False
+    if len(words(name)) == 1 and words(name)[0] in COUNTS:
+        return True
     if len(counts) <= FEW_NUMBERS:
         return heaped(counts)
-    if words(name)[-1:] and words(name)[-1] in PREDICTED:
+    if {*words(name)[-1:]} & (PREDICTED | COUNTS):
         return True
     values = sorted(counts)
     tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)
