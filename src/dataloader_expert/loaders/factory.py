@@ -155,7 +155,8 @@ class DataLoaderFactory:
             )
         if collate is None and not streams:
             dataset = by_batch(dataset)
-            collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
+            batched = config.batch_size is not None or config.batch_sampler is not None
+            collate = collate_gathered if gathers(dataset) and batched else None
         _check_sent(config, collate, dataset)
         drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
         order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}

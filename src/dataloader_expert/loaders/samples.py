@@ -92,6 +92,9 @@ class SourceDataset(Dataset[Any]):
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
         self.blocks = Blocks() if blocks is None else blocks
         self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
+        self._numbered = self.codes is None and _numbers_classes(source)
+        if self._numbered:
+            self.nullable -= {str(source.label)}
         self.clock: Clock | None = None
 
     def __len__(self) -> int:
@@ -103,6 +106,31 @@ class SourceDataset(Dataset[Any]):
         for unit in self.units:
             digest.update(repr((unit.file, unit.key, unit.start, unit.samples, unit.bytes, unit.split)).encode())
         return digest.hexdigest()
+
+    @property
+    def classes(self) -> list[str] | None:
+        """The names of the classes, in the order of their indices; None where labels are as stored."""
+        return None if self.codes is None else list(self.codes)
+
+    def labels(self) -> list[Any]:
+        """The label of every sample, as samples have it: for samplers and weights. Images are not decoded if their folders or tables tell it.
+
+        Raises:
+            ValueError: if no label is known.
+            RuntimeError: for a sample that cannot be read.
+        """
+        name = self.source.label
+        if name is None:
+            raise ValueError("no label is known; open the data set with label=, or give the labels yourself")
+        found: list[Any] = []
+        for unit, start in zip(self.units, self.starts, strict=False):
+            try:
+                column = self.source.column(unit, name)
+                values = [self._value(name, column, row) for row in range(unit.samples)] if column is not None else []
+            except Unreadable as e:
+                raise RuntimeError(f"the labels of the samples from {start} on cannot be read: {e.told()}") from e
+            found += [v.item() if isinstance(v, torch.Tensor) and not v.ndim else v for v in values]
+        return found
 
     @property
     def skipped(self) -> int:
@@ -217,7 +245,9 @@ class SourceDataset(Dataset[Any]):
                 part[column.nulls[rows]] = np.nan
             return part
         if column.nulls is not None and column.nulls[rows].any():
-            return None
+            if not (self._numbered and name == self.source.label):
+                return None
+            part = np.where(column.nulls[rows], -1, part).astype(np.int64)
         return _supported(self._signed(name, part.astype(part.dtype.newbyteorder("="), copy=False)))
 
     def _block(self, at: int) -> Block:
@@ -257,8 +287,11 @@ class SourceDataset(Dataset[Any]):
             told = next((p for p in block.problems if p.where.get("sample") == index), None)
             raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
-        if self.size is not None:
-            self._move_boxes(sample, block, row, self.size)
+        if self.size is not None and self._in_pixels:  # these boxes go with their image; those in shares of it stay
+            pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
+            for name in self._in_pixels if len(pictures) == 1 else ():
+                if isinstance(sample.get(name), torch.Tensor):
+                    sample[name] = resized(sample[name], pictures[0].size, self.size)
         if self.clock is not None:
             self.clock.sample(index)
         return sample
@@ -274,19 +307,14 @@ class SourceDataset(Dataset[Any]):
                 text = f"its {name} is {called!r}, which is none of the {len(self.codes)} classes"
                 raise Unreadable("label-out-of-range", text, field=name)
             return torch.tensor(self.codes[called])
+        if self._numbered and absent and name == self.source.label:
+            return torch.tensor(-1)
         if name in self.nullable:
             field = self.source.field(name) if value is None else None
             if isinstance(value, np.generic | bool | int | float) or (field is not None and _is_number(field)):
                 number = float("nan") if absent or value is None else float(value)
                 return torch.tensor(number, dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
-
-    def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
-        """Boxes in pixels go with their image, which was resized; those in shares of it stay."""
-        pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
-        for name in self._in_pixels if len(pictures) == 1 else ():
-            if isinstance(sample.get(name), torch.Tensor):
-                sample[name] = resized(sample[name], pictures[0].size, size)
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -369,6 +397,12 @@ def fields_with_nulls(source: Source) -> set[str]:
     return found
 
 
+def _numbers_classes(source: Source) -> bool:
+    """Whether the label is a whole number that stands for a class: -1 is then the one that is missing."""
+    field = source.field(source.label) if source.label is not None else None
+    return field is not None and field.kind == "category" and not field.shape and "int" in field.dtype
+
+
 def _missing(field: Field) -> Any:
     """What stands for a value that is missing: NaN in an array of one shape, an array without length, or an empty text."""
     if not _is_array(field):
@@ -400,5 +434,4 @@ _WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64}
 
 
 def _supported(array: Any) -> Any:
-    wider = _WIDER.get(array.dtype)
-    return array if wider is None else array.astype(wider)
+    return array.astype(_WIDER.get(array.dtype, array.dtype), copy=False)

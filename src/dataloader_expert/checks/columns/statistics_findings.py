@@ -98,7 +98,8 @@ def judge_statistics(fact: Fact, facts: Facts, context: Context) -> Iterable[Fin
             else "warning",
             f"{called} is missing in every sample{read}"
             if s["min"] is None
-            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample{read}",
+            else f"{called} is {'the same' if text else format(s['min'], 'g')} in every sample{read}"
+            + " that has one" * (missing is not None and missing.value > 0),
             fact,
             "leave it out of the model's inputs: a field that never changes tells a model nothing",
             [{"field": name}],

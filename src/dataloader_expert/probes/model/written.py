@@ -248,6 +248,8 @@ def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
         rule = rule_of(pairs) if len(pairs) == len(source.units) else None
         if rule is None:
             raise NotWritten(f"samples whose {field.name!a} no one rule finds")
+        if field.kind == "audio":
+            raise NotWritten("recordings of several files each")
         readers.append(READERS["image-folder" if field.kind in ("mask", "image") else "text"][0])
         lines += f"    {field.name!a}: ({readers[-1].__name__}, {', '.join(map(ascii, rule))}),\n"
     return readers, f"PARTNERS = {{\n{lines}}}\n"
