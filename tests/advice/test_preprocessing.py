@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice.models import refusing
 from dataloader_expert.checks.base import STATISTICS, VALUES
 from dataloader_expert.checks.common.class_maps import CLASS_MAP
 from dataloader_expert.facts import Evidence, Fact, Facts
@@ -178,3 +179,20 @@ def test_fields_that_were_not_read_stay_as_they_are() -> None:
     ]
     found.add(Fact(BATCH, {"structure": "dict", "fields": fields}, SEEN))
     assert dtype_of(found) == "torch.int64"
+
+
+@pytest.mark.parametrize(
+    ("error", "fix"),
+    [
+        (
+            "TypeError: missing 'hidden'; pass its arguments as model_args: Net(hidden)",
+            "name in model_args the arguments that it takes",
+        ),
+        ("FileNotFoundError: best.pt", "make it alone in Python first, then pass the same model and model_args"),
+    ],
+)
+def test_a_model_that_lacks_arguments_is_to_be_given_them(error: str, fix: str) -> None:
+    """Seen: it was to be made alone first, beside an error that names the arguments."""
+    found = Facts()
+    found.add(Fact(MODEL, {**NOT_MADE, "error": error}, SEEN))
+    assert [f.fix for f in refusing(found)] == [fix]

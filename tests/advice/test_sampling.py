@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.probes.experiments.epochs import DRAWN
 from dataloader_expert.probes.experiments.present_epoch import BEYOND, NESTED, WEIGHED
-from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY
+from dataloader_expert.probes.experiments.sampler_simulation import STRATEGY, _candidates
+from dataloader_expert.sources.base import Field
 from dataloader_expert.tools.recipes.suggest_sampler import simulation, too_few, unlabelled
 from tests.advice.test_epochs import codes_of, facts_of
 
@@ -223,3 +225,13 @@ def test_a_batch_that_no_epoch_fills_is_told() -> None:
 def test_a_misspelt_field_is_asked_after() -> None:
     assert fields_are("churned", ["tenure", "churn"]) == "did you mean churn? fields are: tenure, churn"
     assert fields_are("x", ["tenure", "churn"]) == "fields are: tenure, churn"
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("guessed from its place", "a field, such as level"), ("as asked", "a field that says so")]
+)
+def test_a_label_that_is_only_guessed_may_be_the_difficulty(how: str, said: str) -> None:
+    """Seen: of problems with a level from 1 to 5 no field was named that may say how hard they are."""
+    fields = (Field("problem", "text", "str"), Field("level", "category", "int64"))
+    bench: Any = SimpleNamespace(source=SimpleNamespace(fields=fields, label="level", label_how=how))
+    assert _candidates(bench, "a field") == said

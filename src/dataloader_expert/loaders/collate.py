@@ -83,8 +83,8 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
             continue
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
-        at = dimensions(varying).get(name, 0)
-        if len({(*shape[:at], *shape[at + 1 :]) for shape in shapes}) > 1:
+        along = dimensions(varying).get(name, 0)
+        if len({(*shape[:along], *shape[along + 1 :]) for shape in shapes}) > 1:
             cure = "give them one shape with transform="
             cure = f"resize images with size=(height, width), or {cure}" if first.ndim > 2 else cure
             raise ValueError(f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: {cure}")

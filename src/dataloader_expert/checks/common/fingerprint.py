@@ -49,9 +49,11 @@ MEASURED = 4
 """The fewest numbers with a decimal point that show, all of them 0, that nothing was measured in a row."""
 ROWS, FIRST_VALUES = 1 << 14, 8
 PLAIN = {str, int, float, bool, bytes, type(None)}
+"""Types of values whose text tells all of them."""
 NESTED = PLAIN | {list, tuple, dict}
+BY_IDENTITY: Any = object.__eq__
 DEEPEST = 6
-"""Types of values whose text tells all of them; the most levels of objects in objects that are looked into."""
+"""The most levels of objects in objects that are looked into."""
 
 
 def content_fields(context: Context) -> list[str]:
@@ -285,7 +287,7 @@ def parts_of(value: Any) -> list[tuple[Any, Any]] | None:
     that of a long array only its ends. None: the text tells."""
     if isinstance(value, list | tuple | dict):
         return None if plain(value) else list(value.items() if isinstance(value, dict) else enumerate(value))
-    if type(value).__eq__ is not object.__eq__ and not hasattr(value, "__dataclass_fields__"):
+    if type(value).__eq__ is not BY_IDENTITY and not hasattr(value, "__dataclass_fields__"):
         return None
     return [(name, part) for name, part in attributes(value).items() if not isinstance(part, weakref.ref)]
 

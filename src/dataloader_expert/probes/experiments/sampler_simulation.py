@@ -550,7 +550,9 @@ def _varied(values: Any) -> bool:
 
 def _candidates(bench: Bench, field: str) -> str:
     """Words for the fields of numbers that may say how hard a sample is."""
-    named = [f.name for f in bench.source.fields if f.kind == "number" and not f.shape and f.name != bench.source.label]
+    label = None if bench.source.label_how.startswith("guessed") else bench.source.label  # it may be what is looked for
+    numbers = (f for f in bench.source.fields if f.dtype.startswith(("int", "uint", "float")) and not f.shape)
+    named = [f.name for f in numbers if f.name != label]
     return f"{field}, such as {', '.join(map(escaped, named[:3]))}" if named else "a field that says so"
 
 

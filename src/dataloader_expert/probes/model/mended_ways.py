@@ -103,12 +103,12 @@ def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[
     fields: dict[str, dict[str, Mend]] = {}
     for _, [(name, mend)] in with_mends(attempt, way, 1):
         fields.setdefault(mend.expression, {})[name] = mend
-    for expression, alike in fields.items():
-        if len(alike) > 1:
+    for expression, like in fields.items():
+        if len(like) > 1:
             made = way
-            for name in alike:
+            for name in like:
                 made = made.mended(name, expression)
-            yield made, tuple(alike.items())
+            yield made, tuple(like.items())
 
 
 def refused_ids(attempt: Attempt, way: Way) -> tuple[Any, Any] | None:
