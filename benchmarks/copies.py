@@ -16,7 +16,7 @@ from PIL import Image, ImageEnhance, ImageOps
 
 from benchmarks.common import keep, real_data, seed_asked
 from dataloader_expert.checks.common.picture_hashes import insides, looks, picture_hashes
-from dataloader_expert.checks.duplicates.near_pictures import Images, copies
+from dataloader_expert.checks.duplicates.image_copies import Images, copies
 from dataloader_expert.sources.base import Block, Column, Unit
 
 NAME = "copies"

@@ -15,6 +15,7 @@ from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.hung import LONG_SAMPLES
+from dataloader_expert.probes.model.batch import SPREAD
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.stuck import STUCK
 from dataloader_expert.probes.search.trials import THROUGHPUT
@@ -180,3 +181,12 @@ def test_workers_that_deliver_nothing_as_their_threads_wait_for_cores_are_told_s
         and ("use_all_cores" in found.fix or found.code == "machine-busy")
     )
     assert not [one for one in stuck(facts_of(starting)) if "that line" in one.fix]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_samples_that_do_not_collate_are_told_once(known: bool) -> None:
+    """Seen: one None was two errors, of which one did not say where."""
+    error = "TypeError: default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found <class 'NoneType'>"
+    failed: list[Any] = [(SPREAD, {"failed": {"samples": [5], "error": error}}, {})] if known else []
+    facts = facts_of((LOADER_FAILED, {**DIED, "died": False, "error": error}, {"workers": 0, "hung": False}), *failed)
+    assert codes_of(facts, loader) == ([] if known else ["not-collatable"])

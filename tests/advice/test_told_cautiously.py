@@ -12,7 +12,7 @@ from dataloader_expert.advice.stages import collating
 from dataloader_expert.advice.transport import cheap
 from dataloader_expert.advice.worker_counts import chatty
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.static_checks import SETTINGS
@@ -59,7 +59,12 @@ def test_more_workers_are_no_cure_where_those_tried_were_no_faster(rates: tuple[
 
 @pytest.mark.parametrize(
     ("more", "cure"),
-    [([], "__getitems__"), ([(SHARDING, {}, {})], "yield whole batches"), ([(SETTINGS, {"whole": True}, {})], None)],
+    [
+        ([], "__getitems__"),
+        ([(SHARDING, {}, {})], "yield whole batches"),
+        ([(SETTINGS, {"whole": True}, {})], None),
+        ([(SHARDING, {}, {}), (PRESENT, {"batch_size": None, "own_batches": False}, {})], "make larger batches"),
+    ],
 )
 def test_a_stream_or_whole_batches_have_no_getitems(more: list[Any], cure: str | None) -> None:
     """Seen: a stream, and a dataset that is asked for whole batches, were told to fetch them with __getitems__."""

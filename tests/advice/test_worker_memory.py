@@ -12,6 +12,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.object_census import OBJECTS
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.worker_resources import GROWTH
 from dataloader_expert.probes.system.outside import MACHINE
 
@@ -71,12 +72,20 @@ def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None, how
     assert found.fix.startswith("store the index in" if severity == "warning" else "watch whether the memory")
 
 
-@pytest.mark.parametrize(("samples", "severity"), [(3_000, "info"), (10**6, "warning")])
-def test_little_growth_without_a_known_cause_is_no_warning(samples: int, severity: str) -> None:
+@pytest.mark.parametrize(("samples", "told"), [(3_000, []), (10**6, [("copy-on-write-growth", "warning")])])
+def test_little_growth_without_a_known_cause_is_not_told(samples: int, told: list[tuple[str, str]]) -> None:
     """Our promise: 20 KB a sample matter in an epoch of a million, and not in one of three thousand."""
     facts = Facts((
         Fact(GROWTH, COPIED, Evidence("counted", "test")), Fact(SAMPLES, samples, Evidence("counted", "test")),
         Fact(MACHINE, {"memory_bytes": 16 << 30, "shm_bytes": 8 << 30, "cpus": 2}, Evidence("counted", "test")),
     ))  # fmt: skip
-    [found] = growing(facts)
-    assert (found.code, found.severity) == ("copy-on-write-growth", severity)
+    assert [(found.code, found.severity) for found in growing(facts)] == told
+
+
+@pytest.mark.parametrize(("kept", "told"), [(20_000, []), (500, ["memory-leak"])])
+def test_growth_that_a_cache_explains_is_told_once(kept: int, told: list[str]) -> None:
+    """Seen: two warnings of one cache, as a cache and as a leak."""
+    grown = {**COPIED, "anon_bytes": 60 * MB, "shared_bytes": 0, "steady": True}
+    cache = {"attribute": "cache", "samples": 4, "entries_bytes": 4 * kept, "first_ms": 3.0, "again_ms": 0.1}
+    facts = Facts((Fact(GROWTH, grown, Evidence("counted", "test")), Fact(KEPT, cache, Evidence("counted", "test"))))
+    assert [found.code for found in growing(facts)] == told

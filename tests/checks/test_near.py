@@ -12,23 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.checks.common.picture_hashes import picture_hashes
-from dataloader_expert.checks.duplicates import near_pictures
+from dataloader_expert.checks.duplicates import near_hashes
 from dataloader_expert.checks.duplicates.alignment import alike
-from dataloader_expert.checks.duplicates.near_pictures import (
-    CANDIDATE,
-    CLOSE,
+from dataloader_expert.checks.duplicates.image_copies import (
     WHOLE,
-    Candidate,
     Images,
     agreeing,
     beyond_common,
-    bits,
-    candidates,
-    close,
     copies,
-    nearest,
     standing_out,
 )
+from dataloader_expert.checks.duplicates.near_hashes import CANDIDATE, Candidate, bits, candidates, close, nearest
+from dataloader_expert.checks.duplicates.near_pictures import CLOSE
 from dataloader_expert.checks.duplicates.near_rows import _round
 from dataloader_expert.checks.duplicates.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.duplicates.near_texts import WORDS, NearTexts
@@ -80,9 +75,22 @@ def test_candidates_are_those_that_comparing_each_pair_finds(monkeypatch: pytest
     every = [(a, b, w, int(bits(hashes[a, 0] ^ hashes[b, w]))) for a, b in pairs for w in range(5)]
     near = sorted((c for c in every if c[3] <= CANDIDATE), key=lambda c: (c[3], c[0], c[2], c[1]))
     for size in (40, 200, 1 << 17):
-        monkeypatch.setattr(near_pictures, "IN_CACHE", size)  # so that few hashes come in several pieces
+        monkeypatch.setattr(near_hashes, "IN_CACHE", size)  # so that few hashes come in several pieces
         found, left_out = nearest(candidates(hashes, grey), np.zeros(40), np.zeros(40, np.uint64))
         assert ([c for c in found if c[3] <= CANDIDATE], left_out) == (near, 0)
+
+
+def test_far_candidates_are_the_same_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: the likeness of few pairs and of all is computed in two ways, and nobody sees in which."""
+    rng = np.random.default_rng()
+    looks = rng.integers(0, 256, (4, 8, 8))[rng.integers(0, 4, 60)] + rng.normal(0, 40, (60, 8, 8))
+    grey = looks.repeat(4, 1).repeat(4, 2).clip(0, 255).astype(np.uint8)
+    hashes, found = picture_hashes(grey), []
+    for share in (0.0, 1.0):
+        monkeypatch.setattr(near_hashes, "DENSE", share)
+        found.append(_candidates(hashes, grey))
+    assert found[0] == found[1]
+    assert any(apart > CANDIDATE for *_, apart in found[0])
 
 
 def _candidates(hashes: Any, grey: Any) -> list[Candidate]:

@@ -49,6 +49,18 @@ def test_recordings_made_side_by_side_are_split_by_recording(
     assert ("a recording of its own" in found[0].message) == (severity == "info")
 
 
+@pytest.mark.parametrize(("block", "severity"), [(240, "info"), (24, "warning"), (1, "warning")])
+def test_blocks_of_time_are_laid_out_on_purpose(block: int, severity: str) -> None:
+    """Seen: the last days of each month were the test. Our promise: days and rows at random are no such blocks."""
+    hours = np.arange(2880)
+    test = (hours // block % 3 == 1) if block > 1 else np.random.default_rng(0).random(2880) < 0.3
+    times = [f"{np.datetime64('2023-01-01T00') + int(h)}:00" for h in hours]
+    splits = ["test" if t else "train" for t in test]
+    found = judged("leakage", Data({"taken_at": times, "x": hours * 0.5}, splits=splits, kinds={"taken_at": "time"}))
+    assert found["time-leakage"].severity == severity
+    assert ("in 4 long blocks" in found["time-leakage"].message) == (severity == "info")
+
+
 def test_more_than_are_counted_are_no_strays() -> None:
     """Our promise: a split at random is not said to be due to the ten thousand rows that are kept."""
     seconds = np.random.default_rng(0).permutation(255_000) * 60.0 + 1.5e9

@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import default_collate
 
 from dataloader_expert.advice.base import findings_of
+from dataloader_expert.advice.transport import transport
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
@@ -21,6 +22,7 @@ from dataloader_expert.probes.experiments.packing import Bundle
 from dataloader_expert.probes.experiments.view_copies import CLONED
 from dataloader_expert.probes.health.batch_storages import CARRIED, BatchStorages
 from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
@@ -191,6 +193,21 @@ def test_views_that_cost_nothing_are_not_told(
 ) -> None:
     """Our promise: a view that costs no time is no finding."""
     assert told(gain, pays, workers, unused, own_ms) == []
+
+
+@pytest.mark.parametrize(("sent_ms", "severity"), [(0.1, "info"), (1.0, "warning")])
+def test_large_batches_are_a_warning_where_sending_them_takes_much(sent_ms: float, severity: str) -> None:
+    """Seen: a loader of ordinary images, of whose time a tenth was sending, was warned of its batches first of all."""
+    timed = Evidence("timed", "a test")
+    spent = {"cpu_ms": 1.0, "wait_ms": 0.0, "queue_ms": 0.0}
+    facts = Facts((
+        Fact(RECEIVING, {"main_s": 0.003, "bytes": 8e6, "tensors": 2, "samples": 16.0, "workers": 2}, timed),
+        Fact(BATCH, {"fields": []}, timed),
+        Fact(STAGE, {**spent, "ms": 1.0}, timed, {"stage": "transform"}),
+        Fact(STAGE, {**spent, "ms": sent_ms, "cpu_ms": sent_ms}, timed, {"stage": "worker_transfer"}),
+    ))  # fmt: skip
+    [found] = transport(facts)
+    assert (found.code, found.severity) == ("large-batches-copied", severity)
 
 
 @pytest.mark.parametrize(("memory", "severity"), [(8 << 20, "warning"), (80_000, "info")], ids=["views", "copies"])

@@ -43,8 +43,8 @@ COMPUTES = (
     "or select first), or do it for whole batches on the device"
 )
 OWN_CODE = (
-    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or make the "
-    "samples once and store them"
+    "move what is the same for all samples to __init__, and compute with whole arrays (numpy, torch) instead of Python objects; or, if "
+    "a sample is always the same, make the samples once and store them"
 )
 PAUSES = "remove the pause: loading needs none; if it simulates slow storage, measure the storage itself"
 ONCE = "once in each worker, on first use"
@@ -109,8 +109,9 @@ KINDS = {
         "group the rows once in __init__, such as with df.groupby(level=0).indices, and take those of a sample by their positions",
     ),
     "rows": (
-        "taking rows out of a table one at a time",
-        "turn its columns into arrays once in __init__ (df[column].to_numpy()), and take the values of a sample from these",
+        "pandas, which takes many microseconds for each operation, however few its values",
+        "turn the columns into arrays once in __init__ (df[column].to_numpy()), do there what is the same for all rows, and take the values of a "
+        "sample from these arrays",
     ),
     "dates": ("parsing dates", "parse them once when the data are read, and keep numbers (numpy.datetime64)"),
     "matches": (
@@ -134,8 +135,8 @@ KINDS = {
     ),
     "loads": ("loading a tokenizer or model anew", f"load it {ONCE}, and keep it"),
     "converts": (
-        "torch.tensor(), which reads Python lists value by value",
-        "keep the values in a numpy array or a tensor, and take slices of it (torch.from_numpy)",
+        "torch.tensor(), which reads Python lists value by value and takes microseconds for each array",
+        "keep the values in one numpy array or tensor, and take slices of it (torch.from_numpy)",
     ),
     "retries": (
         "time.sleep() after an error, before it is tried again",

@@ -24,9 +24,9 @@ KEEPS_UP = 0.02
 """The share up to which loading is hidden behind the training step."""
 
 
-def stall_share(step_ms: float, batch: int, workers: int, throughput: Fact) -> float:
+def stall_share(step_ms: float, workers: int, throughput: Fact) -> float:
     """The share of time that the step waits for a batch."""
-    return 1 - step_ms / (1e3 * cycle(batch / throughput.value, step_ms / 1e3, workers))
+    return 1 - step_ms / (1e3 * cycle(throughput.at["batch_size"] / throughput.value, step_ms / 1e3, workers))
 
 
 def workers_needed(facts: Facts, step_ms: float) -> int | None:
@@ -38,7 +38,7 @@ def workers_needed(facts: Facts, step_ms: float) -> int | None:
     batch, best = current["batch_size"], recommended["workers"]
     cycles: dict[int, float] = {}
     for t in facts.value(TRIALS, []):
-        n = t["num_workers"]
+        n, batch = t["num_workers"], t["batch_size"]
         ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
         cycles[n] = min(ms, cycles.get(n, ms))
     most = WORTH * step_ms  # a cycle up to this counts as hidden loading; all numbers that reach it are equally good
@@ -68,7 +68,7 @@ def waits_now(facts: Facts) -> float | None:
     now = None if current is None else throughput_at(facts, current)
     if step_ms is None or current is None or now is None:
         return None
-    return stall_share(step_ms, current["batch_size"], current["num_workers"], now)
+    return stall_share(step_ms, current["num_workers"], now)
 
 
 def keeps_up(facts: Facts) -> bool:

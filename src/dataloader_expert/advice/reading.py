@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from dataloader_expert.advice.avoidable import before_keeping
+from dataloader_expert.advice.avoidable import LEAST_LOW, before_keeping, bounds
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.descriptors import COMPRESSED, UNPACK
 from dataloader_expert.advice.stages import child_processes
+from dataloader_expert.advice.worker_counts import pixels_of
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, Severity, finding, saved
 from dataloader_expert.errors import escaped
@@ -22,7 +23,8 @@ from dataloader_expert.probes.health.line_causes import CAUSES
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.slow_causes import SLOW_CAUSES
 from dataloader_expert.probes.health.static_checks import ORDER_DRAWN
-from dataloader_expert.probes.health.worker_resources import COUNTS, OPENS
+from dataloader_expert.probes.health.worker_resources import OPENS
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.readers import READERS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
@@ -40,7 +42,7 @@ def inflating(facts: Facts) -> Iterator[Finding]:
     """B10: stacks in a decompression library take over a quarter of a sample's time."""
     fact = facts.find(HOTSPOTS)
     share = sum(h["share"] for h in fact.value if _inflates(h)) if fact is not None else 0.0
-    if fact is not None and share >= 0.25:
+    if fact is not None and share >= 0.25 and not rewinds(facts):
         text = f"decompression takes {share:.0%} of a sample's time"
         fix = (
             "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
@@ -50,6 +52,14 @@ def inflating(facts: Facts) -> Iterator[Finding]:
             fix = UNPACK
         places = [_place(h) for h in fact.value if _inflates(h)]
         yield finding("inflate-per-sample", "warning", text, fact, fix, places, cost=share)
+
+
+def rewinds(facts: Facts) -> bool:
+    """Whether it is told that a compressed file is read again from its beginning: all that is read and decompressed follows from that."""
+    fact = facts.find(AVOIDABLE)
+    return fact is not None and any(
+        work["kind"] == "rewinds" and bounds(work["share"], fact)[0] >= LEAST_LOW for work in fact.value
+    )
 
 
 def _inflates(spot: dict[str, Any]) -> bool:
@@ -82,13 +92,16 @@ def amplification(facts: Facts) -> Iterator[Finding]:
         return  # told with its columns
     if facts.value(SAMPLE_CALLS, {"scans": []})["scans"]:
         return  # a query reads the whole table, which is told with its line
-    if any(work["kind"] == "same" and work["file"] for work in facts.value(SAMPLE_CALLS, {"work": []})["work"]):
-        return  # so is what every sample reads again
+    known = [work for work in facts.value(SAMPLE_CALLS, {"work": []})["work"] if work["file"]]
+    if any(work["kind"] in ("same", "chunks") for work in known):
+        return  # so is what every sample reads again, or decompresses in vain
     if child_processes(facts):
         return  # what is read comes from the processes that samples start, not from storage
+    if rewinds(facts):
+        return
     ratio = fact.value["amplification"]
-    counts = facts.find(COUNTS)
-    if counts is not None and counts.value["decoded_pixels"] >= 0.5 * ratio * counts.value["used_pixels"] > 0:
+    _, pixels = pixels_of(facts)
+    if pixels and pixels["decoded_pixels"] >= 0.5 * ratio * pixels["used_pixels"] > 0:
         return  # images are shrunk, which is told by their pixels
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
@@ -188,7 +201,7 @@ def first_batch(facts: Facts) -> Iterator[Finding]:
     first = max(fact.value - facts.value(ORDER_DRAWN, 0.0), cold.value if cold is not None else 0.0)
     if first > 20 * steady and first > 0.5:
         text = f"the first sample takes {first:.1f} s, a later batch {1e3 * steady:.1f} ms"
-        fix = "build the index once, save it to a file, and load that"
+        fix = "do once beforehand what the first sample waits for, such as building an index, save the result to a file, and load that"
         yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
 
 
@@ -303,7 +316,8 @@ def one_by_one(facts: Facts) -> Iterator[Finding]:
     if fact is not None and low > WORTH:
         text = f"dataset[indices] returns the same batch {fact.value:.1f} times as fast as single samples (99 %"
         text += f" {low:.1f} to {high:.1f}), but torch asks for single samples"
-        fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
+        fix = "in the dataset's class, or in one derived from it, write def __getitems__(self, indices): return self[torch.tensor(indices)], and "
+        fix += "pass collate_fn=lambda batch: batch"
         yield finding("batched-fetch-unused", "info", text, fact, fix, cost=saved(low))
 
 

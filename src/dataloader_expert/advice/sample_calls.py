@@ -15,6 +15,13 @@ from dataloader_expert.probes.health.sample_calls import LEAST, SAMPLE_CALLS
 from dataloader_expert.probes.health.watched_calls import OPENERS, PARTS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
 
+KNOWN = ("twice", "same", "chunks")
+"""Work of which no stack tells what it is."""
+CHUNKED = (
+    "rewrite the array with smaller chunks, such as of one sample (chunks=(1, …)), or draw samples chunk by chunk and keep the chunk while they are "
+    "drawn"
+)
+
 
 def calls(facts: Facts) -> Iterator[Finding]:
     """What is read again or not needed, the most costly first."""
@@ -22,10 +29,10 @@ def calls(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     for work in fact.value["work"]:
-        if work["kind"] not in ("twice", "same") and told_by_stacks(facts, work):
+        if work["kind"] not in KNOWN and told_by_stacks(facts, work):
             continue
         code, text, fix = said(work)
-        least = SURE if work["kind"] in ("twice", "same") else MOST_OF
+        least = SURE if work["kind"] in KNOWN else MOST_OF
         severity: Severity = "warning" if work["share"] >= least else "info"
         yield finding(code, severity, text, fact, fix, work["places"], len(work["places"]), work["share"])
 
@@ -50,6 +57,10 @@ def said(work: dict[str, Any]) -> tuple[str, str, str]:
             fix = "read only the rows of the sample (dataset[index] of HDF5, numpy.load(path, mmap_mode='r') of .npy files), or read the array "
             fix += "once and keep it"
         return "opened-per-sample", text, fix
+    if work["kind"] == "chunks":
+        file = escaped(posixpath.basename(work["file"]))
+        text = f"each {work['of']} takes {work['part']:.1%} of what is decompressed for it from {file}, at {at}, as chunks are decompressed whole: "
+        return "read-amplification", f"{text}this takes {share}", CHUNKED
     what, fix = KINDS[work["kind"]]
     if work["kind"] == "logs":
         takes = f": this takes {share}" if work["share"] >= LEAST else ""

@@ -118,14 +118,17 @@ def latency(facts: Facts) -> Iterator[Finding]:
         return  # more workers hide what fails
     if child_processes(facts):
         return  # what is waited for computes, and needs a core
-    for fact in facts.all(STAGE):
+    stages = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
+    others = sum(f.value.get("queue_ms", 0.0) for f in stages) if waiting_for_others(facts) >= FOREIGN else 0.0
+    whole = sum(f.value["ms"] for f in stages)
+    for fact in stages:
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
             continue
-        others = v.get("queue_ms", 0.0) if waiting_for_others(facts) >= FOREIGN else 0.0
         if fact.at["stage"] == "unattributed" and v["wait_ms"] <= 2 * others:
-            continue  # what other processes interrupt looks blocked, about as long as it is queued, and no stack shows it
-        text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
+            continue  # what other processes interrupt looks blocked, about as long as samples are queued, and no stack shows it
+        what = "reading" if fact.at["stage"] == "read" else "code that could not be attributed to a stage"
+        text = f"{what} waits {v['wait_ms']:.2f} ms of the {whole:.2f} ms that a sample takes"
         fix = "use more workers than cores, so that waits overlap"
         if not workers_help(facts) or cores_suffice(facts):
             fix = "fetch several samples at once (__getitems__ or threads), or read fewer bytes: more workers were tried and delivered no more"

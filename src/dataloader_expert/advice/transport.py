@@ -12,7 +12,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, number, sa
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.base import PICKLING
-from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.first_use import FIRST_USE
 from dataloader_expert.probes.health.batch_storages import CARRIED, LEAST_UNUSED
@@ -30,6 +30,8 @@ FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+LEAST_SENDING = 0.15
+"""The least share of a sample's time that sending it takes if that is a warning."""
 MOVING = ("worker_transfer", "pin", "to_device")
 """Stages of a batch that is made."""
 SLOW_START_S = 2.0
@@ -76,7 +78,10 @@ def cheap(facts: Facts) -> Iterator[Finding]:
             text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
             present = facts.value(CURRENT, {"num_workers": 1})["num_workers"]
             fix = f"{'use' if present else 'keep'} num_workers=0"
-            if facts.find(SHARDING) is not None:
+            loader = facts.value(PRESENT, {"batch_size": 1})
+            if loader["batch_size"] is None and not loader["own_batches"]:
+                fix += ", or make larger batches"  # the dataset makes them already
+            elif facts.find(SHARDING) is not None:
                 fix += ", or yield whole batches, with batch_size=None"
             elif not facts.value(SETTINGS, {}).get("whole"):
                 fix += ", or fetch whole batches with __getitems__"
@@ -132,7 +137,9 @@ def transport(facts: Facts) -> Iterator[Finding]:
             if most["nonzero"] < SPARSE:
                 text += f", {most['nonzero']:.1%} of its values are not 0"
                 fix = f"send only the non-zero values of `{escaped(most['path'] or 'it')}` with their indices, and rebuild the dense tensor on the device if it is needed"
-        yield finding("large-batches-copied", "warning", text, [fact, batch], fix, where, cost=sending_share(facts))
+        share = sending_share(facts)
+        severity: Severity = "info" if share is not None and share < LEAST_SENDING else "warning"
+        yield finding("large-batches-copied", severity, text, [fact, batch], fix, where, cost=share)
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.avoidable import AVOIDABLE
@@ -65,17 +65,27 @@ def chatty(facts: Facts) -> Iterator[Finding]:
         yield finding("chatty-workers", "info", text, fact, "print and log only in the main process")
 
 
+def pixels_of(facts: Facts) -> tuple[Fact | None, dict[str, float]]:
+    """The pixels that a sample's images had before and after they were resized: as workers counted them, else of a few samples; none where
+    neither had the time."""
+    counts, called = facts.find(COUNTS), facts.find(SAMPLE_CALLS)
+    if counts is not None:
+        return counts, counts.value
+    pixels = {} if called is None else called.value.get("pixels", {})
+    return (called, pixels) if pixels else (None, {})
+
+
 def decoding(facts: Facts) -> Iterator[Finding]:
     """B55: four times as many pixels are decoded as are used, and JPEG could be decoded at half the size."""
-    fact = facts.find(COUNTS)
-    if fact is None or fact.value["used_pixels"] <= 0:
+    fact, pixels = pixels_of(facts)
+    if fact is None or pixels["used_pixels"] <= 0:
         return
     delivered = facts.value(READING, {}).get("bytes_delivered_per_sample") or 0.0
-    if delivered >= 0.5 * fact.value["decoded_pixels"]:
+    if delivered >= 0.5 * pixels["decoded_pixels"]:
         return  # what was decoded is delivered too, beside the smaller copy
-    ratio = fact.value["decoded_pixels"] / fact.value["used_pixels"]
-    if ratio >= 4 and fact.value["decoded_pixels"] >= 2 * fact.value["least_pixels"]:
-        text = f"{fact.value['decoded_pixels']:,.0f} pixels are decoded to use {fact.value['used_pixels']:,.0f}"
+    ratio = pixels["decoded_pixels"] / pixels["used_pixels"]
+    if ratio >= 4 and pixels["decoded_pixels"] >= 2 * pixels["least_pixels"]:
+        text = f"{pixels['decoded_pixels']:,.0f} pixels are decoded to use {pixels['used_pixels']:,.0f}"
         fix = "for JPEG call image.draft('RGB', size) before load, or store smaller images"
         yield finding("decodes-too-large", "warning", text, fact, fix)
 

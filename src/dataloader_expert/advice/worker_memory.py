@@ -26,16 +26,14 @@ OBJECTS_LEAST = 10_000
 SEARCHED_LEAST = 0.1
 """The least share of a sample's time that going through a container is told from."""
 LITTLE = 0.01
-"""Growth in an epoch by a smaller share of the memory does no harm, unless objects are known that it goes on with."""
+"""Growth in an epoch by a smaller share of the memory is not told, unless objects are known that it goes on with."""
+EXPLAINS = 0.5
+"""The least part of the growth by a sample that a cache explains which holds the sample."""
 KEPT_FIX = (
     "set MALLOC_MMAP_THRESHOLD_=1048576 in the environment of training: arrays of a megabyte or more then go back to"
     " the system when freed; or reuse arrays by writing into them (out=)"
 )
 
-CACHE_FIX = (
-    "keep no samples, or limit how many each worker keeps (functools.lru_cache(maxsize=N) around the function that reads one); only if all of "
-    "them fit in memory, fill one cache in the main process before workers start, so that they share it"
-)
 KEYED = (
     "keep nothing, or key what is kept by something that stays the same, such as the sample's index (not a random crop or "
     "a new object), and limit its size, such as with functools.lru_cache(maxsize=N)"
@@ -58,7 +56,8 @@ def growing(facts: Facts) -> Iterator[Finding]:
         held, machine, epoch = facts.find(OBJECTS), facts.find(MACHINE), facts.value(SAMPLES)
         named = held is not None and held.value["objects"] >= OBJECTS_LEAST
         little = bool(not named and machine and epoch and mean * epoch < LITTLE * machine.value["memory_bytes"])
-        yield _copied(fact, mean, held, "info" if unused or little else "warning")
+        if not little:
+            yield _copied(fact, mean, held, "info" if unused else "warning")
     else:
         yield from _leaked(facts, fact, mean)
 
@@ -94,6 +93,9 @@ def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
     _, second, third = v["private_per_sample"]
     if v["anon_bytes"] <= max(LEAKED_LEAST, v["batches_bytes"]) or third <= 0.5 * second or not v["steady"]:
         return
+    kept = facts.value(KEPT, {"samples": 1})
+    if max(kept.get("entries_bytes", 0), kept.get("memory_bytes", 0)) / kept["samples"] >= EXPLAINS * mean:
+        return  # a cache of the dataset's own, which is told with what all of it takes
     if v["free_bytes"] > 0.5 * v["anon_bytes"]:
         free = min(1.0, v["free_bytes"] / v["anon_bytes"])
         text = f"worker memory grows by {mean:,.0f} bytes per sample, of which {free:.0%} has been freed:"
@@ -101,14 +103,7 @@ def _leaked(facts: Facts, fact: Fact, mean: float) -> Iterator[Finding]:
         yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"
-    kept, again = facts.find(KEPT), facts.find(GROWS)
-    if kept is not None:
-        text += (
-            f": the dataset keeps what it has read in `{escaped(kept.value['attribute'])}`, separately in each worker"
-        )
-        places = [kept.value["place"]] if kept.value.get("place") else []
-        yield finding("memory-leak", "warning", text, [fact, kept], CACHE_FIX, places)
-        return
+    again = facts.find(GROWS)
     if again is not None:
         text += f": {kept_again(again, facts)}"
         yield finding("memory-leak", "error", text, [fact, again], KEYED, again_places(again))

@@ -291,8 +291,11 @@ class SourceDataset(Dataset[Any]):
             told = next((p for p in block.problems if p.where.get("sample") == index), None)
             raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
-        if self.size is not None:
-            self._move_boxes(sample, block, row, self.size)
+        if self.size is not None and self._in_pixels:  # these boxes go with their image; those in shares of it stay
+            pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
+            for name in self._in_pixels if len(pictures) == 1 else ():
+                if isinstance(sample.get(name), torch.Tensor):
+                    sample[name] = resized(sample[name], pictures[0].size, self.size)
         if self.clock is not None:
             self.clock.sample(index)
         return sample
@@ -316,13 +319,6 @@ class SourceDataset(Dataset[Any]):
                 number = float("nan") if absent or value is None else float(value)
                 return torch.tensor(number, dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
-
-    def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
-        """Boxes in pixels go with their image, which was resized; those in shares of it stay."""
-        pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
-        for name in self._in_pixels if len(pictures) == 1 else ():
-            if isinstance(sample.get(name), torch.Tensor):
-                sample[name] = resized(sample[name], pictures[0].size, size)
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -436,5 +432,4 @@ _WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64}
 
 
 def _supported(array: Any) -> Any:
-    wider = _WIDER.get(array.dtype)
-    return array if wider is None else array.astype(wider)
+    return array.astype(_WIDER.get(array.dtype, array.dtype), copy=False)

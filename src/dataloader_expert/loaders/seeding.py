@@ -192,7 +192,11 @@ class SeededSamples(FollowsEpoch, Dataset[Any]):
         """The sample in a list, which is empty if the dataset skips a sample that it cannot read."""
         epoch, *more = self._draw(index, epoch, alone)
         index = _plain(index)
-        set_states(mixed(self.seed, epoch, _number(index), *more))
+        try:
+            number = int(index)
+        except (TypeError, ValueError):  # another kind of key
+            number = zlib.crc32(repr(index).encode())
+        set_states(mixed(self.seed, epoch, number, *more))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
         if whole is None or alone:
             return [self.dataset[index]]
@@ -212,14 +216,6 @@ def shared(values: int | list[int]) -> torch.Tensor:
     made = torch.tensor(values, dtype=torch.int64)
     made.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
     return made
-
-
-def _number(index: Any) -> int:
-    """An index as a number; another kind of key by its ``repr``."""
-    try:
-        return int(index)
-    except (TypeError, ValueError):
-        return zlib.crc32(repr(index).encode())
 
 
 def kept_states() -> tuple[Any, Any, Any]:

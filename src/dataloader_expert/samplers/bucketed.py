@@ -30,14 +30,11 @@ class _ByLength(EpochBatchSampler):
         order = shuffled(rng, len(self._lengths))
         whole = len(order) - len(order) % size
         step = max(1, TOGETHER // size) * size
-        for start in range(0, whole, step):
-            self._sort(order[start : min(start + step, whole)].reshape(-1, size))
-        self._sort(order[None, whole:])
+        parts = [order[at : min(at + step, whole)].reshape(-1, size) for at in range(0, whole, step)]
+        for windows in (*parts, order[None, whole:]):  # views of the order, which is sorted in place
+            by_length = np.argsort(self._lengths[windows], axis=1, kind="stable")
+            windows[:] = np.take_along_axis(windows, by_length, axis=1)
         return order
-
-    def _sort(self, windows: Indices) -> None:
-        """Sorts each window by length in place."""
-        windows[:] = np.take_along_axis(windows, np.argsort(self._lengths[windows], axis=1, kind="stable"), axis=1)
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
         """A random order of the batches, in which those of one step have similar lengths across ranks.

@@ -85,7 +85,9 @@ class WeightedSampler(IndexSampler):
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
-            yield from after(self._without_replacement(self._weights), start)
+            rng, count = self._rng(), self.num_samples
+            chosen = None if count == self._size else _smallest(_keys(rng, self._weights), count)
+            yield from after(shuffled_blocks(rng, count, chosen), start)
             return
         drawn: Any = self._aliased if self._aliases else self._merged
         size = BLOCK if self._aliases else MERGED
@@ -115,12 +117,6 @@ class WeightedSampler(IndexSampler):
             drawn[low:high] = np.searchsorted(within[first : first + WALKED], places, side="right")
             drawn[low:high] += first
         return shuffled(rng, len(drawn), drawn)
-
-    def _without_replacement(self, weights: NDArray[np.float32]) -> Iterator[Indices]:
-        rng, count = self._rng(), self.num_samples
-        if count == self._size:
-            return shuffled_blocks(rng, count)
-        return shuffled_blocks(rng, count, _smallest(_keys(rng, weights), count))
 
 
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:

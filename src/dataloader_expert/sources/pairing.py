@@ -23,6 +23,7 @@ SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photo
 }  # fmt: skip
 """Words that name the folder of the samples themselves."""
 PARTNERS = {
+    **dict.fromkeys(("msks", "msk", "segm"), "mask"),
     **dict.fromkeys(("masks", "mask", "segmentation", "segmentations", "segmentationclass", "seg", "segs"), "mask"),
     **dict.fromkeys(("segmentationobject", "instances", "instance"), "instances"),
     "panoptic": "panoptic",

@@ -10,6 +10,7 @@ from typing import Any
 from dataloader_expert.sources.base import PLACED, Block, Field, Roles, runs
 from dataloader_expert.sources.layout import (
     BEFELL,
+    COUNTS,
     GOODS,
     PARTS,
     PREDICTED,
@@ -80,7 +81,8 @@ def find_label(
         return strong, how
     if together:
         return None, why
-    if names and found[names[-1]].kind == "number" and words(names[-1])[-1:] and words(names[-1])[-1] in PREDICTED:
+    last = words(names[-1]) if names and found[names[-1]].kind == "number" else []
+    if {*last[-1:]} & PREDICTED or (len(last) == 1 and last[0] in COUNTS):
         return names[-1], "chosen by its name, as the last column; pass label= if it is another"
     befell = _outcome(scalar, names, [n for n in scalar if found[n].dtype == "str"], blocks)
     if befell is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from tests.checks import test_multiplied, test_noisy_copies, test_pairs_again, test_renamed_rows
+from tests.checks import test_multiplied, test_noisy_copies, test_pairs_again, test_renamed_rows, test_shared_steps
 from tests.checks.judgements.common import HALVES, LONG, NOISE, PICTURES, TEXTS, picture, sound, sounds
 from tests.checks.looking import Data
 
@@ -158,6 +158,7 @@ SILENT: dict[str, dict[str, Any]] = {
     },
     "noisy_copies": test_noisy_copies.SOUND,
     "reordered": test_noisy_copies.REORDERED,
+    "shared_steps": test_shared_steps.SOUND,
     "near_sounds": {
         "recordings of their own": sounds(*(uttered(i) for i in range(12))),
         "equal ones, which are told as copies": sounds(*(uttered(i % 6) for i in range(12))),
@@ -282,6 +283,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "noisy_copies": test_noisy_copies.SPEAKS,
     "reordered": test_noisy_copies.REORDERED_SPEAKS,
+    "shared_steps": test_shared_steps.SPEAKS,
     "passages": {
         "elsewhere in a sequence": (streamed((3, 100, 150), (7, 0, 200)), "splits-near-overlap", "warning"),
     },

@@ -21,7 +21,7 @@ from tests.checks import (
 )
 from tests.checks.judgements.common import HALVES, PICTURES, objects, picture
 from tests.checks.looking import Data
-from tests.checks.test_misplaced_masks import beside, laid, mirrored, on_one_ground, pairs
+from tests.checks.test_misplaced_masks import beside, delivered, laid, mirrored, on_one_ground, pairs
 
 rng = np.random.default_rng(29)
 
@@ -170,6 +170,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "misplaced_masks": {
         "where they should be": laid(pairs(0)),
         "where they should be, on images that all look alike": laid(on_one_ground()),
+        "where they should be, as a Dataset delivers them": delivered(pairs(0)),
         "where they should be in both splits": halved(0),
         "where they should be in both splits, of images that all look alike": halved(0, on_one_ground()),
     },
@@ -281,6 +282,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
     },
     "misplaced_masks": {
         "a few that lie mirrored": (laid(mirrored(pairs(0), range(0, 40, 4), 1)), "mask-mirrored", "warning"),
+        "half of them as a Dataset delivers them": (
+            delivered(mirrored(pairs(0), range(60), 1)),
+            "mask-mirrored",
+            "warning",
+        ),
         "half of them": (laid(mirrored(pairs(0), range(60), 1)), "mask-mirrored", "warning"),
         "a split in which each belongs to another image": (halved(7), "rows-shifted", "warning"),
         "such a split of images that all look alike": (halved(7, on_one_ground()), "rows-shifted", "warning"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ def classes(still: int, quiet: int) -> Data:
     return Data({"audio": clips, "label": labels}, "label", kinds={"audio": "audio", "label": "category"})
 
 
+def channels(of: Callable[[int], int]) -> Data:
+    """Recordings in two splits, with so many channels."""
+    clips = [rng.normal(0, 3000, (800 + i, of(i))).astype(np.int16) for i in range(40)]
+    return Data({"audio": clips}, splits=["train"] * 20 + ["test"] * 20, kinds={"audio": "audio"})
+
+
 def too_loud(gain: float, wave: Any = None) -> Any:
     """A tone that was cast to 16 bits without a limit."""
     wave = np.sin(np.arange(8000) / 5) * (1 + 0.2 * np.sin(np.arange(8000) / 900)) if wave is None else wave
@@ -80,6 +87,7 @@ SILENT: dict[str, dict[str, Any]] = {
         "all in opposite phase, and one": sounds(*stereo([-1.0] * 6)),
         "one in opposite phase": sounds(*stereo([1.0] * 6 + [-1.0])),
         "a class of silence": classes(4, 12),
+        "mono and stereo in all splits": channels(lambda i: 1 + i % 2),
         "loud ones that jump: a sawtooth, a rectangular wave, and noise": sounds(
             *(
                 too_loud(0.99, wave)
@@ -99,6 +107,7 @@ SPEAKS: dict[str, dict[str, Any]] = {
     "recordings": test_recordings.SOUND_SPEAK,
     "sounds": {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
+        "mono in one split, stereo in the other": (channels(lambda i: 1 + i // 20), "channel-drift", "warning"),
         "silence in a class of sounds": (classes(16, 0), "silent-audio", "warning"),
         "beyond full scale, cast without a limit": (sounds(sound(), too_loud(1.3)), "clipped-audio", "warning"),
         "one of many cut off": (

@@ -131,3 +131,20 @@ def test_other_values_differ_in_every_place_and_keep_their_kind(value: Any) -> N
     other = other_than(value)
     assert type(other) is type(value)
     assert not np.any(np.asarray(other) == np.asarray(value))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+def test_other_values_are_seen_in_a_sample_that_is_standardised(dtype: str) -> None:
+    """Seen: "read only /counts" of images whose mean is subtracted, as other values were these plus one."""
+    value = (40 + 30 * np.random.default_rng(3).random((8, 8))).astype(dtype)
+
+    def standardised(x: Any) -> Any:
+        x = x.astype("float64")
+        return (x - x.mean()) / x.std()
+
+    def ranged(x: Any) -> Any:
+        x = x.astype("float64")
+        return (x - x.min()) / (x.max() - x.min())
+
+    for scaled in (standardised, ranged):
+        assert not np.allclose(scaled(other_than(value)), scaled(value), atol=0.01)

@@ -8,20 +8,24 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
 
 from dataloader_expert.advice.sample_calls import calls, opened_twice
+from dataloader_expert.advice.worker_counts import decoding
 from dataloader_expert.facts import Evidence, Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.health.sample_calls import SAMPLE_CALLS, SampleCalls
+from dataloader_expert.probes.health.watched_calls import part_of_chunks
 from dataloader_expert.probes.profile.statements import lines_with
 from dataloader_expert.sources.registry import open_source
 
 CODE = """
 import copy, json, logging, pickle, sqlite3
+import h5py
 from json import load as parsed
 from pathlib import Path
 import numpy as np
@@ -76,6 +80,13 @@ class Samples(Dataset):
         if self.archive is None:
             self.archive = np.load(HERE / "all.npz")
         return self.archive["x"][index]
+
+    def shrunk(self, index):
+        return np.asarray(Image.open(HERE / f"{{index}}.png").resize((20, 20)))
+
+    def cells(self, index):
+        with h5py.File(HERE / "cells.h5", rdcc_nbytes=1 << 18) as file:
+            return file["x"][index]
 
     def pickled(self, index):
         with open(HERE / "all.pkl", "rb") as file:
@@ -134,13 +145,17 @@ def with_collate():
 
 def called(folder: Path, work: str, name: str = "Samples") -> Fact:
     rng = np.random.default_rng(0)
-    for k in range(16) if "image" in work or "sized" in work else ():
+    folder.mkdir(exist_ok=True)
+    for k in range(16) if any(word in work for word in ("image", "sized", "shrunk")) else ():
         image = Image.fromarray(rng.integers(0, 256, (160, 160, 3), dtype=np.uint8))
         image.save(folder / f"{k}.png", compress_level=1)
     if "kept" in work:
         np.save(folder / "all.npy", rng.random((16, 2000)))
     if "whole" in work:
         np.savez_compressed(folder / "all.npz", x=rng.random((16, 2000)))
+    if "cells" in work:
+        with h5py.File(folder / "cells.h5", "w") as file:
+            file.create_dataset("x", data=rng.random((16, 20_000)), chunks=(16, 20_000), compression="gzip")
     if "pickled" in work:
         (folder / "all.pkl").write_bytes(b"".join(pickle.dumps(row.tolist()) for row in rng.random((16, 2000))))
     if "history" in work or "connected" in work:
@@ -216,6 +231,46 @@ def test_nothing_is_noted_of_samples_that_read_what_they_need(tmp_path: Path, wo
     assert told(called(tmp_path, work)) == []
 
 
+def test_chunks_of_which_a_sample_takes_little_are_noted(tmp_path: Path) -> None:
+    """Seen: "88 % of a sample's time is spent in decode", of samples that took a five-hundredth of the chunks that HDF5 decompressed for them."""
+    fact = called(tmp_path, "self.cells(index)")
+    [work] = [w for w in fact.value["work"] if w["kind"] == "chunks"]
+    assert work["part"] == 1 / 16 and work["file"].endswith("cells.h5") and work["share"] > 0.3
+
+
+def test_images_that_are_decoded_at_full_size_are_told_before_workers_have_run(tmp_path: Path) -> None:
+    """Seen: photographs of 4 megapixels that become 224 x 224, and no word of it, as a batch took too long for workers to be watched."""
+    fact, other = (called(folder, f"self.{folder.name}(index)") for folder in (tmp_path / "shrunk", tmp_path / "kept"))
+    [found] = decoding(Facts((fact,)))
+    assert (found.code, found.severity) == ("decodes-too-large", "warning")
+    assert "25,600 pixels are decoded to use 400" in found.message
+    assert not [*decoding(Facts((other,)))]
+
+
+@pytest.mark.parametrize(
+    ("shuffled", "made", "index", "part"),
+    [
+        (True, {"chunks": (8, 64, 64), "compression": "gzip"}, 3, 1 / 8),
+        (True, {"chunks": (8, 64, 64), "compression": "gzip"}, (slice(6, 10), ...), 1 / 4),
+        (True, {"chunks": (8, 64, 64), "compression": "gzip"}, (..., slice(0, 32)), 1 / 2),
+        (False, {"chunks": (8, 64, 64), "compression": "gzip"}, 3, 1.0),  # the next samples are in the cache
+        (False, {"chunks": (64, 64, 64), "compression": "gzip"}, 3, 1 / 64),  # too large for it
+        (True, {"chunks": (1, 64, 64), "compression": "gzip"}, 3, 1.0),
+        (True, {"chunks": (8, 64, 64)}, 3, 1 / 8),
+        (True, {}, 3, 1.0),
+        (True, {"chunks": (8, 64, 64), "compression": "gzip"}, [3, 9], 1.0),
+    ],
+)
+def test_the_part_of_chunks_is_told_where_it_is_known(
+    tmp_path: Path, shuffled: bool, made: dict[str, Any], index: Any, part: float
+) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", (64, 64, 64), "f8", **made)
+    with h5py.File(tmp_path / "x.h5", rdcc_nbytes=1 << 20) as file:
+        expected = part if "compression" in made else 1.0  # what others read is counted in bytes
+        assert part_of_chunks(shuffled, file["x"], index) == pytest.approx(expected)
+
+
 def test_what_every_batch_reads_again_is_noted(tmp_path: Path) -> None:
     """Seen: a vocabulary parsed in the collate function of each batch."""
     fact = called(tmp_path, "torch.zeros(1)", "with_collate")
@@ -283,6 +338,12 @@ WORK = {
             "opens the same thing again with h5py.File",
         ),
         ({"kind": "logs", "times": 1.0}, "chatty-workers", "info", "each sample prints or logs once, at b.py:9"),
+        (
+            {"kind": "chunks", "name": "h5py", "file": "a/v.h5", "part": 0.0125},
+            "read-amplification",
+            "warning",
+            "each sample takes 1.2% of what is decompressed for it from v.h5, at b.py:9 in `f`, as chunks are decompressed whole: this takes 30%",
+        ),
         ({"kind": "copies"}, "avoidable-work", "info", "30% of a sample's time goes to copying objects, at b.py:9"),
     ],
 )

@@ -370,3 +370,50 @@ def test_one_sample_of_a_list_is_not_the_batch(named: bool) -> None:
     assert not verdict.accepted
     assert [m.code for m in verdict.misfits] == ["shape-mismatch"]
     assert "a list with a tensor of each sample" in verdict.misfits[0].says
+
+
+class Signs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return nn.functional.binary_cross_entropy(self.layer(x).squeeze(1).sigmoid(), y)
+
+
+def test_labels_of_signs_are_made_zeros_and_ones() -> None:
+    """Seen: labels of -1 and 1 made the loss raise, and the advice was not to standardize the inputs."""
+    y = torch.randn(N).sign()
+    verdict = check(Signs(), {"x": torch.randn(N, 4), "y": y}, "y")
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("value-range-mismatch", "y", True)]
+    assert verdict.way is not None
+    made = functions(verdict.way.code())[0]({"x": torch.randn(N, 4), "y": y})[1]["y"]
+    assert made.tolist() == (y > 0).float().tolist()
+
+
+class Halves(nn.Module):
+    """Joins what it halves and doubles again with what it had; ``classes``: of its own loss."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.down, self.up = nn.Conv2d(3, 4, 3, padding=1), nn.ConvTranspose2d(4, 4, 2, stride=2)
+        self.out = nn.Conv2d(8, classes, 1)
+
+    def forward(self, image: torch.Tensor, mask: torch.Tensor) -> Any:
+        x = self.down(image)
+        y = self.out(torch.cat([x, self.up(nn.functional.max_pool2d(x, 2))], 1))
+        if y.shape[1] == 1:
+            return nn.functional.binary_cross_entropy_with_logits(y, mask)
+        return nn.functional.cross_entropy(y, mask)
+
+
+@pytest.mark.parametrize("classes", [1, 4])
+def test_a_mask_is_resized_with_its_image_where_the_loss_is_within_the_model(classes: int) -> None:
+    """Seen: images of an odd size were said to be rejected, without a cure, as the mask alone kept its size."""
+    mask = torch.randint(0, classes, (N, 31, 31)) if classes > 1 else torch.randint(0, 2, (N, 1, 31, 31)).float()
+    verdict = judged(Halves(classes), {"image": torch.rand(N, 3, 31, 31), "mask": mask}, None, n=N)
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [("shape-mismatch", "image", True)]
+    assert verdict.way is not None
+    _, given = functions(verdict.way.code())[0]({"image": torch.rand(N, 3, 31, 31), "mask": mask})
+    assert given["image"].shape[-2:] == given["mask"].shape[-2:] == (32, 32)
+    assert set(given["mask"].unique().tolist()) == set(mask.unique().tolist())

@@ -339,6 +339,11 @@ def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(
         ((taking, own, fetch), "rows"),
         ((comparing, taking, own, fetch), "labels"),
         ((comparing, own, fetch), "labels"),
+        (((pandas.core.indexes.base.__file__, 7600, "ensure_index"), comparing, own, fetch), "rows"),  # of a few labels
+        (
+            ((pandas.core.series.__file__, 5000, "_arith_method"), own, fetch),
+            "rows",
+        ),  # Seen: a table's row, standardised
     ):
         found = looked.work_of(stack)
         assert found is not None and found[0] == kind

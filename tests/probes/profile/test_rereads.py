@@ -51,6 +51,34 @@ def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any, trials
     assert low <= share.value < high < 0.2
 
 
+def test_a_sample_that_filled_a_cache_for_its_neighbours_is_not_slow() -> None:
+    """Seen: "4 of 495 samples always take ten times the median", those that happened to load the volume of 24 slices."""
+    ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)
+    until = time.monotonic() + 60
+    bench = Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+    served = serving(bench, 4, 0)
+    loads: list[int] = []
+
+    class Slices:
+        kept = -1
+
+        def __len__(self) -> int:
+            return 32
+
+        def __getitem__(self, index: int) -> int:
+            if self.kept != index // 8:
+                self.kept = index // 8
+                loads.append(index)
+                time.sleep(0.02)
+            return index
+
+    served.dataset = Slices()
+    for seconds in (0.02, 0.3):  # on a busy machine, loading took longer
+        fact, *_ = slow_samples(bench, served, [*QUICK, (seconds, 7), (seconds, 24)], [], [], [])
+        assert isinstance(fact, Fact)
+        assert fact.value["count"] == 0 and loads
+
+
 def test_samples_are_read_again_only_while_there_is_time() -> None:
     """Our promise: hundreds of doubtful samples do not use up the budget of what is measured next."""
     ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)

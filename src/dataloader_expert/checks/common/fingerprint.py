@@ -45,6 +45,8 @@ NAMES = {
     "sample_rate",
 }
 FILES = {"path", "file", "filename", "file_name"}
+MEASURED = 4
+"""The fewest numbers with a decimal point that show, all of them 0, that nothing was measured in a row."""
 ROWS, FIRST_VALUES = 1 << 14, 8
 PLAIN = {str, int, float, bool, bytes, type(None)}
 NESTED = PLAIN | {list, tuple, dict}
@@ -118,13 +120,14 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
-    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, or texts of up to
-    ``phrase`` characters; bool [n], None if none is. Made once a block."""
+    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, blank texts, texts of up to
+    ``phrase`` characters, or rows in which all that is measured is 0; bool [n], None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
-    if not columns or any(isinstance(values, np.ndarray) and values.ndim < 2 for values in columns):
-        return None
+    single = [values for values in columns if isinstance(values, np.ndarray) and values.ndim < 2]
+    if not columns or single:
+        return _of_zeros([values for values in single if values.dtype.kind == "f"], len(columns))
     key = f"blank {list(names)} {phrase}"
     if key not in block.views:
         even = np.ones(len(columns[0]), bool)
@@ -142,6 +145,20 @@ def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
                 even[rows] = [_even(values[i], phrase) for i in rows.tolist()]
         block.views[key] = even
     return block.views[key] if block.views[key].any() else None
+
+
+def _of_zeros(measured: list[Any], columns: int) -> Any:
+    """Which rows have nothing but 0 in the measured ones of their columns, where these are several and most of all."""
+    import numpy as np
+
+    if len(measured) < MEASURED or 2 * len(measured) <= columns:
+        return None
+    rows = np.flatnonzero(measured[0] == 0)
+    for values in measured[1:]:
+        rows = rows[values[rows] == 0]
+    none = np.zeros(len(measured[0]), bool)
+    none[rows] = True
+    return none if len(rows) else None
 
 
 def constant(values: Any, least: int = 2) -> Any:

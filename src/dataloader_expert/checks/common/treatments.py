@@ -152,6 +152,11 @@ def customary(value: float) -> bool:
     return value in ENDS or (value.is_integer() and len(digits) > 1 and set(digits) == {"9"})
 
 
+def is_mark(value: float) -> bool:
+    """Whether a number is customary for missing values and hardly measured: -999, but no 99, which may be a percentage."""
+    return customary(value) and not 0 <= value < 100
+
+
 def goes_with_nines(value: float, known: set[float]) -> bool:
     """Whether a number stands for another reason why a value is missing, beside the nines among those known: refused is 99, and 98, or 88, who
     does not know."""

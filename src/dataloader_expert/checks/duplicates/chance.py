@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.common.fingerprint import digests
+from dataloader_expert.checks.common.fingerprint import digests, mix
 from dataloader_expert.sources.base import Block
 
 KINDS = {"number", "category", "boolean", "time"}
@@ -22,6 +22,8 @@ LEVELS = 32
 """Distinct numbers from which neighbouring ones tell how often each is expected."""
 HEAVY = 0.05
 """The share of rows from which on a number comes again by nature, as the 0 of days without rain: no copies make it that frequent."""
+TOGETHER = 100
+"""The fewest rows that tell by themselves how frequent values are."""
 ITERATIONS = 100
 LEAST = 3.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
@@ -71,9 +73,7 @@ class Chance:
     def equal(self) -> float:
         """The probability that two rows are equal if fields are independent; 0 where that cannot be told.
 
-        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
-        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
-        of all p: the least P that agrees with the q is found by iteration from 0.
+        What is 0 in one field is often 0 in others, too: rows with the same numbers at such values are taken by themselves.
         """
         import numpy as np
 
@@ -81,7 +81,37 @@ class Chance:
         if rows < 2:
             return 0.0
         seen = np.concatenate(self.parts)
-        pairs = rows * (rows - 1) / 2
+        total = 0.0
+        for own in self._alike(seen):
+            part = seen[own]
+            total += self._equal(part) * len(part) * (len(part) - 1)
+        return total / (rows * (rows - 1))
+
+    def _alike(self, seen: Any) -> list[Any]:
+        """The rows with the same fields at values of many rows, the positions of each; those of seldom ones together."""
+        import numpy as np
+
+        at_heavy = np.zeros(len(seen), np.uint64)
+        for i in range(seen.shape[1]):
+            values, which, counts = np.unique(seen[:, i], return_inverse=True, return_counts=True)
+            heavy = counts > HEAVY * len(seen)
+            if self.numbers[i] and heavy.any() and len(values) >= LEVELS:
+                at_heavy = mix(at_heavy ^ np.where(heavy[which], which + 1, 0).astype(np.uint64))
+        _, which, counts = np.unique(at_heavy, return_inverse=True, return_counts=True)
+        which = np.where((counts >= TOGETHER)[which], which, len(counts))
+        order = np.argsort(which, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(which[order])) + 1)
+
+    def _equal(self, seen: Any) -> float:
+        """That of rows that are alike.
+
+        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
+        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
+        of all p: the least P that agrees with the q is found by iteration from 0.
+        """
+        import numpy as np
+
+        pairs = len(seen) * (len(seen) - 1) / 2
         equal = pairs_of(np.unique(seen, axis=0, return_counts=True)[1])
         if equal >= pairs:
             return 0.0

@@ -13,14 +13,15 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.common.drawn import Drawn
 from dataloader_expert.checks.common.drawn_rows import DrawnRows
 from dataloader_expert.checks.common.rows_kept import in_order, places
+from dataloader_expert.checks.images.float_pictures import sides_of
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block, Field
+from dataloader_expert.sources.base import Block
 
 SCALE = Quantity("pixel_scale", "", "how the pixels of float images were scaled wrongly, and the range of their values")
-KEPT, FEWEST, LOOKED, SMALLEST = 128, 8, 1024, 16
-"""The most images that are looked at, the fewest that tell, the most pixels of a channel, and the fewest of a side."""
+KEPT, FEWEST, LOOKED = 128, 8, 1024
+"""The most images that are looked at, the fewest that tell, and the most pixels of a channel."""
 WHITE, BRIGHT, NEARLY = 255, 0.3, 0.9
 """The largest level; the share of it that the brightest pixels of images reach, in the median; and the least share of images that are so."""
 STEPS, LEVELS, SPAN, EXACT = (1.4, 10.0), 16, 40, 0.02
@@ -33,7 +34,7 @@ class PixelScale(DrawnRows):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.field = next((f.name for f in context.fields if is_picture(f) and f.name != context.label), "")
+        self.field = next((f.name for f in context.fields if sides_of(f) is not None and f.name != context.label), "")
         self.drawn = Drawn(KEPT)
         self.needs = [self.field]
 
@@ -65,7 +66,7 @@ class PixelScale(DrawnRows):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SCALE):
-            v, name = fact.value, escaped(self.field)
+            v, name = fact.value, f"{'field ' * self.field.isdigit()}{escaped(self.field)}"
             text = f"values of {name} are between {v['low']:.3g} and {v['high']:.3g}: "
             if v["twice"]:
                 text += "they seem to have been divided by 255 twice"
@@ -74,23 +75,6 @@ class PixelScale(DrawnRows):
                 text += "they seem to have been normalized with a mean and a standard deviation that are meant for values up to 1, without being divided by 255"
                 fix = "divide by 255 before normalizing, as ToTensor does, or multiply the mean and the standard deviation by 255"
             yield finding("value-range-mismatch", "warning", text, fact, fix, v["where"])
-
-
-def is_picture(field: Field) -> bool:
-    """Whether samples are floats of one or three channels, first or last, large enough for a picture."""
-    channels, sides = _axes(field.shape)
-    return (
-        field.kind in ("image", "array")
-        and "float" in field.dtype
-        and channels
-        and min(n or 0 for n in sides) >= SMALLEST
-    )
-
-
-def _axes(shape: tuple[int | None, ...]) -> tuple[bool, tuple[int | None, ...]]:
-    if len(shape) != 3:
-        return False, (0,)
-    return (True, shape[1:]) if shape[0] in (1, 3) else (shape[2] in (1, 3), shape[:2])
 
 
 def measures(value: Any) -> tuple[float, float, float]:

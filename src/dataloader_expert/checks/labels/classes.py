@@ -30,7 +30,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, 
 from dataloader_expert.errors import escaped, listed
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.layout import PREDICTED
+from dataloader_expert.sources.layout import COUNTS, PREDICTED
 from dataloader_expert.sources.roles import GROUP_WORDS, WHAT, WHO, is_identifier, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
@@ -49,6 +49,8 @@ SEVERE = 10.0
 FEW_ABSENT, CHANCE = 3, 1e-6
 """Of a label that is only guessed: of how many classes training may lack one for that to be told as a fault, and how unlikely that must be
 by chance."""
+LIKELY = 0.2
+"""How likely it is that a split that was drawn at random has no sample of a class that is so rare."""
 SHOWN = 5
 """Classes that a message names."""
 LEAST_TOLD = 20
@@ -432,12 +434,23 @@ class Classes(Check):
                     len(absent),
                 )
             elif absent:
+                share = sum(fact.value.values()) / max(1, sum(counts.values()))
+                seen = _classes(counts, counts)
+                rare = split != "train" and all((1 - share) ** seen[name] >= LIKELY for name in absent)
+                text = (
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}"
+                )
+                if rare:
+                    most = max(seen[name] for name in absent)
+                    text += f"; a split of this size often has none of a class with {number(most, 'sample')} in all"
                 yield finding(
                     "class-missing-in-split",
-                    "warning",
-                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {listed(absent, SHOWN)}",
+                    "info" if rare else "warning",
+                    text,
                     fact,
-                    "split again, stratified by class",
+                    "split again, stratified by class, if scores for them are wanted"
+                    if rare
+                    else "split again, stratified by class",
                     [{"split": split}],
                     len(absent),
                 )
@@ -451,9 +464,11 @@ def quantities(name: str, counts: Mapping[Any, int]) -> bool:
         isinstance(v, int | float) and not isinstance(v, bool) for v in counts
     ):
         return False
+    if len(words(name)) == 1 and words(name)[0] in COUNTS:
+        return True
     if len(counts) <= FEW_NUMBERS:
         return heaped(counts)
-    if words(name)[-1:] and words(name)[-1] in PREDICTED:
+    if {*words(name)[-1:]} & (PREDICTED | COUNTS):
         return True
     values = sorted(counts)
     tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)

@@ -26,6 +26,9 @@ AS_MANY_FRAMES = Quantity(
 )
 ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
+MIXTURE = Quantity(
+    "channels_mixed", "", "whether recordings of each number of channels are common in all splits and classes"
+)
 PHASES = Quantity(
     "channel_phases",
     "files",
@@ -42,6 +45,8 @@ BETWEEN, LEVELS = 0.2, 50
 LOUD, OF_PEAK, RUN_INTO = 0.03, 0.4, 0.005
 """The least peak, as a share of full scale, that may be that of clipping; the largest share of samples at it, since a rectangular wave
 has more; and how far below it the sample before is in the median."""
+NAMED, LARGE, COMMON = ("category", "boolean"), 10, 0.1
+"""Kinds of labels that name classes; the fewest clips of a split or a class in which each number of channels must be, and its least share of them."""
 QUIET_AT = 0.02
 """The peak, as a share of full scale, up to which a recording of silence is just that."""
 PLACED = 1_000
@@ -87,8 +92,11 @@ class Sounds(Check):
         """Length and place of each clip that ends in zeros."""
         self.lasting = 0
         """Clips that last to their end."""
+        self.label = next((f.name for f in context.fields if f.name == context.label and f.kind in NAMED), "")
         self.classes: dict[str, Counter[str]] = {}
         """Of each class: clips in all, those that are silent, and those that are hardly louder."""
+        self.mixed: dict[tuple[str, str], Counter[str]] = {}
+        """Of each class and each split: clips of each number of channels."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -99,7 +107,8 @@ class Sounds(Check):
             if field.kind != "audio" or field.name not in block.columns:
                 continue
             rates = block.columns.get("sample_rate")
-            labels = block.columns.get(self.context.label or "")
+            labels = block.columns.get(self.label)
+            splits, codes = self.context.splits_of(block)
             for i, value in enumerate(block.columns[field.name].values):
                 if labels is not None:
                     still, quiet = silent(value), faint(value)
@@ -114,6 +123,9 @@ class Sounds(Check):
                     length = length * 1_000_000 // max(1, rate)
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
                 self.channels[channels] += 1
+                self.mixed.setdefault(("split", str(splits[codes[i]])), Counter())[channels] += 1
+                if labels is not None:
+                    self.mixed.setdefault(("class", str(labels.values[i])), Counter())[channels] += 1
                 self.where.add(("channels", channels), block, i)
                 place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
                 self.lengths[length] += 1
@@ -150,6 +162,8 @@ class Sounds(Check):
         self.lasting += other.lasting
         for label, counts in other.classes.items():
             self.classes.setdefault(label, Counter()).update(counts)
+        for part, counts in other.mixed.items():
+            self.mixed.setdefault(part, Counter()).update(counts)
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
 
@@ -157,6 +171,8 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        if self._is_mixture():
+            yield Fact(MIXTURE, True, evidence)
         for rate, times in self._as_long():
             yield Fact(AS_MANY_FRAMES, times, evidence, {"rate": rate})
         for of, counts in (("rate", self.rates), ("channels", self.channels)):
@@ -179,6 +195,11 @@ class Sounds(Check):
             if n and not (name == "silent-audio" and self._silence_is_a_class()):
                 where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _is_mixture(self) -> bool:
+        """Whether clips of each number of channels are common everywhere, so that whoever loads them meets both at once."""
+        large = [of for of in self.mixed.values() if of.total() >= LARGE]
+        return bool(large) and all(of[n] >= COMMON * of.total() for of in large for n in self.channels)
 
     def _silence_is_a_class(self) -> bool:
         """Whether all silent clips are of one class, most of whose others are as good as silent: it stands for silence."""
@@ -237,9 +258,10 @@ class Sounds(Check):
                     listed += f"; those with {rate} have as many samples as the others, so they last {times:.3g} times as long: their headers "
                     listed += "probably give the wrong rate"
                     fix = "listen to one: if its speed and pitch are wrong, correct the rate in these headers; otherwise resample to one rate"
+                common = of == "channels" and facts.find(MIXTURE) is not None
                 yield finding(
                     code,
-                    "warning",
+                    "info" if common else "warning",
                     f"several {what}: {listed}",
                     fact,
                     fix,

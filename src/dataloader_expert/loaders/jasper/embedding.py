@@ -64,8 +64,11 @@ def generate_embeddings(
         raise ValueError(f"on_empty_keywords is {on_empty_keywords!r}; it is one of {', '.join(EMPTY_KEYWORDS)}")
     if not len(df):
         raise ValueError("the table has no rows, so there is nothing to embed")
-    questions, sources = _rows_of(df[question_col]), _rows_of(df[source_col])
-    keywords = _rows_of(_vocabulary(df[keywords_col], cluster_parser))
+    if cluster_parser is not None:
+        words = sorted(cluster_parser.embeddings or cluster_parser.assignments)
+    else:
+        words = sorted({normalized(word) for cell in df[keywords_col] for word in cell})
+    questions, sources, keywords = map(_rows_of, (df[question_col], df[source_col], words))
     if not keywords and on_empty_keywords == "raise":
         raise ValueError("there are no keywords: cluster some, or allow it by on_empty_keywords='none'")
 
@@ -102,12 +105,6 @@ def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool)
             f"the model returned shape {list(values.shape)} for {len(texts)} texts; one row per text is needed"
         )
     return torch.nn.functional.normalize(values) if normalize else values
-
-
-def _vocabulary(cells: Iterable[Iterable[str]], clusters: Clusters | None) -> list[str]:
-    if clusters is not None:
-        return sorted(clusters.embeddings or clusters.assignments)
-    return sorted({normalized(word) for words in cells for word in words})
 
 
 def _rows_of(texts: Iterable[str]) -> dict[str, int]:

@@ -80,6 +80,8 @@ class CSVMerger:
         """
         if not csv_paths:
             raise ValueError("csv_paths is empty: name at least one CSV file")
+        import pandas as pd
+
         pairs: dict[tuple[str, str], _Pair] = {}
         for path in csv_paths:
             for question, source, row in self._rows(Path(path)):
@@ -87,7 +89,8 @@ class CSVMerger:
                 pair.answer = max(pair.answer, row.answer, key=len)
                 pair.keywords |= row.keywords
                 pair.relevance = max(pair.relevance, row.relevance)
-        frame = with_ids(_frame(pairs))
+        rows = [(*texts, pair.answer, sorted(pair.keywords), pair.relevance) for texts, pair in sorted(pairs.items())]
+        frame = with_ids(pd.DataFrame(rows, columns=list(ALIASES)))
         if output_path is not None:
             path = Path(output_path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,13 +153,6 @@ def with_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """A copy with ``question_id`` and ``source_id``, numbered by first appearance, and ``pair_id``, by row: all from 0."""
     ids = {f"{column}_id": frame[column].factorize()[0] for column in REQUIRED}
     return frame.assign(**ids, pair_id=range(len(frame))).reset_index(drop=True)
-
-
-def _frame(pairs: Mapping[tuple[str, str], _Pair]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [(*texts, pair.answer, sorted(pair.keywords), pair.relevance) for texts, pair in sorted(pairs.items())]
-    return pd.DataFrame(rows, columns=list(ALIASES))
 
 
 def _read(path: Path) -> pd.DataFrame:

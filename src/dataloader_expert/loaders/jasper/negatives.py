@@ -97,7 +97,7 @@ class NegativeMiner:
         self.adjacent_clusters = _nearest(self.cluster_dist_matrix, adjacent_k)
 
     def mine_all_negatives(self) -> dict[str, Tensor]:
-        """``hard_negatives`` (rows of sources) and ``negative_tiers`` (1 to 4), int64 [pairs, n_neg]; drawn anew each time."""
+        """``hard_negatives``, rows of sources, and ``negative_tiers``, 1 to 4, int64 [pairs, n_neg]; new each call."""
         negatives = torch.full((self.n_pairs, self.n_neg), NONE)
         tiers = torch.zeros_like(negatives)
         done = 0

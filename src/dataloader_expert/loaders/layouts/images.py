@@ -82,7 +82,10 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         row = self.dataset[position(index, len(self))]
         image = row[self.image_column].convert("RGB")
         label = self._codes[row[self.label_column]]
-        return (_to_tensor(image) if self.transform is None else self.transform(image)), label
+        if self.transform is not None:
+            return self.transform(image), label
+        pixels = np.array(image, dtype=np.uint8).transpose(2, 0, 1)
+        return torch.from_numpy(pixels.astype(np.float32) / 255), label
 
 
 class GenericBalancedDataLoader(EpochLoader):
@@ -114,11 +117,6 @@ class GenericBalancedDataLoader(EpochLoader):
 
 ImageNetDataset = GenericImageDataset
 ImageNetBalancedDataLoader = GenericBalancedDataLoader
-
-
-def _to_tensor(image: Any) -> torch.Tensor:
-    pixels = np.array(image, dtype=np.uint8)
-    return torch.from_numpy(pixels.transpose(2, 0, 1).astype(np.float32) / 255)
 
 
 def _column(features: Any, asked: str | None, candidates: list[str], what: str) -> str:

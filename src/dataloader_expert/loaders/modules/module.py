@@ -123,7 +123,7 @@ class UniversalDataModule:
         return loader
 
     def val_dataloader(self) -> EpochLoader | None:
-        """A loader of the validation part, if any, in the same order in every pass: as stored, or as a stream gives it."""
+        """A loader of the validation part, if any, in one order in every pass: as stored, or as a stream gives it."""
         return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:

@@ -150,13 +150,16 @@ def _of_datasets(watch: ColumnWatch, plain: Any) -> Any:
 
 
 def other_than(value: Any) -> Any:
-    """Different numbers of the same dtype and shape: a sample that stays the same has not used them."""
+    """Different numbers of the same dtype and shape: a sample that stays the same has not used them. They differ from the others by no constant and
+    no factor, which a sample that is standardised loses."""
     import numpy as np
 
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype.kind in "iufc":
+            by = np.random.default_rng(0).integers(1, 100, value.shape).astype(value.dtype)
             with np.errstate(all="ignore"):
-                return (np.nan_to_num(value) + value.dtype.type(1)).astype(value.dtype)
+                known = np.nan_to_num(value)
+                return (known + by * (1 + abs(known) if value.dtype.kind in "fc" else 1)).astype(value.dtype)
         return np.logical_not(value) if value.dtype.kind == "b" else np.zeros_like(value)
     return type(value)()
 

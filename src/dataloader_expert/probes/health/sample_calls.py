@@ -20,6 +20,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.health.queries import Queries
 from dataloader_expert.probes.health.watched_calls import DECODING, Call, Calls, Line
+from dataloader_expert.probes.profile.resizing import count_pixels
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.pristine_process import apart
 
@@ -40,6 +41,8 @@ BATCHES = 2
 READING = 0.7
 """The part of the time in which samples are read; queries are explained in the rest."""
 PLACES = 4
+LITTLE = 0.25
+"""The most of what is decompressed for a sample that it may take if that is told."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class SampleCalls(Probe):
         whole = hasattr(served.dataset, "__getitems__") or not served.batched
         collate = None if whole else served.collate
         spared = {*bench.hung, *(index for index, _ in bench.raised)}
-        look = partial(looked, served.dataset, collate, served.current.batch_size, bench.source.iterable, spared)
+        order = bench.source.iterable, served.current.shuffle
+        look = partial(looked, served.dataset, collate, served.current.batch_size, order, spared)
         found = apart(look, max(0.0, until - time.monotonic()))
         if found and found["samples"] >= LEAST_SAMPLES:
             yield Fact(SAMPLE_CALLS, found, evidence("timed", self.name, seen=found["samples"]))
@@ -75,12 +79,13 @@ class Unit:
 
 
 def looked(
-    dataset: Any, collate: Any, batch_size: int, streamed: bool, spared: set[Any], seconds: float
+    dataset: Any, collate: Any, batch_size: int, order: tuple[bool, bool], spared: set[Any], seconds: float
 ) -> dict[str, Any]:
-    """What a few samples and a batch of them called; changes this process."""
+    """What a few samples and a batch of them called; changes this process. ``order``: whether samples are streamed, and shuffled."""
+    streamed, shuffled = order
     begun_s = time.monotonic()
     until = begun_s + READING * seconds
-    calls, queries = Calls(), Queries()
+    calls, queries = Calls(shuffled), Queries()
     if not streamed:
         with contextlib.suppress(
             Exception, StopIteration
@@ -88,6 +93,7 @@ def looked(
             next(_reading(dataset, streamed, spared))()
     calls.watch()
     queries.watch(dataset)
+    pixels = count_pixels()
     units: list[Unit] = []
     samples: list[Any] = []
     opened: list[set[tuple[str, Line]]] = []
@@ -108,12 +114,14 @@ def looked(
         samples.append(sample)
         units.append(Unit(max(0.0, spent), calls.made))
         opened.append({*calls.opened})
+    sized = pixels.each(per * len(units)) if units else {}
     batches = [] if collate is None else list(_collating(calls, collate, samples, batch_size, until))
     if len(units) < LEAST_SAMPLES:
-        return {"samples": len(units), "work": [], "scans": [], "opened": []}
+        return {"samples": len(units), "work": [], "scans": [], "opened": [], "pixels": {}}
     collate_s = statistics.median(unit.seconds for unit in batches) / batch_size if batches else 0.0
     whole_s = statistics.median(unit.seconds for unit in units) / per + collate_s
     work = [*(twice(units, whole_s) if per == 1 else ()), *same(units, per, whole_s), *needless(units, per, whole_s)]
+    work += chunks(units, per, whole_s)
     if len(batches) == BATCHES:
         work += [*same(batches, batch_size, whole_s), *needless(batches, batch_size, whole_s)]
     work.sort(key=lambda one: -one["share"])
@@ -122,7 +130,7 @@ def looked(
         for scan in queries.scans(begun_s + seconds)
         if scan["times"] >= OFTEN * len(units)
     ]
-    return {"samples": len(units), "work": work, "scans": scans, "opened": list(_opened_twice(opened))}
+    return {"samples": len(units), "work": work, "scans": scans, "opened": list(_opened_twice(opened)), "pixels": sized}
 
 
 def _reading(dataset: Any, streamed: bool, spared: set[Any], per: int = 1) -> Iterator[Any]:
@@ -192,6 +200,21 @@ def _by(calls: Iterable[Call], name: Callable[[Call], str | None]) -> dict[str, 
     return found
 
 
+def chunks(units: Sequence[Unit], per: int, whole_s: float) -> Iterator[dict[str, Any]]:
+    """Stored arrays of which most samples take little of what is decompressed for them."""
+    found: defaultdict[str, list[list[Call]]] = defaultdict(list)
+    for unit in units:
+        for of, those in _by([call for call in unit.calls if call.part <= LITTLE], lambda call: call.of).items():
+            found[of].append(those)
+    for each in found.values():
+        if len(each) >= OFTEN * len(units):
+            spent = statistics.median(sum(call.seconds * (1 - call.part) for call in those) for those in each)
+            calls = [call for those in each for call in those]
+            part = statistics.median(call.part for call in calls)
+            for told in _told("chunks", calls[0].name, spent, per, whole_s, calls, len(calls) / len(each)):
+                yield {**told, "part": round(part, 5)}
+
+
 def needless(units: Sequence[Unit], per: int, whole_s: float) -> Iterator[dict[str, Any]]:
     """Calls that no sample needs, by kind."""
     kinds: defaultdict[str, list[Call]] = defaultdict(list)
@@ -219,7 +242,7 @@ def _told(
         "kind": kind,
         "name": name,
         "decodes": name == DECODING,
-        "file": next((call.of for call in calls if call.of), "") if kind == "same" else "",
+        "file": next((call.of for call in calls if call.of), "") if kind in ("same", "chunks") else "",
         "of": "sample" if by_sample else "batch",
         "share": round(min(1.0, share), 4),
         "times": round(times / per if by_sample else times, 2),

@@ -74,11 +74,13 @@ OPENERS = frozenset(
     ]
 )
 """Those of which a handle may be kept."""
+STORED = "h5py"
+"""Arrays that are stored in chunks."""
 READ_METHODS = {
     ("h5py", "File", "__init__"): "h5py.File",
     ("netCDF4", "Dataset", "__init__"): "netCDF4.Dataset",
     ("zipfile", "ZipFile", "__init__"): "zipfile.ZipFile",
-    ("h5py", "Dataset", "__getitem__"): "h5py",
+    ("h5py", "Dataset", "__getitem__"): STORED,
     ("numpy.lib.npyio", "NpzFile", "__getitem__"): "numpy",
 }
 """Methods that read what the object or their arguments name."""
@@ -106,7 +108,8 @@ Line = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Call:
-    """``key``: what was read, None where that is not known, and of what reads nothing; ``of``: its file, if it is one."""
+    """``key``: what was read, None where that is not known, and of what reads nothing; ``of``: its file, if it is one; ``part``: how much of what
+    is decompressed for it is taken."""
 
     name: str
     kind: str
@@ -114,11 +117,15 @@ class Call:
     of: str
     seconds: float
     at: Line
+    part: float = 1.0
 
 
 @dataclass
 class Calls:
-    """The calls of one sample, or of one batch that is made of samples, and the seconds that noting them took."""
+    """The calls of one sample, or of one batch that is made of samples, and the seconds that noting them took; ``shuffled``: samples are drawn from
+    the whole file."""
+
+    shuffled: bool = False
 
     made: list[Call] = field(default_factory=list)
     opened: list[tuple[str, Line]] = field(default_factory=list)
@@ -187,14 +194,14 @@ class Calls:
                 return plain(*given, **named)
             with self._noting():
                 key, of = key_of(name, given[skip:], named) if kind == "reads" else (None, "")
-                at = _at(sys._getframe(1))
+                at, part = _at(sys._getframe(1)), part_of_chunks(self.shuffled, *given[:2]) if name == STORED else 1.0
             self._within, begun = True, time.perf_counter()
             try:
                 return plain(*given, **named)
             finally:
                 spent, self._within = time.perf_counter() - begun, False
                 if at is not None:
-                    self.made.append(Call(name, kind, key, of, spent, at))
+                    self.made.append(Call(name, kind, key, of, spent, at, part))
 
         with contextlib.suppress(AttributeError, TypeError):
             functools.update_wrapper(call, plain)
@@ -301,6 +308,30 @@ class Calls:
                 at = _at(sys._getframe(1))
                 if at is not None:
                     self.opened.append((given[0], at))
+
+
+def part_of_chunks(shuffled: bool, stored: Any, index: Any = ()) -> float:
+    """How much of what is decompressed for a part of a stored array is that part, as chunks are decompressed whole: 1 where HDF5 keeps them until
+    their other samples are asked for, or where that is not known."""
+    try:
+        filters = stored.id.get_create_plist().get_nfilters()
+        kept = stored.id.get_access_plist().get_chunk_cache()[1]
+        asked = index if isinstance(index, tuple) else (index,)
+        if ... in asked:
+            at = asked.index(...)
+            asked = (*asked[:at], *[slice(None)] * (len(stored.shape) + 1 - len(asked)), *asked[at + 1 :])
+        asked += (slice(None),) * (len(stored.shape) - len(asked))
+        taken = touched = 1
+        for one, n, size in zip(asked, stored.shape, stored.chunks, strict=True):
+            whole = range(n)[one] if isinstance(one, slice) else range(n)[int(one) :][:1]
+            low, high = min(whole[0], whole[-1]), max(whole[0], whole[-1])
+            taken *= len(whole)
+            touched *= size * (high // size - low // size + 1)
+    except Exception:  # another kind of index, a closed file, no chunks
+        return 1.0
+    if not filters or (stored.size if shuffled else touched) * stored.dtype.itemsize <= kept:
+        return 1.0
+    return min(1.0, taken / touched)
 
 
 def _dtype(value: Any) -> str:

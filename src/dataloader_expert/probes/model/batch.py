@@ -87,7 +87,7 @@ class BatchLook(Probe):
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {
             "name": served.collate_name,
-            "why": why(served, fields),
+            "why": why(served, fields, failed is not None),
             "size": served.size,
             "varying": dict(sorted(served.varying.items())),
             "place": users_place(served.collate),
@@ -293,8 +293,8 @@ def _ignored(name: str) -> bool:
     return filler(name, torch.int64) != 0
 
 
-def why(served: Serving, fields: list[dict[str, Json]]) -> str:
-    """Why batches are made as they are; of ``fields``, those that stay lists are told."""
+def why(served: Serving, fields: list[dict[str, Json]], failed: bool = False) -> str:
+    """Why batches are made as they are; of ``fields``, those that stay lists are told. ``failed``: some samples do not collate."""
     if served.user_loader is not None:
         return "the one that your loader uses"
     if served.collate_name == "pad":
@@ -314,7 +314,7 @@ def why(served: Serving, fields: list[dict[str, Json]]) -> str:
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:
         return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
-    return "all fields stack as they are"
+    return "torch's default, which some samples make fail: see findings" if failed else "all fields stack as they are"
 
 
 @dataclass(frozen=True)

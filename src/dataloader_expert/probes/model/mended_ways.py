@@ -13,6 +13,8 @@ from dataloader_expert.probes.model.attempt import Attempt
 from dataloader_expert.probes.model.calling import evaluated, given_to
 from dataloader_expert.probes.model.mends import OF_TARGET, Lookup, Mend, column_of, is_fake, mends
 from dataloader_expert.probes.model.padding_id import padding_id
+from dataloader_expert.probes.model.partners import alike
+from dataloader_expert.probes.model.resizing import OF_SIZE
 from dataloader_expert.probes.model.unsigned import is_unsigned
 from dataloader_expert.probes.model.ways import (
     DENSE,
@@ -80,7 +82,20 @@ def with_mends(attempt: Attempt, way: Way, depth: int) -> Iterator[tuple[Way, tu
             for mend in mends(x, attempt.want, said, table, pictures, asserted):
                 sample = mend.expression.endswith(".unsqueeze(0)") and not attempt.alone
                 if mend.step not in taken and not sample:
-                    yield inner.mended(name, mend.expression), (*used, (name, mend))
+                    told = (*used, (name, mend))
+                    if (together := resized_alike(attempt, inner, name, x, mend.expression)) is not None:
+                        yield together, told
+                    yield inner.mended(name, mend.expression), told
+
+
+def resized_alike(attempt: Attempt, way: Way, name: str, x: Any, mend: str) -> Way | None:
+    """The way with a field resized, and with it what is fed beside it and is of the same pixels, such as its mask; None: nothing is."""
+    made = alone = way.mended(name, mend)
+    for (_, expression), other in zip(way.arguments, way.names, strict=True) if OF_SIZE.search(mend) else ():
+        y: Any = evaluated(wrapped(expression, way.mends.get(other, ())), attempt.few) if other != name else None
+        change = alike(mend, x, y) if hasattr(y, "is_floating_point") and not is_fake(y) else None
+        made = made if change is None else made.mended(other, change)
+    return None if made is alone else made
 
 
 def mended_alike(attempt: Attempt, way: Way) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:

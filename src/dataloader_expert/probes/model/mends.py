@@ -190,6 +190,9 @@ def mends(
         if float(x.min()) >= 0 and BRIGHT < float(x.max()) <= 255:
             says = f"values from {float(x.min()):.3g} to {float(x.max()):.3g}, where the loss inside the model takes 0 to 1"
             yield Mend("value-range-mismatch", "scale", says, "({x} / 255)")
+        if x.unique().tolist() == [-1, 1]:
+            says = "values of -1 and 1, where the loss inside the model takes 0 and 1"
+            yield Mend("value-range-mismatch", "scale", says, "(({x} + 1) / 2)")
     if "target" in error.lower():
         yield from of_masks(x)
         yield from of_one_hot(x, error)

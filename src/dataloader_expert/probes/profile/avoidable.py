@@ -56,6 +56,7 @@ EVERY = frozenset[str]()
 """Whatever function of the module."""
 LABELS = frozenset({"get_loc", "get_locs", "get_indexer", "get_indexer_for", "get_indexer_non_unique", "slice_indexer"})
 """What finds rows by their labels in an index."""
+INDEXES = "pandas.core.indexes."
 JOINING = frozenset(
     [
         "__new__",
@@ -200,16 +201,17 @@ def work_of(stack: Stack, columns: Columns | None = None) -> tuple[str, str, str
     slept = sleeping(inner[0][0], inner[0][1], columns, inner[0][2] in INNER)
     if slept is not None and after_error(inner[0][0], slept):
         return "retries", file, function, line
-    for name, _, f in reversed(inner[:at]):
-        kind, functions = LIBRARIES.get(module_name(name).rstrip("."), ("", EVERY))
+    modules = [module_name(name) for name, _, _ in inner[:at]]
+    for module, (_, _, f) in zip(reversed(modules), reversed(inner[:at]), strict=True):
+        kind, functions = LIBRARIES.get(module.rstrip("."), ("", EVERY))
         if kind and (functions is EVERY or f in functions):
             if kind == "matches" and any(n == "_compile" for _, _, n in inner[:at]):
                 kind = "compiles"  # of a pattern that is not, or no longer, in the cache of `re`
-            if kind == "rows" and any(
-                "pandas/core/indexes/" in n.replace("\\", "/") and f in LABELS for n, _, f in inner[:at]
-            ):
-                kind = "labels"
+            if kind in ("rows", "labels"):  # compiled code compares labels; of a few, what is around it takes longer
+                kind = "labels" if modules[0].startswith(INDEXES) and inner[0][2] in LABELS else "rows"
             return kind, file, function, line
+    if any(module.startswith("pandas.core.") for module in modules):
+        return "rows", file, function, line
     if at:
         return None
     compiled = _compiled(file, line, columns, inner[0][2] in INNER)

@@ -6,10 +6,7 @@ user's that calls a library shows its full cost, in any stage.
 
 from __future__ import annotations
 
-import ast
-import functools
 import itertools
-import linecache
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +27,7 @@ from dataloader_expert.probes.profile.stage_classifier import (
     place_of,
     sleeping,
 )
-from dataloader_expert.probes.profile.statements import statement_at
+from dataloader_expert.probes.profile.statements import functions, statement_at
 
 HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
@@ -219,18 +216,4 @@ def theirs(stack: Stack) -> list[tuple[Function, int]]:
 
 def beginning(file: str, line: int, name: str) -> int:
     """The line of the innermost ``def`` of this name around a line; 0 if the source does not show it."""
-    return max((first for first, last in _definitions(file).get(name, ()) if first <= line <= last), default=0)
-
-
-@functools.lru_cache(256)
-def _definitions(file: str) -> dict[str, list[tuple[int, int]]]:
-    """First and last lines of a file's functions, by name."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return found
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.setdefault(node.name, []).append((node.lineno, node.end_lineno or node.lineno))
-    return found
+    return max((f.first for f in functions(file) if f.name == name and f.has(line)), default=0)

@@ -23,6 +23,7 @@ from typing import Any
 
 from dataloader_expert.probes.clocks import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
+from dataloader_expert.probes.profile.resizing import Pixels, count_pixels
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.system.malloc import PAGE, free_bytes
 
@@ -129,10 +130,10 @@ class Eye:
         self.own_bytes = 0
         self.opened: Counter[str] = Counter()
         gc.callbacks.append(self._collecting)
-        self.sized = [0, 0, 0]
+        self.pixels = Pixels()
         if watch.calls and self.worker >= 0:  # hooks cannot be removed: only in a worker, which ends with its loader
             sys.addaudithook(self._audit)
-            self._size_up()
+            self.pixels = count_pixels()
         if watch.ticker is not None:
             watch.ticker.start(self.worker)
 
@@ -233,7 +234,7 @@ class Eye:
         pulse |= {"cost": self.cost, "own_bytes": self.own_bytes}
         if self.opened:
             pulse["opens"] = dict(self.opened.most_common(16))
-        pulse["sized"] = list(self.sized)
+        pulse["sized"] = [self.pixels.decoded, self.pixels.used, self.pixels.least]
         self.own_bytes += own
         return pulse
 
@@ -251,40 +252,6 @@ class Eye:
     def _audit(self, event: str, given: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(given[0], str) and not given[0].startswith(("/proc/", "/dev/")):
             self.opened[given[0]] += 1
-
-    def _size_up(self) -> None:
-        """Counts the input and output pixels of Pillow's resizing, by patching its classes in this worker."""
-        image = sys.modules.get("PIL.Image")
-        if image is None:
-            return
-        from PIL.JpegImagePlugin import JpegImageFile
-
-        plain, draft = image.Image.resize, JpegImageFile.draft
-        drafted: list[int] = []
-
-        def decode_smaller(picture: Any, *given: Any, **named: Any) -> Any:
-            whole = picture.size
-            made = draft(picture, *given, **named)
-            if picture.size != whole:
-                drafted[:] = picture.size
-            return made
-
-        def resize(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
-            self.sized[0] += picture.size[0] * picture.size[1]
-            self.sized[1] += int(size[0]) * int(size[1])
-            # JPEG is decoded at a half, a quarter or an eighth, and not smaller than what is asked for
-            scales = (
-                (1,) if sorted(drafted) == sorted(picture.size) else (8, 4, 2, 1)
-            )  # turned by its orientation, perhaps
-            scale = next(
-                s for s in scales if s == 1 or all(a // s >= b for a, b in zip(picture.size, size, strict=False))
-            )
-            self.sized[2] += picture.size[0] * picture.size[1] // scale**2
-            drafted.clear()
-            return plain(picture, size, *more, **named)
-
-        image.Image.resize = resize
-        setattr(JpegImageFile, "draft", decode_smaller)  # noqa: B010  # no type checker allows it
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

@@ -18,9 +18,9 @@ from dataloader_expert.probes.serving import Serving
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
 SLOW_SHARE = Quantity("slow_share", "", "the share of slow samples among those read in turn")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether reading the same index twice gave different content")
-AGAIN, OFTEN, SHORT_S, LONG_S, MOST_DOUBTFUL, ONE_BY_ONE = 2, 6, 0.05, 0.2, 256, 64
-"""How often a slow sample is read again, and one that takes less than ``SHORT_S``, as a stall of a busy machine does; the seconds from which
-on once is enough; and the most samples that are read for this."""
+AGAIN, OFTEN, SHORT_S, MOST_DOUBTFUL, ONE_BY_ONE = 2, 6, 0.05, 256, 64
+"""How often a slow sample is read again, and one that takes less than ``SHORT_S``, as a stall of a busy machine does; and the most samples that
+are read for this. Twice in a row at least: the first of a volume or a shard may be what fills a cache of the user's, as any other would."""
 
 
 def slow_samples(
@@ -65,7 +65,7 @@ def slow_samples(
                 continue
             bench.at(index)
             again, short = math.inf, seconds < SHORT_S
-            times = OFTEN if short else AGAIN if seconds < LONG_S else 1
+            times = OFTEN if short else AGAIN
             if times * seconds >= 0.5 * left:
                 if short:
                     unread.add(index)

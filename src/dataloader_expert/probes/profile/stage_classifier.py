@@ -12,7 +12,6 @@ import ast
 import binascii
 import functools
 import importlib
-import linecache
 import re
 import sys
 import zlib
@@ -23,6 +22,7 @@ from types import ClassMethodDescriptorType
 from typing import Any
 
 from dataloader_expert.probes.profile.remote_stack import Columns, Stack
+from dataloader_expert.probes.profile.statements import nodes_around
 
 PACKAGE = str(Path(__file__).parent.parent.parent)
 """This package, which may be installed as a checkout."""
@@ -330,27 +330,15 @@ def _holds(owner: Any, name: str) -> bool:
     return name in getattr(owner, "__dict__", {})
 
 
-@functools.lru_cache(256)
-def _all_nodes(file: str) -> list[ast.AST]:
-    try:
-        return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-
-
-@functools.lru_cache(256)
-def _tree(file: str) -> dict[int, list[ast.AST]]:
-    """A file's syntax tree by line: for each statement on the line or spanning it, its expressions on that line."""
-    found: dict[int, list[ast.AST]] = {}
-    for node in _all_nodes(file):
-        if isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.AugAssign):
-            for line in {node.lineno, node.end_lineno or node.lineno}:
-                found.setdefault(line, []).append(node)
-    return found
-
-
+@functools.lru_cache(4096)
 def _nodes(file: str, line: int) -> list[ast.AST]:
-    return _tree(file).get(line, [])
+    """The expressions on a line: of each statement on the line or spanning it those that begin or end there."""
+    return [
+        node
+        for node in nodes_around(file, line)
+        if isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.AugAssign)
+        and line in (node.lineno, node.end_lineno)
+    ]
 
 
 def calls(file: str, line: int) -> Iterator[ast.Call]:
@@ -407,7 +395,7 @@ def after_error(file: str, call: ast.Call) -> bool:
     """Whether a call is made once something has raised: in an ``except`` block, or in a loop that tries something."""
     there = [
         node
-        for node in _all_nodes(file)
+        for node in nodes_around(file, call.lineno)
         if isinstance(node, ast.ExceptHandler | ast.For | ast.While | ast.AsyncFor)
         and node.lineno <= call.lineno <= (node.end_lineno or node.lineno)
     ]
@@ -423,8 +411,8 @@ def patterns_of(file: str, call: ast.Call) -> int:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in MATCHING:
         return 0
     most = 0
-    for loop in _every_loop(file):
-        if isinstance(loop, ast.While) or not loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno):
+    for loop in _loops(file, call.lineno):
+        if isinstance(loop, ast.While):
             continue
         iterated = [loop.iter] if isinstance(loop, ast.For) else [one.iter for one in loop.generators]
         for node in iterated:
@@ -462,25 +450,24 @@ def in_loop(file: str, call: ast.Call) -> bool:
             for part in (loop.body if isinstance(loop, ast.For | ast.While) else [loop])
             for inner in ast.walk(part)
         )
-        for loop in _every_loop(file)
-        if loop.lineno <= call.lineno <= (loop.end_lineno or loop.lineno)
+        for loop in _loops(file, call.lineno)
     )
 
 
 Loop = ast.For | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-@functools.lru_cache(64)
-def _every_loop(file: str) -> list[Loop]:
-    return [node for node in _all_nodes(file) if isinstance(node, Loop)]
+def _loops(file: str, line: int) -> list[Loop]:
+    """The loops around a line."""
+    return [
+        node
+        for node in nodes_around(file, line)
+        if isinstance(node, Loop) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
 
 
 def _comprehensions(file: str, line: int) -> list[Loop]:
-    return [
-        loop
-        for loop in _every_loop(file)
-        if not isinstance(loop, ast.For | ast.While) and loop.lineno <= line <= (loop.end_lineno or loop.lineno)
-    ]
+    return [loop for loop in _loops(file, line) if not isinstance(loop, ast.For | ast.While)]
 
 
 def dotted_name(node: ast.AST) -> str | None:

@@ -1,10 +1,79 @@
-"""Which lines belong together: a statement of several lines, and those that fetch what it asked for."""
+"""Which lines belong together: those of a function, a statement of several lines, and those that fetch what it asked for.
+
+Stacks lead through files of libraries with ten thousand lines and more, and parsing these takes seconds on a busy machine. So functions are found
+by how their lines are indented, and only the one around a line is parsed; the whole file where that fails, as in a text that is not indented.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DEFINES = ("def ", "async def ")
+CLOSES = (")", "]", "}")
+"""What a line begins with that ends what was opened before, and no function, however little it is indented."""
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    first: int
+    last: int
+    indent: int
+
+    def has(self, line: int) -> bool:
+        return self.first <= line <= self.last
+
+
+@functools.lru_cache(256)
+def functions(file: str) -> Sequence[Function]:
+    """The functions of a file, from its first line to its last, outer ones before those within."""
+    open_: list[tuple[str, int, int, int]] = []
+    found: list[tuple[int, Function]] = []
+    last = 0
+    for number, line in enumerate((*linecache.getlines(file), "end"), 1):
+        text = line.lstrip()
+        if not text or text.startswith("#"):
+            continue
+        if text.startswith(CLOSES):
+            last = number
+            continue
+        indent = len(line) - len(text)
+        while open_ and indent <= open_[-1][3]:
+            name, order, first, depth = open_.pop()
+            found.append((order, Function(name, first, last, depth)))
+        if text.startswith(DEFINES):
+            name = text.partition("def ")[2].partition("(")[0].partition("[")[0].strip()
+            open_.append((name, number, number, indent))
+        last = number
+    return [function for _, function in sorted(found, key=lambda one: one[0])]
+
+
+def nodes_around(file: str, line: int) -> list[ast.AST]:
+    """The syntax tree of the outermost function around a line; of the whole file where the line is in none."""
+    around = next((function for function in functions(file) if function.has(line)), None)
+    return (_nodes_of(file, around) if around is not None else None) or _nodes(file)
+
+
+@functools.lru_cache(1024)
+def _nodes_of(file: str, function: Function) -> list[ast.AST] | None:
+    lines = linecache.getlines(file)[function.first - 1 : function.last]
+    within = ["if True:\n"] if function.indent else []  # keeps the columns
+    try:
+        tree = ast.parse("".join((*within, *lines)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    ast.increment_lineno(tree, function.first - 1 - len(within))
+    return list(ast.walk(tree))
+
+
+@functools.lru_cache(64)
+def _nodes(file: str) -> list[ast.AST]:
+    tree = _tree(file)
+    return [] if tree is None else list(ast.walk(tree))
 
 
 @functools.lru_cache(64)

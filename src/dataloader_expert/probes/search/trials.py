@@ -33,7 +33,12 @@ def throughput_fact(runner: Runner) -> Fact:
     seen = evidence(
         "timed", "loading", seen=len(runner.blocks), interval=bounds, spread=(min(runner.blocks), max(runner.blocks))
     )
-    return Fact(THROUGHPUT, mean, seen, {**point(label(runner.plan)), "batch_size": runner.plan.batch_size})
+    return Fact(THROUGHPUT, mean, seen, {**point(label(runner.plan)), "batch_size": batch_size(runner)})
+
+
+def batch_size(runner: Runner) -> int:
+    """Samples of a batch: as planned, or as the dataset makes them where torch makes none (``batch_size=None``)."""
+    return runner.plan.batch_size if runner.serving.batched else max(1, round(runner.batch_samples))
 
 
 def point(setting: Setting) -> dict[str, Any]:
@@ -51,7 +56,7 @@ def trial(runner: Runner) -> dict[str, Any]:
         "prefetch_factor": prefetch or None,
         "in_order": in_order,
         "persistent_workers": persistent,
-        "batch_size": runner.plan.batch_size,
+        "batch_size": batch_size(runner),
         "throughput": {
             "value": mean,
             "unit": "samples/s",

@@ -336,18 +336,18 @@ def consumer_of(
 ) -> Consumer | None:
     if step_ms is None or current is None or recommended is None:
         return None
-    batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
+    now, best = current["num_workers"], recommended["workers"]
     before, after = throughput_at(facts, current), throughput_at(facts, recommended["settings"])
     return Consumer(
         step_ms=step_ms,
-        stall_share_current=None if before is None else stall(step_ms, batch, now, before),
-        stall_share_recommended=None if after is None else stall(step_ms, batch, best, after),
+        stall_share_current=None if before is None else stall(step_ms, now, before),
+        stall_share_recommended=None if after is None else stall(step_ms, best, after),
         workers_needed=workers_needed(facts, step_ms),
     )
 
 
-def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
-    share = stall_share(step_ms, batch, workers, throughput)
+def stall(step_ms: float, workers: int, throughput: Fact) -> Figure:
+    share = stall_share(step_ms, workers, throughput)
     return Figure(value=share, unit="", n=throughput.evidence.seen, how="derived")
 
 

@@ -312,7 +312,7 @@ def said_of(drawing: dict[str, Any] | None, several: bool, facts: Facts) -> dict
         else f"1 / number of samples with the same {'field ' * str(field).isdigit()}{field}",
     }
     each = f"{'field ' * str(field).isdigit()}{field} of each sample"
-    measured = reads == "lengths" and length_of(field, facts).startswith("len(")
+    measured = reads == "lengths" and not length_of(field, facts).startswith("int(")
     first = words.get(reads, f"length of {each}" if measured else each)
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
     return {
@@ -416,4 +416,7 @@ def length_of(field: str, facts: Facts) -> str:
     """A field's own length, or its value if it is a number that gives the length."""
     of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
     scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
+    known = facts.value(LENGTHS, {"field": None})
+    if known["field"] == field and known.get("at"):
+        return f"{value_of(field, facts)}.shape[{known['at']}]"
     return f"{'int' if scalar else 'len'}({value_of(field, facts)})"
