@@ -41,6 +41,13 @@ def test_a_class_that_is_missing_is_minus_one(tmp_path: Path) -> None:
     assert whole.dtype == torch.int64 and Counter(whole.tolist()) == {-1: 8, 0: 10, 1: 10, 2: 10, 3: 10}
 
 
+def test_an_amount_that_is_missing_is_no_class(tmp_path: Path) -> None:
+    """Our promise: of a target in whole numbers, such as sales, none is made up."""
+    train = ["a,sales", *(f"{i}.5,{i * i * 37 % 9001}" for i in range(60))]
+    made = tables(tmp_path, train=train, test=["a", *(f"{i}.25" for i in range(8))])
+    assert torch.isnan(next(iter(create_loader(made, "test", 8, 0)))["sales"]).all()
+
+
 def test_the_names_of_classes_and_the_labels_of_images(tmp_path: Path) -> None:
     """Our promise: they are there for a report and for weights."""
     opened = open_dataset(TINY["image-folder"](tmp_path).source, split="train")

@@ -172,14 +172,21 @@ def open_dataset(
         raise ValueError(f"{unequal}; make the lengths equal, or pass unreadable='skip' to read these rows")
     if isinstance(classes, str) and classes != "found":
         raise ValueError(f"classes is {classes!r}; it must be a list of names, or 'found'")
+
+    def whole() -> Source:
+        """All splits, as a class has one index in each."""
+        found = open_source(replace(ref, split=None), []) if split is not None else opened
+        found.label = found.label or opened.label
+        return found
+
     names = tuple(classes) if isinstance(classes, list | tuple) else opened.classes if classes is None else None
     if classes == "found" or (classes is None and names is None and _has_named_classes(opened)):
-        # of all splits, so that a class has one index in each
-        whole = open_source(replace(ref, split=None), []) if split is not None else opened
-        whole.label = whole.label or opened.label
-        names = classes_of(whole)
+        names = classes_of(whole())
         names = names if classes == "found" or len(names) <= MAX_CLASSES else None
-    return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
+    made = SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
+    if names is None and opened.label in made.nullable and _numbers_classes(whole()):
+        return made.with_missing_class()
+    return made
 
 
 def _has_named_classes(source: Source) -> bool:
@@ -189,8 +196,22 @@ def _has_named_classes(source: Source) -> bool:
     return named and not source.label_how.startswith("guessed")
 
 
+def _numbers_classes(source: Source) -> bool:
+    """Whether the label is a whole number of few that are close together, as those of classes are, but not a measured target's."""
+    field = source.field(source.label) if source.label is not None else None
+    if field is None or field.kind != "category" or field.shape or "int" not in field.dtype:
+        return False
+    values = _values_of(source)
+    return 1 < len(values) <= MAX_CLASSES and max(values) - min(values) < 2 * len(values)
+
+
 def classes_of(source: Source) -> tuple[str, ...]:
     """The names of the values that the label takes, in sorted order; decodes the source once."""
+    return tuple(source.class_name(v) for v in sorted(_values_of(source), key=lambda v: (str(type(v)), v)))
+
+
+def _values_of(source: Source) -> set[Any]:
+    """The values that the label takes."""
     values: set[Any] = set()
     label = source.label
     for unit in source.units if label is not None else ():
@@ -202,7 +223,7 @@ def classes_of(source: Source) -> tuple[str, ...]:
             listed = column.values.tolist() if hasattr(column.values, "tolist") else column.values
             absent = [False] * len(listed) if column.nulls is None else column.nulls.tolist()
             values |= {v for v, missing in zip(listed, absent, strict=True) if not missing and v is not None and v == v}
-    return tuple(source.class_name(v) for v in sorted(values, key=lambda v: (str(type(v)), v)))
+    return values
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:

@@ -92,9 +92,7 @@ class SourceDataset(Dataset[Any]):
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
         self.blocks = Blocks() if blocks is None else blocks
         self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
-        self._numbered = self.codes is None and _numbers_classes(source)
-        if self._numbered:
-            self.nullable -= {str(source.label)}
+        self._numbered = False
         self.clock: Clock | None = None
 
     def __len__(self) -> int:
@@ -111,6 +109,12 @@ class SourceDataset(Dataset[Any]):
     def classes(self) -> list[str] | None:
         """The names of the classes, in the order of their indices; None where labels are as stored."""
         return None if self.codes is None else list(self.codes)
+
+    def with_missing_class(self) -> SourceDataset:
+        """This dataset, with -1 for a label that is missing: its numbers are those of classes, none of which is NaN."""
+        self._numbered = True
+        self.nullable -= {str(self.source.label)}
+        return self
 
     def labels(self) -> list[Any]:
         """The label of every sample, as samples have it: for samplers and weights. Images are not decoded if their folders or tables tell it.
@@ -395,12 +399,6 @@ def fields_with_nulls(source: Source) -> set[str]:
         found |= {name for name, column in block.columns.items() if column.nulls is not None and column.nulls.any()}
         found |= {f.name for f in source.fields if f.name not in block.columns}  # a file may lack a column
     return found
-
-
-def _numbers_classes(source: Source) -> bool:
-    """Whether the label is a whole number that stands for a class: -1 is then the one that is missing."""
-    field = source.field(source.label) if source.label is not None else None
-    return field is not None and field.kind == "category" and not field.shape and "int" in field.dtype
 
 
 def _missing(field: Field) -> Any:

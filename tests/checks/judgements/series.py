@@ -263,6 +263,11 @@ SPEAKS: dict[str, dict[str, Any]] = {
             "stuck-values",
             "warning",
         ),
+        "a meter of a client who came later": (
+            Data({"load": np.where(np.arange(400) < 90, 0, 40 + 9 * NOISE)}),
+            "stuck-values",
+            "info",
+        ),
     },
     "flat_components": {
         "the background of pictures that were standardised": (

@@ -81,7 +81,7 @@ class StillSince(DrawnNumbers):
                 "file": str(rows["file"][first]) or None,
                 "rows": round(of * (last - first + 1)),
                 "next": round(of * next_longest),
-                "at_an_end": first == 0 or last == len(numbers) - 1,
+                "to_the_end": last == len(numbers) - 1,
             }
             yield Fact(STILL, value, self.evidence("sampled", len(numbers)), {"field": name})
 
@@ -116,7 +116,7 @@ class StillSince(DrawnNumbers):
                 "file": str(rows["file"][at[first]]) or None,
                 "rows": round(of * (last - first + 1)),
                 "next": round(of * max(next_longest, usual)),
-                "at_an_end": False,
+                "to_the_end": False,
                 "of": self.kinds[place].texts.get(int(k), ""),
             }
             if "time" in rows:
@@ -137,8 +137,8 @@ class StillSince(DrawnNumbers):
             about = "about " if (fact.evidence.seen or 0) < self.seen else ""
             yield finding(
                 "stuck-values",
-                # what begins and ends again may be a season
-                "warning" if v["at_an_end"] or v["value"] != 0 else "info",
+                # what begins and ends again may be a season, and what is 0 at first may not have begun, as the meter of a later client
+                "warning" if v["to_the_end"] or v["value"] != 0 else "info",
                 f"{name} is {v['value']:g} in all samples looked at {where}, while no other run of one value is "
                 f"longer than {about}{v['next']:,}",
                 fact,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,8 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.handing_over import in_several_files, literals, reading, sources_of, unread
 from dataloader_expert.sources import plain
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.files import is_beside
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.magic import SUFFIXES
@@ -102,6 +104,13 @@ def _unread(bench: Bench) -> str | None:
     return "samples of several files" if in_several_files(bench.source) else unread(bench.source)
 
 
+def _beside(source: Source) -> Iterator[str]:
+    """The files that are no data: those that are told as such, and notes such as a README."""
+    yield from (str(p.where["file"]) for p in source.problems if isinstance(p, Aside) and "file" in p.where)
+    listing = getattr(source, "listing", None)
+    yield from (e.path for e in listing.entries if is_beside(e.path)) if listing is not None else ()
+
+
 def written(bench: Bench) -> str:
     """The file's text."""
     from dataloader_expert.checks import repeated
@@ -116,7 +125,7 @@ def written(bench: Bench) -> str:
     own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if named_so} - {""}
     named: dict[str, Any] = {
         "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
-        "ASIDE": frozenset(str(p.where["file"]) for p in source.problems if isinstance(p, Aside) and "file" in p.where),
+        "ASIDE": frozenset(_beside(source)),
         "SAMPLES": source.samples,
         "LABEL": source.label,
         "SPLIT": taken.get("split"),
