@@ -98,10 +98,14 @@ class SampleScales(Check):
         for name in [name for name in self.parts if name in self.scaled]:
             parts = sorted(self.parts[name], key=lambda part: part[0])
             sizes = np.concatenate([p for _, p in parts])
-            found, moved = _odd(sizes[:, 0], sizes[:, 1]), None
-            if found is None and (moved := _moved(*sizes[:, 2:].T)) is None:
+            found = _odd(sizes[:, 0], sizes[:, 1])
+            moved = _moved(*sizes[:, 2:].T) if found is None else None
+            if found is not None:
+                odd, unit, times = found
+            elif moved is not None:
+                odd, unit, times = moved[0], False, 1.0
+            else:
                 continue
-            odd, unit, times = found or (moved[0], False, 1.0)
             index = np.concatenate([start + np.arange(len(part)) for start, part in parts])
             where = self.files.places(index[odd].tolist(), name)
             value = {"count": int(odd.sum()), "of": len(sizes), "unit": unit, "times": times, "where": where}

@@ -78,9 +78,9 @@ class Saturated(Check):
         if same.shape[1] > 1:
             together = same.all(1, keepdims=True)
             same &= ~together  # it is padding
-            for at in (0, -1):
-                edge = values[together[:, 0, at], :, at]
-                self.padding.setdefault(name, set()).update(np.unique(edge[(edge == edge[:, :1]).all(1)]).tolist())
+            for edge in (0, -1):
+                last = values[together[:, 0, edge], :, edge]
+                self.padding.setdefault(name, set()).update(np.unique(last[(last == last[:, :1]).all(1)]).tolist())
         else:  # and where one does from the first step on, or to the last
             some = same.any((1, 2))
             ends = same[some], same[some][:, :, ::-1]
