@@ -125,7 +125,11 @@ class EndsOfScales(InParts):
             if len(fields) < TOGETHER:
                 continue
             there = np.isin(g.which, odd)
-            value = {"by": g.name, "values": [g.texts[k] for k in odd], "fields": [name for name, *_ in fields]}
+            value: dict[str, Any] = {
+                "by": g.name,
+                "values": [g.texts[k] for k in odd],
+                "fields": [name for name, *_ in fields],
+            }
             value |= {"own": fields[0][1:], "rows": round(max(1.0, self.seen / len(there)) * int(there.sum()))}
             value["where"] = places(rows, there, fields[0][0])
             yield Fact(SHIFTED, value, self.evidence("sampled", len(there)), {"group": g.name, "part": odd[0]})
