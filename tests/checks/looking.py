@@ -96,6 +96,19 @@ def _naming() -> dict[str, set[str]]:
     return found
 
 
+def merged(name: str, data: Data) -> list[Finding]:
+    """What one check finds that rests on its own facts only, merged from an instance a block in reverse order."""
+    context = context_of(data)
+    parts = []
+    for block in reversed(blocks_of(data)):
+        check = _new(name, context)
+        check.see(check.view(block))
+        parts.append(check)
+    for part in parts[1:]:
+        parts[0].merge(part)
+    return list(parts[0].judge(Facts(tuple(parts[0].facts())))) if parts[0].applies() else []
+
+
 def alone(name: str, data: Data) -> list[Finding]:
     """What one check finds that rests on its own facts only."""
     context = context_of(data)
@@ -108,16 +121,8 @@ def alone(name: str, data: Data) -> list[Finding]:
 
 
 def judged_alone(name: str, data: Data) -> dict[str, Finding]:
-    """The findings by code of a check that reads no other's facts, merged from an instance a block in reverse order."""
-    context = context_of(data)
-    parts = []
-    for block in reversed(blocks_of(data)):
-        check = _new(name, context)
-        check.see(check.view(block))
-        parts.append(check)
-    for part in parts[1:]:
-        parts[0].merge(part)
-    return findings(name, {name: parts[0]})
+    """The same by their codes."""
+    return {f.code: f for f in merged(name, data)}
 
 
 def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:

@@ -111,8 +111,10 @@ def test_the_order_is_a_plain_loaders() -> None:
     assert first != second and sorted(first) == sorted(second) == list(range(SAMPLES))
 
 
-@every_maker
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [*((name, 0) for name in MAKERS), ("shuffle", 1), ("ShuffleSampler", 1), ("TokenBudgetBatchSampler", 1)],
+)
 def test_a_state_of_an_ended_pass_begins_the_next(name: str, workers: int) -> None:
     """Nothing of the old one comes again, and no pass is empty: a loop over epochs from ``current_epoch`` has them all."""
     due = alone(name, 3)
