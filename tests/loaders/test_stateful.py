@@ -87,11 +87,10 @@ def test_it_goes_on_behind_any_batch(name: str) -> None:
 @pytest.mark.journey
 @three_workers
 @pytest.mark.parametrize("persistent", [False, True])
-@pytest.mark.parametrize("workers", [2, 3])
-def test_workers_go_on_behind_a_batch(workers: int, persistent: bool) -> None:
+def test_workers_go_on_behind_a_batch(persistent: bool) -> None:
     """What they had prefetched is read again; a chance draws the places."""
-    more = {"num_workers": workers, "persistent_workers": persistent}
-    draw = random.Random(workers)
+    more = {"num_workers": 3, "persistent_workers": persistent}
+    draw = random.Random(3)
     for name in draw.sample(sorted(MAKERS), 2):
         due = alone(name, 3)
         place = draw.randrange(1, len(due[1]))
@@ -187,7 +186,7 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 @three_workers
-@pytest.mark.parametrize("workers", [0, 2, 3])
+@pytest.mark.parametrize("workers", [0, 3])
 def test_streams_go_on_in_their_midst(paths: list[str], workers: int) -> None:
     """The dataset's own state is kept, each worker's: no sample is lost or comes twice, in the next epoch neither."""
 

@@ -267,7 +267,7 @@ class Heads(nn.Module):
 
 
 def odd_sides(d: Draw) -> Planted:
-    depth = d.whole(2, 4)
+    depth = d.whole(2, 3)
     sides = 2 ** (depth + 1) + d.whole(1, 3), 2 ** (depth + 1) + d.whole(1, 3)
     return Hourglass(depth), (d.rand(N, 3, *sides), d.ids(0, 1, N, *sides))
 
