@@ -9,9 +9,13 @@ import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.making.asking import Asker
 
 settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.register_profile(
@@ -59,6 +63,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         fcntl.lockf(held, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.lockf(at_door, fcntl.LOCK_UN)
         return (yield)
+
+
+@pytest.fixture(scope="session")
+def asker() -> Generator[Asker, None, None]:
+    """One for all: its door takes longer to start than most requests through it."""
+    from tests.making.asking import Asker
+
+    asker = Asker()
+    yield asker
+    asker.close()
 
 
 def pytest_collection_finish() -> None:

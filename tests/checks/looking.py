@@ -96,19 +96,8 @@ def _naming() -> dict[str, set[str]]:
     return found
 
 
-def alone(name: str, data: Data) -> list[Finding]:
-    """What one check finds that rests on its own facts only."""
-    context = context_of(data)
-    check = _new(name, context)
-    if not check.applies():
-        return []
-    for block in blocks_of(data):
-        check.see(check.view(block))
-    return list(check.judge(Facts(tuple(check.facts()))))
-
-
-def judged_alone(name: str, data: Data) -> dict[str, Finding]:
-    """The findings by code of a check that reads no other's facts, merged from an instance a block in reverse order."""
+def merged(name: str, data: Data) -> list[Finding]:
+    """What one check finds that rests on its own facts only, merged from an instance a block in reverse order."""
     context = context_of(data)
     parts = []
     for block in reversed(blocks_of(data)):
@@ -117,7 +106,12 @@ def judged_alone(name: str, data: Data) -> dict[str, Finding]:
         parts.append(check)
     for part in parts[1:]:
         parts[0].merge(part)
-    return findings(name, {name: parts[0]})
+    return list(parts[0].judge(Facts(tuple(parts[0].facts())))) if parts[0].applies() else []
+
+
+def judged_alone(name: str, data: Data) -> dict[str, Finding]:
+    """The same by their codes."""
+    return {f.code: f for f in merged(name, data)}
 
 
 def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:
@@ -162,3 +156,16 @@ def blocks_of(data: Data) -> list[Block]:
         unit = Unit(i, f"part{i}", lo, hi - lo, 0, splits[lo])
         blocks.append(Block(unit, columns))
     return blocks
+
+
+def first_rows(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The first rows of a table where a check is silent, whose own module judges all of them, each merged from an instance a block."""
+    return dict(itertools.islice(rows.items(), 3))
+
+
+def one_a_code(rows: Mapping[str, tuple[Data, str, str]]) -> dict[str, tuple[Data, str, str]]:
+    """Of such a table where a check speaks, the first row of each code and severity."""
+    first: dict[tuple[str, str], str] = {}
+    for name, (_, code, severity) in rows.items():
+        first.setdefault((code, severity), name)
+    return {name: rows[name] for name in first.values()}

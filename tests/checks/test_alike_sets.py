@@ -27,8 +27,8 @@ def test_all_pairs_of_alike_sets_are_found_and_no_others() -> None:
     found = pairs(blocks, np.ones(len(every), bool), None, ALIKE, SKETCH).tolist()
     alike = [
         [i, j]
-        for (i, a), (j, b) in itertools.combinations(enumerate(every), 2)
-        if len(np.intersect1d(a, b)) >= ALIKE * len(np.union1d(a, b))
+        for (i, a), (j, b) in itertools.combinations(enumerate({*one.tolist()} for one in every), 2)
+        if len(a & b) >= ALIKE * len(a | b)
     ]
     assert found == alike
     assert len(found) > 20

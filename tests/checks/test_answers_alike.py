@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.checks.looking import Data, alone, judged, judged_alone
+from tests.checks.looking import Data, judged, judged_alone, merged
 
 N = 160
 PROMPTS = [f"What is the best way to reach village number {i}?" for i in range(N)]
@@ -85,7 +85,7 @@ def test_every_recurring_answer_is_told() -> None:
     again = ["The remainder of the two is 1.", "The remainder of the two is 2.", *GOOD]
     answers = [again[i % 12] if i % 12 < 2 else again[i] for i in range(N)]
     columns = {"prompt": PROMPTS, "response": answers}
-    found = alone("canned_answers", Data(columns, kinds=dict.fromkeys(columns, "text")))
+    found = merged("canned_answers", Data(columns, kinds=dict.fromkeys(columns, "text")))
     assert sorted(f.count for f in found) == [answers.count(a) for a in again[1::-1]]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 from tests.making.scanning import scan
 
 N = 1800
@@ -125,14 +125,14 @@ SOUND: dict[str, Data] = {
 @pytest.mark.parametrize(("data", "code", "where"), CHANGES.values(), ids=CHANGES)
 def test_what_breaks_a_relation_in_one_part_is_told_once_with_its_place(data: Data, code: str, where: str) -> None:
     """Our promise: what holds in all other rows needs no telling names."""
-    found = [f for f in alone("broken_rules", data) if f.severity != "info"]
+    found = [f for f in merged("broken_rules", data) if f.severity != "info"]
     assert [f.code for f in found] == [code]
     assert where in found[0].message
 
 
 @pytest.mark.parametrize("data", SOUND.values(), ids=SOUND)
 def test_relations_that_differ_by_nature_are_none(data: Data) -> None:
-    assert [f.message for f in alone("broken_rules", data)] == []
+    assert [f.message for f in merged("broken_rules", data)] == []
 
 
 def test_rows_of_a_season_may_have_another_order(tmp_path: Path) -> None:

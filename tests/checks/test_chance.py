@@ -39,7 +39,7 @@ def drawn(rng: Any, rows: int, values: list[int]) -> dict[str, Any]:
     return columns
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS)
 def test_equal_rows_of_few_distinct_values_are_no_defect(seed: int) -> None:
     """Our promise: what chance explains is told, and nothing more is made of it."""
@@ -52,7 +52,7 @@ def test_equal_rows_of_few_distinct_values_are_no_defect(seed: int) -> None:
     assert {f.severity for f in found.values()} == {"info"}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(SEEDS)
 def test_copies_are_found_where_chance_does_not_explain_them(seed: int) -> None:
     """Our promise: copied rows are a defect, in a table of one column too."""
@@ -69,7 +69,7 @@ def test_copies_are_found_where_chance_does_not_explain_them(seed: int) -> None:
     assert found["duplicate-samples"].count == copies
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS)
 def test_a_copied_split_is_a_leak_in_a_table_of_few_values_too(seed: int) -> None:
     """Our promise: what chance makes within the data excuses no copies between splits."""

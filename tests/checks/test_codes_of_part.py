@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone, judged
+from tests.checks.looking import Data, judged, merged
 
 N = 1200
 rng = np.random.default_rng(29)
@@ -46,7 +46,7 @@ SILENT: dict[str, Data] = {
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_codes_of_one_part_are_told(data: Data, code: str, severity: str) -> None:
     """Seen: sex as 1 and 2 at one hospital passed. Our promise: the part and both lists."""
-    [found] = alone("codes_of_part", data)
+    [found] = merged("codes_of_part", data)
     assert (found.code, found.severity) == (code, severity)
     assert "but F, M elsewhere" in found.message
 
@@ -62,4 +62,4 @@ def test_labels_in_other_codes_are_not_missing_too() -> None:
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_values_that_differ_by_nature_are_not(data: Data) -> None:
-    assert [f.message for f in alone("codes_of_part", data)] == []
+    assert [f.message for f in merged("codes_of_part", data)] == []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone, judged
+from tests.checks.looking import Data, judged, merged
 
 N = 1500
 rng = np.random.default_rng(17)
@@ -52,12 +52,12 @@ SILENT: dict[str, Data] = {
 
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_dates_that_cannot_be_are_told(data: Data, code: str, severity: str) -> None:
-    assert [(f.code, f.severity) for f in alone("dates_of_part", data)] == [(code, severity)]
+    assert [(f.code, f.severity) for f in merged("dates_of_part", data)] == [(code, severity)]
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_dates_that_may_be_are_not(data: Data) -> None:
-    assert [f.message for f in alone("dates_of_part", data)] == []
+    assert [f.message for f in merged("dates_of_part", data)] == []
 
 
 def test_a_finding_names_the_part() -> None:

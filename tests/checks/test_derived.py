@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 N = 1500
 rng = np.random.default_rng(15)
@@ -95,10 +95,10 @@ SILENT: dict[str, Data] = {
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_a_column_that_contradicts_its_source_is_told_once(data: Data, code: str, severity: str) -> None:
     """One event is one finding."""
-    assert [(f.code, f.severity) for f in alone("derived", data)] == [(code, severity)]
+    assert [(f.code, f.severity) for f in merged("derived", data)] == [(code, severity)]
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_nothing_is_said_where_nothing_tells_which_rows_are_odd(data: Data) -> None:
     """Nor of another way of counting, of taxes and of summer time."""
-    assert [f.message for f in alone("derived", data)] == []
+    assert [f.message for f in merged("derived", data)] == []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 N = 900
 rng = np.random.default_rng(5)
@@ -62,11 +62,11 @@ CASES = {name: (data, "scale-drift", severity) for name, (data, severity, _) in 
 @pytest.mark.parametrize(("data", "severity", "said"), SPEAKS.values(), ids=SPEAKS)
 def test_marks_on_another_scale_are_told(data: Data, severity: str, said: str) -> None:
     """Seen: nothing of ratings up to 5 in the test and up to 10 in training."""
-    found = alone("ends_of_scales", data)
+    found = merged("ends_of_scales", data)
     assert [(f.code, f.severity) for f in found] == [("scale-drift", severity)]
     assert said in found[0].message
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_numbers_that_end_elsewhere_by_nature_are_on_one_scale(data: Data) -> None:
-    assert [f.message for f in alone("ends_of_scales", data)] == []
+    assert [f.message for f in merged("ends_of_scales", data)] == []

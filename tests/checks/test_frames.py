@@ -16,13 +16,13 @@ def clips(root: Path, split_by_clip: bool, step: int = 1) -> None:
     rng = np.random.default_rng()
     for clip in range(6):
         scene = Image.fromarray(rng.integers(0, 256, (10, 14, 3), np.uint8)).resize(
-            (280, 200), Image.Resampling.BICUBIC
+            (140, 100), Image.Resampling.BICUBIC
         )
         for frame in range(8):
             split = "train" if (clip < 4 if split_by_clip else frame < 6) else "test"
             folder = root / split / f"clip_{clip}"
             folder.mkdir(parents=True, exist_ok=True)
-            scene.crop((2 * frame, 0, 2 * frame + 240, 200)).save(folder / f"frame_{step * frame:04}.png")
+            scene.crop((frame, 0, frame + 120, 100)).save(folder / f"frame_{step * frame:04}.png")
 
 
 @pytest.mark.parametrize(

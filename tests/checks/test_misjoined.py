@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dataloader_expert.checks.columns.misjoined import swapped_run
 from dataloader_expert.checks.common.scores import normal_scores
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 N = 2400
 rng = np.random.default_rng(5)
@@ -110,13 +110,13 @@ SILENT: dict[str, Data] = {
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_numbers_of_other_rows_are_told_once(data: Data, code: str, severity: str) -> None:
     """One event is one finding."""
-    assert [(f.code, f.severity) for f in alone("misjoined", data)] == [(code, severity)]
+    assert [(f.code, f.severity) for f in merged("misjoined", data)] == [(code, severity)]
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_nothing_is_said_of_numbers_of_their_own_rows(data: Data) -> None:
     """Nor of groups that differ, of what is stuck, and of what changes slowly."""
-    assert [f.message for f in alone("misjoined", data)] == []
+    assert [f.message for f in merged("misjoined", data)] == []
 
 
 @given(st.integers(0, 1 << 32), st.floats(0.7, 0.99), st.sampled_from(["normal", "skewed", "heavy", "few"]))

@@ -109,7 +109,7 @@ def test_texts_are_left_alone() -> None:
 
 def test_chance_breaks_no_rules() -> None:
     """Property: of strings of random characters nothing is said, whatever their alphabet, brackets or lengths."""
-    for seed in range(40):
+    for seed in range(0, 40, 3):
         drawn = np.random.default_rng(seed)
         alphabet = list("ACGTacgtNU()[]{}-.0123456789xyz")[: 2 + seed % 30]
         lengths = drawn.integers(1, 10 + seed * 2, 400)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone, judged_alone
+from tests.checks.looking import Data, judged_alone, merged
 
 N = 900
 SPLIT = ["train"] * 700 + ["test"] * 200
@@ -66,4 +66,4 @@ def test_rows_under_other_names_are_told(data: Data, code: str, severity: str) -
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_rows_that_are_alike_by_nature_are_not(data: Data) -> None:
-    assert [f.message for f in alone("renamed_rows", data)] == []
+    assert [f.message for f in merged("renamed_rows", data)] == []

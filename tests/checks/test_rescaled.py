@@ -213,14 +213,14 @@ def test_a_unit_is_named_only_for_what_is_measured_in_it() -> None:
 def test_natural_groups_hardly_ever_meet_a_factor() -> None:
     """Our promise: groups whose sizes are drawn from a distribution, narrow or wide, are in one unit, in 99 of 100 tables at least."""
     told = 0
-    for seed in range(600):
+    for seed in range(300):
         drawn = np.random.default_rng(seed)
         n = int(drawn.integers(3, 12))
         middles = drawn.normal(0, 10 ** drawn.uniform(-1.5, 0), n)
         whose = np.repeat(np.arange(n), drawn.integers(30, 400, n))
         x = 10 ** (middles[whose] + drawn.normal(0, 10 ** drawn.uniform(-1.5, 0), len(whose)))
         told += any(True for _ in rescaled_groups(x, whose, n, ["weight"]))
-    assert told <= 6
+    assert told <= 3
 
 
 def test_a_channel_is_given_no_unit_of_another_field() -> None:

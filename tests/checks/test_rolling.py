@@ -9,7 +9,7 @@ import pytest
 
 from dataloader_expert.checks.common.series_rows import Order
 from dataloader_expert.checks.giveaways.windows import STATS, Window, around, candidates, over, statistics
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 DAYS, STORES = 200, 6
 N = DAYS * STORES
@@ -104,13 +104,13 @@ SILENT: dict[str, Data] = {
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_nothing_is_said_of_statistics_of_earlier_rows(data: Data) -> None:
     """Not even an info; and of what is no statistic neither."""
-    assert alone("rolling", data) == []
+    assert merged("rolling", data) == []
 
 
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_a_rolling_statistic_is_told_once(data: Data, code: str, severity: str) -> None:
     """With the window that gives it."""
-    (found,) = alone("rolling", data)
+    (found,) = merged("rolling", data)
     assert (found.code, found.severity) == (code, severity)
     assert "exactly" in found.message
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 N = 600
 rng = np.random.default_rng(19)
@@ -113,10 +113,10 @@ SILENT: dict[str, Data] = {
 @pytest.mark.parametrize(("data", "code", "severity"), SPEAKS.values(), ids=SPEAKS)
 def test_texts_of_the_row_beside_are_told_once(data: Data, code: str, severity: str) -> None:
     """However many fields there are."""
-    assert [(f.code, f.severity) for f in alone("shifted_words", data)] == [(code, severity)]
+    assert [(f.code, f.severity) for f in merged("shifted_words", data)] == [(code, severity)]
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_nothing_is_said_of_texts_of_their_own_rows(data: Data) -> None:
     """Nor where neighbours resemble each other, or nothing is shared."""
-    assert [f.message for f in alone("shifted_words", data)] == []
+    assert [f.message for f in merged("shifted_words", data)] == []

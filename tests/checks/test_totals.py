@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.checks.looking import Data, alone
+from tests.checks.looking import Data, merged
 
 N = 900
 rng = np.random.default_rng(8)
@@ -74,11 +74,11 @@ CASES = {name: (data, "columns-contradict", "warning") for name, (data, _) in SP
 @pytest.mark.parametrize(("data", "said"), SPEAKS.values(), ids=SPEAKS)
 def test_rows_that_break_a_total_are_told(data: Data, said: str) -> None:
     """Our promise: what adds up in all other rows needs no telling names."""
-    found = alone("totals", data)
+    found = merged("totals", data)
     assert [(f.code, f.severity) for f in found] == [("columns-contradict", "warning")]
     assert said in found[0].message
 
 
 @pytest.mark.parametrize("data", SILENT.values(), ids=SILENT)
 def test_nothing_is_said_of_what_adds_up_or_need_not(data: Data) -> None:
-    assert [f.message for f in alone("totals", data)] == []
+    assert [f.message for f in merged("totals", data)] == []

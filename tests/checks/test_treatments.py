@@ -113,7 +113,7 @@ def test_statistics_hold_the_treatment() -> None:
     assert numbers.summary()["treatment"] is None
 
 
-def test_cures_of_splits_say_what_they_would_change(tmp_path: Path) -> None:
+def test_cures_of_splits_say_what_they_would_change(asker: Asker, tmp_path: Path) -> None:
     """Our promise: the samples that a cure takes or moves are counted, and the splits' sizes after it."""
     rng = np.random.default_rng()
     people = np.repeat(np.arange(40), 6)
@@ -123,11 +123,7 @@ def test_cures_of_splits_say_what_they_would_change(tmp_path: Path) -> None:
     copied = [[row[0], "train", *row[2:]] for row in rows if row[1] == "val"][4:9]
     with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["person", "split", "a", "b", "c", "label"], *rows, *copied])
-    asker = Asker()
-    try:
-        report: Any = asker.ask("check_quality", str(tmp_path / "t.csv"), str(tmp_path), group="person")
-    finally:
-        asker.close()
+    report: Any = asker.ask("check_quality", str(tmp_path / "t.csv"), str(tmp_path), group="person")
     made = {t.code: t for t in report.treatments}
     train, val = int((split == "train").sum()) + 5, int((split == "val").sum())
     overlap, groups = made["splits-overlap"], made["group-leakage"]

@@ -17,17 +17,17 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.reference import Reference
 from dataloader_expert.sources.registry import formats, open_source
-from tests.making.tiny import TINY, Made
+from tests.making.tiny import TINY, Made, made_once
 
 every_format = pytest.mark.parametrize("format", sorted(formats()))
 every_set = pytest.mark.parametrize("name", TINY)
 
 
 @pytest.fixture
-def made(name: str, tmp_path: Path) -> Iterator[Made]:
+def made(name: str) -> Iterator[Made]:
     """The tiny data set; what a reference does to the interpreter is undone."""
     here, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
-    yield TINY[name](tmp_path)
+    yield made_once(name)
     os.chdir(here)
     sys.path[:] = path
     for module in set(sys.modules) - modules:

@@ -19,7 +19,8 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -64,8 +65,6 @@ ALSO_AT_TOP = {
 LATER = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-every_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
-
 
 @pytest.mark.parametrize("name", LINKS)
 def test_a_link_at_the_top_is_relative_and_leads_to_its_folder(name: str) -> None:
@@ -85,34 +84,37 @@ def test_imports_run_down_the_stairs_and_in_no_circle() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@every_module
-def test_only_light_modules_stand_at_the_top(path: Path) -> None:
+def test_only_light_modules_stand_at_the_top() -> None:
     """Our promise: importing a room loads the standard library and our rooms, pydantic where it must."""
-    relative = path.relative_to(PACKAGE).as_posix()
-    allowed = {NAME, *sys.stdlib_module_names}
-    allowed |= {m for room, more in ALSO_AT_TOP.items() if relative.startswith(room) for m in more}
-    heavy = {m for m in _imports(_parse(path), top=True) if m.split(".")[0] not in allowed}
-    assert not heavy, f"import {', '.join(sorted(heavy))} inside the functions that need it"
+    heavy = {}
+    for path in MODULES:
+        relative = path.relative_to(PACKAGE).as_posix()
+        allowed = {NAME, *sys.stdlib_module_names}
+        allowed |= {m for room, more in ALSO_AT_TOP.items() if relative.startswith(room) for m in more}
+        heavy[relative] = {m for m in _read(path).imports_at_top if m.split(".")[0] not in allowed}
+    assert _offenders(heavy) == {}, "import these inside the functions that need them"
 
 
-@every_module
-def test_rooms_that_load_torch_are_imported_late(path: Path) -> None:
+def test_rooms_that_load_torch_are_imported_late() -> None:
     """Our promise: loaders and samplers import torch at their top, so nobody else imports them at theirs."""
-    if path.relative_to(PACKAGE).parts[0] in ("loaders", "samplers"):
-        return
-    rooms = tuple(f"{NAME}.{room}" for room in ("loaders", "samplers"))
-    eager = {m for m in _imports(_parse(path), top=True) if f"{m}.".startswith(tuple(f"{r}." for r in rooms))}
-    assert not eager, f"import {', '.join(sorted(eager))} inside the functions that need it"
+    rooms = ("loaders", "samplers")
+    torch = tuple(f"{NAME}.{room}." for room in rooms)
+    eager = {
+        path.relative_to(PACKAGE).as_posix(): {m for m in _read(path).imports_at_top if f"{m}.".startswith(torch)}
+        for path in MODULES
+        if path.relative_to(PACKAGE).parts[0] not in rooms
+    }
+    assert _offenders(eager) == {}, "import these inside the functions that need them"
 
 
-@every_module
-def test_only_the_loaders_make_a_dataloader(path: Path) -> None:
+def test_only_the_loaders_make_a_dataloader() -> None:
     """Our promise: one room calls ``DataLoader(``; others describe it as data or write it in users' code."""
-    if path.relative_to(PACKAGE).parts[0] == "loaders":
-        return
-    calls = [node for node in ast.walk(_parse(path)) if isinstance(node, ast.Call)]
-    made = [call.lineno for call in calls if _last_name(call.func) == "DataLoader"]
-    assert not made, f"lines {made} call DataLoader: build it in loaders/"
+    made = {
+        path.relative_to(PACKAGE).as_posix(): {*_read(path).makes_loaders}
+        for path in MODULES
+        if path.relative_to(PACKAGE).parts[0] != "loaders"
+    }
+    assert _offenders(made) == {}, "these lines call DataLoader: build it in loaders/"
 
 
 @pytest.mark.parametrize("family", sorted(GROUND))
@@ -124,19 +126,20 @@ def test_ground_files_are_there_and_are_no_members(family: str) -> None:
     assert {p.stem for p in (PACKAGE / family).rglob("*.py")} >= GROUND[family]
 
 
-@pytest.mark.parametrize(
-    ("family", "path"),
-    [pytest.param(f, p, id=f"{f}/{p.stem}") for f in sorted(GROUND) for p in sorted((PACKAGE / f).rglob("*.py"))],
-)
-def test_a_member_of_a_family_is_known_to_no_sibling(family: str, path: Path) -> None:
+@pytest.mark.parametrize("family", sorted(GROUND))
+def test_a_member_of_a_family_is_known_to_no_sibling(family: str) -> None:
     """Our promise: a format or check can be taken out by deleting its file."""
     prefix = f"{NAME}.{family}."
     members = {p.stem for p in _members(family)}
-    named = [m.removeprefix(prefix).split(".") for m in _imports(_parse(path)) if m.startswith(prefix)]
-    known = {part for first, *more in named for part in more[:1] if (PACKAGE / family / first).is_dir()}
-    known |= {first for first, *_ in named if not (PACKAGE / family / first).is_dir()}
-    siblings = {s for s in known & members if (path.stem, s) not in VARIANTS}
-    assert not siblings, f"{family}/{path.name} imports {', '.join(sorted(siblings))}; share it through a ground file"
+    rooms = {p.name for p in (PACKAGE / family).iterdir() if p.is_dir()}
+    siblings = {}
+    for path in sorted((PACKAGE / family).rglob("*.py")):
+        named = [m.removeprefix(prefix).split(".") for m in _read(path).imports if m.startswith(prefix)]
+        known = {part for first, *more in named for part in more[:1] if first in rooms}
+        known |= {first for first, *_ in named if first not in rooms}
+        relative = path.relative_to(PACKAGE).as_posix()
+        siblings[relative] = {s for s in known & members if (path.stem, s) not in VARIANTS}
+    assert _offenders(siblings) == {}, "share these through a ground file"
 
 
 def test_a_room_of_checks_knows_no_other_but_what_they_share() -> None:
@@ -144,7 +147,7 @@ def test_a_room_of_checks_knows_no_other_but_what_they_share() -> None:
     prefix = f"{NAME}.checks."
     rooms = {p.name for p in (PACKAGE / "checks").iterdir() if (p / "__init__.py").exists()} - {"common"}
     for path in (PACKAGE / "checks").rglob("*.py"):
-        known = {m.removeprefix(prefix).split(".")[0] for m in _imports(_parse(path)) if m.startswith(prefix)}
+        known = {m.removeprefix(prefix).split(".")[0] for m in _read(path).imports if m.startswith(prefix)}
         others = known & rooms - {path.parent.name}
         assert not others, f"{path.relative_to(PACKAGE)} imports from {', '.join(sorted(others))}; share it in common/"
 
@@ -168,33 +171,54 @@ def _env() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PATH": path}
 
 
+@dataclass(frozen=True)
+class Module:
+    """What the tests ask of a module; its tree is not kept, for every collection of garbage would walk through all of them."""
+
+    imports: tuple[str, ...]
+    imports_at_top: tuple[str, ...]
+    assigned: frozenset[str]
+    makes_loaders: tuple[int, ...]
+
+
 @functools.cache
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+def _read(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text, str(path))
+    targets = [t for node in tree.body if isinstance(node, ast.Assign) for t in node.targets]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if "DataLoader" in text else []
+    return Module(
+        tuple(_imported(tree, later=True)),
+        tuple(_imported(tree, later=False)),
+        frozenset(t.id for t in targets if isinstance(t, ast.Name)),
+        tuple(call.lineno for call in calls if _last_name(call.func) == "DataLoader"),
+    )
 
 
 def _members(family: str) -> Iterator[Path]:
     """Modules that define the family's constant at their top."""
-    for path in (PACKAGE / family).rglob("*.py"):
-        targets = [t for node in _parse(path).body if isinstance(node, ast.Assign) for t in node.targets]
-        if any(isinstance(t, ast.Name) and t.id == MEMBER[family] for t in targets):
-            yield path
+    return (path for path in (PACKAGE / family).rglob("*.py") if MEMBER[family] in _read(path).assigned)
 
 
-def _imports(tree: ast.AST, top: bool = False) -> Iterator[str]:
-    """Dotted names that a module imports; ``top``: only those that run when it is imported."""
+def _imported(tree: ast.AST, later: bool) -> Iterator[str]:
+    """Dotted names that a module imports; ``later``: also those that only run once a function is called."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"line {node.lineno}: relative imports hide which room they reach"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif top and isinstance(node, LATER):
+        elif not later and isinstance(node, LATER):
             continue
-        elif top and isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
+        elif not later and isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
             continue  # for type checkers only
-        else:
-            yield from _imports(node, top)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):  # no expression imports
+            yield from _imported(node, later)
+
+
+def _offenders(found: Mapping[str, set[str] | set[int]]) -> dict[str, list[str | int]]:
+    """What was found of each file that has any, in order."""
+    return {name: sorted(some) for name, some in found.items() if some}
 
 
 def _last_name(node: ast.expr) -> str | None:

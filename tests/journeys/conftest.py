@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.journey)
-
-
-@pytest.fixture(scope="session")
-def asker() -> Iterator[Asker]:
-    asker = Asker()
-    yield asker
-    asker.close()
 
 
 @pytest.fixture(scope="session")

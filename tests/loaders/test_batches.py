@@ -21,17 +21,17 @@ from dataloader_expert.loaders import SourceDataset, create_loader, open_dataset
 from dataloader_expert.loaders.collate import Gathered, collate_gathered
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
-from tests.making.tiny import TINY, Made
+from tests.making.tiny import TINY, Made, made_once
 
 every_set = pytest.mark.parametrize("name", TINY)
 COLUMNS = ("npy, side by side", "pt", "safetensors", "hdf5", "parquet", "csv", "tsv", "json", "jsonl", "arrow")
 
 
 @pytest.fixture
-def made(name: str, tmp_path: Path) -> Iterator[Made]:
+def made(name: str) -> Iterator[Made]:
     """The tiny data set; what a reference does to the interpreter is undone."""
     here, path, modules = Path.cwd(), list(sys.path), set(sys.modules)
-    yield TINY[name](tmp_path)
+    yield made_once(name)
     os.chdir(here)
     sys.path[:] = path
     for module in set(sys.modules) - modules:

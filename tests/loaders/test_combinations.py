@@ -300,10 +300,10 @@ def test_a_bare_stream_has_a_new_order_each_pass(tmp_path: Path) -> None:
     for more in settings_:
         stream = StreamingDataset(urls(tmp_path, 5), 9)
         loader: Any = DataLoader(stream, batch_size=None, **more)
-        orders = [[int(s["i"]) for s in loader] for _ in range(4)]
+        orders = [[int(s["i"]) for s in loader] for _ in range(3)]
         assert all(sorted(order) == list(range(N)) for order in orders)
-        assert len({tuple(order) for order in orders}) == 4
-        assert stream.epoch == 3
+        assert len({tuple(order) for order in orders}) == 3
+        assert stream.epoch == 2
         stream.set_epoch(0)
         assert [int(s["i"]) for s in loader] == orders[0]
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
+import functools
 import io
 import json
+import shutil
 import tarfile
+import tempfile
 import wave
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -54,6 +58,14 @@ def tiny(name: str) -> Callable[[Callable[[Path], Made]], Callable[[Path], Made]
         return build
 
     return keep
+
+
+@functools.cache
+def made_once(name: str) -> Made:
+    """The tiny data set of this name, for tests that only read it; it goes with the process."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return TINY[name](Path(folder))
 
 
 def labels_of(split: str) -> list[int]:

@@ -81,7 +81,7 @@ def test_pieces_are_resumed_and_shared_out(name: str) -> None:
 def test_keys_are_grouped_stably(kind: Any, in_small_pieces: None) -> None:
     """As numpy's own stable sort has it, whatever the keys' type, number and range."""
     rng = np.random.default_rng(0)
-    for count in (0, 1, 16, 17, 300, 5_000):
+    for count in (0, 1, 16, 17, 300, 1_000):
         for most in (1, 2, 200, 256, 257, 60_000, 1 << 20, 1 << 32):
             keys = rng.integers(0, min(most, int(np.iinfo(kind).max) + 1), count).astype(kind)
             order = grouped_by(keys)
@@ -133,7 +133,7 @@ def test_segments_keep_their_values_in_any_order(alone: int, monkeypatch: pytest
     starts, sizes = np.array([0, 4, 1, 7]), np.array([3, 3, 3, 1])
     seen = np.zeros((6, 6))
     orders = [list(permutations(values[s : s + 3].tolist())) for s in (0, 4)]
-    for _ in range(3_600):
+    for _ in range(1_440):
         came = np.concatenate([part for _, _, part in shuffled_segments(rng, values, starts, sizes)]).tolist()
         assert sorted(came[6:9]) == [6, 7, 8] and came[9:] == [9]
         seen[orders[0].index(tuple(came[:3])), orders[1].index(tuple(came[3:6]))] += 1

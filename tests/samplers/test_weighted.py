@@ -198,7 +198,7 @@ def test_without_replacement_a_key_of_0_does_not_choose_a_weight_of_0(monkeypatc
 def test_without_replacement_all_orders_come_as_torchs_do() -> None:
     """Which samples come follows successive draws, by arithmetic and as torch.multinomial has it."""
     weights = np.array([1.0, 2.0, 3.0, 4.0, 0.0])
-    shares, times = shares_of(weights).astype(float), 6_000
+    shares, times = shares_of(weights).astype(float), 2_000
     sets = {
         (i, j): shares[i] * shares[j] * (1 / (1 - shares[i]) + 1 / (1 - shares[j])) for j in range(5) for i in range(j)
     }
@@ -214,7 +214,7 @@ def test_without_replacement_all_orders_come_as_torchs_do() -> None:
 def test_without_replacement_the_order_is_random() -> None:
     """Samples are chosen by weight, but a heavy one does not come first for that."""
     sampler = WeightedSampler([1.0, 100.0, 10_000.0], 3, False, 3)
-    first = [int(sampler.epoch_indices()[0]) for _ in range(3_000)]
+    first = [int(sampler.epoch_indices()[0]) for _ in range(1_200)]
     assert surprise(np.bincount(first, minlength=3), [1, 1, 1]) < 4
 
 

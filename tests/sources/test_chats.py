@@ -68,7 +68,7 @@ def test_a_conversation_has_the_bytes_of_what_is_said(tmp_path: Path, suffix: st
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_near_copies_of_conversations_are_found_across_splits(tmp_path: Path, suffix: str) -> None:
+def test_near_copies_of_conversations_are_found_across_splits(asker: Asker, tmp_path: Path, suffix: str) -> None:
     """Our promise: what is said is compared, as other texts are."""
     rng = random.Random(3)
     rows = [
@@ -79,16 +79,12 @@ def test_near_copies_of_conversations_are_found_across_splits(tmp_path: Path, su
     near["messages"][1]["content"] += " indeed"
     for split, some in {"test": [*rows[40:], near], "train": rows[:40]}.items():
         written(tmp_path, some, suffix).rename(tmp_path / f"{split}.{suffix}")
-    asker = Asker()
-    try:
-        report: Any = asker.ask("check_quality", str(tmp_path), str(tmp_path), budget_s=60)
-    finally:
-        asker.close()
+    report: Any = asker.ask("check_quality", str(tmp_path), str(tmp_path), budget_s=60)
     [found] = [f for f in report.findings if f.code == "splits-near-overlap"]
     assert {(p["split"], p["sample"]) for p in found.where} == {("train", 28), ("test", 20)}
 
 
-def test_pictures_that_are_asked_the_same_are_no_near_copies(tmp_path: Path) -> None:
+def test_pictures_that_are_asked_the_same_are_no_near_copies(asker: Asker, tmp_path: Path) -> None:
     """Our promise: what a conversation shows counts, beside it and within it."""
     said = [
         {"role": "user", "content": "what is shown here, and what is it for?"},
@@ -100,16 +96,12 @@ def test_pictures_that_are_asked_the_same_are_no_near_copies(tmp_path: Path) -> 
     within: list[dict[str, Any]] = [
         {"messages": [{**said[0], "picture": random.Random(i).randbytes(64)}, said[1]]} for i in range(40)
     ]
-    asker = Asker()
-    try:
-        for n, rows in enumerate((beside, within)):
-            folder = tmp_path / str(n)
-            folder.mkdir()
-            path = written(folder, rows, "parquet")
-            report: Any = asker.ask("check_quality", str(path), str(folder), budget_s=60)
-            assert not {f.code for f in report.findings} & {"near-duplicates", "duplicate-samples"}
-    finally:
-        asker.close()
+    for n, rows in enumerate((beside, within)):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        path = written(folder, rows, "parquet")
+        report: Any = asker.ask("check_quality", str(path), str(folder), budget_s=60)
+        assert not {f.code for f in report.findings} & {"near-duplicates", "duplicate-samples"}
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])

@@ -312,14 +312,14 @@ def test_a_row_of_another_length_does_not_move_the_others(tmp_path: Path, odd: l
 
 def test_a_few_commas_leave_the_numbers_beside_them(tmp_path: Path) -> None:
     """Our promise: one cell that is no number does not make texts of all others; the odd ones are told at their places, once."""
-    rows = [[round(DRAW.uniform(1, 99), 2), f"{'n' * 400} {i}", i % 2] for i in range(30_000)]
-    odd = range(21_000, 21_007)
+    rows = [[round(DRAW.uniform(1, 99), 2), f"{'n' * 400} {i}", i % 2] for i in range(14_000)]
+    odd = range(12_000, 12_007)
     for i in odd:
         rows[i][0] = str(rows[i][0]).replace(".", ",") if i % 2 else "see note"
     source = opened(tmp_path, data=[["amount", "note", "label"], *rows])
     blocks = [source.decode(unit, source.read(unit)) for unit in source.units]
     assert len(blocks) > 1
-    assert sum(not isinstance(v, str) for b in blocks for v in b.columns["amount"].values) == 30_000 - len(odd)
+    assert sum(not isinstance(v, str) for b in blocks for v in b.columns["amount"].values) == 14_000 - len(odd)
     [told] = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
     assert told.count == len(odd)
     assert {place["sample"] for place in told.where} <= {*odd}

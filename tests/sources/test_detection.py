@@ -126,17 +126,17 @@ def darknet(root: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [coco, voc, yolo, darknet, labelme])
-@pytest.mark.parametrize("named", [False, True])
-def test_the_usual_folders_are_read(tmp_path: Path, write: Any, named: bool) -> None:
+def test_the_usual_folders_are_read(tmp_path: Path, write: Any) -> None:
     """Our promise: splits, boxes and the names of classes, without a word of complaint, under the format's own name too."""
     write(tmp_path)
     name = {darknet: "yolo", labelme: "image-folder"}.get(write, write.__name__)
-    source = opened(tmp_path, format=name if named else None)
-    assert (source.modality, source.samples) == ("detection", 24)
-    assert sorted(source.splits.values()) == [8, 16] and source.splits["train"] == 16
-    assert source.label is None and source.objects is not None
     names = {1: "owl", 3: "yak"} if write is coco else {0: "owl", 1: "yak"} if write in (voc, labelme) else NAMES
-    assert source.objects.names == names
+    for format in (None, name):
+        source = opened(tmp_path, format=format)
+        assert (source.modality, source.samples) == ("detection", 24)
+        assert sorted(source.splits.values()) == [8, 16] and source.splits["train"] == 16
+        assert source.label is None and source.objects is not None
+        assert source.objects.names == names
     assert codes(tmp_path) == {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,6 @@ import pytest
 
 from tests.checks.test_token_tags import TRAIN, Sentence, sentences, without
 from tests.making.asking import Asker
-
-
-@pytest.fixture(scope="module")
-def asker() -> Iterator[Asker]:
-    asker = Asker()
-    yield asker
-    asker.close()
 
 
 def checked(asker: Asker, path: Path) -> Any:

@@ -54,9 +54,10 @@ def test_a_compressed_table_is_the_table(tmp_path: Path, suffix: str) -> None:
     source = open_source(SourceRef(str(file), (str(tmp_path),)), [])
     assert (source.format, source.samples, source.label) == ("csv", 500, "label")
     assert source.bytes == file.stat().st_size
+    workers = 2 if suffix == ".zst" else 0  # to which any of these goes alike
     one, other = (
-        [batch["y"].tolist() for batch in create_loader(str(p), None, batch_size=50, num_workers=2, shuffle=False)]
-        for p in (file, tmp_path / "plain")
+        [batch["y"].tolist() for batch in create_loader(str(p), None, batch_size=50, num_workers=n, shuffle=False)]
+        for p, n in ((file, workers), (tmp_path / "plain", 0))
     )
     assert one == other
 

@@ -23,13 +23,6 @@ from tests.making.asking import Asker
 SEED = int.from_bytes(os.urandom(4), "big")
 
 
-@pytest.fixture(scope="module")
-def asker():  # type: ignore[no-untyped-def]  # a fixture
-    asker = Asker()
-    yield asker
-    asker.close()
-
-
 @pytest.fixture
 def rng() -> np.random.Generator:
     print(f"seed {SEED}")  # of a failure

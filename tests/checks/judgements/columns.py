@@ -29,7 +29,7 @@ from tests.checks import (
     test_within_groups,
 )
 from tests.checks.judgements.common import MORE, NOISE, NUMBERS, PICTURES, TEXTS, WINDOWS, sound, sounds, tabled
-from tests.checks.looking import Data
+from tests.checks.looking import Data, first_rows, one_a_code
 
 rng = np.random.default_rng(29)
 
@@ -107,8 +107,8 @@ def some(stations: list[int], first: int = 0, last: int = 300) -> Any:
 SILENT: dict[str, dict[str, Any]] = {
     "coarser": {name: test_coarser.SOUND[name] for name in ("quiet ones", "at another scale")},
     "marks_in_arrays": test_marks_in_arrays.SILENT,
-    "default_values": test_default_values.SILENT,
-    "swapped_numbers": test_swapped_numbers.SILENT,
+    "default_values": first_rows(test_default_values.SILENT),
+    "swapped_numbers": first_rows(test_swapped_numbers.SILENT),
     "overactive": test_multiplied.ACTIVE_SILENT,
     "wrapped": test_other_scales.WRAPPED_SILENT,
     "group_constants": test_within_groups.CONSTANT_SILENT,
@@ -116,14 +116,14 @@ SILENT: dict[str, dict[str, Any]] = {
     "group_records": test_group_records.SILENT,
     "joined": test_joined.SILENT,
     "short_files": test_short_files.SILENT,
-    "broken_rules": test_broken_rules.SOUND,
-    "codes_of_part": test_codes_of_part.SILENT,
-    "dates_of_part": test_dates_of_part.SILENT,
-    "derived": test_derived.SILENT,
-    "totals": test_totals.SILENT,
-    "ends_of_scales": test_ends_of_scales.SILENT,
-    "misjoined": test_misjoined.SILENT,
-    "swapped_days": test_swapped_days.SILENT,
+    "broken_rules": first_rows(test_broken_rules.SOUND),
+    "codes_of_part": first_rows(test_codes_of_part.SILENT),
+    "dates_of_part": first_rows(test_dates_of_part.SILENT),
+    "derived": first_rows(test_derived.SILENT),
+    "totals": first_rows(test_totals.SILENT),
+    "ends_of_scales": first_rows(test_ends_of_scales.SILENT),
+    "misjoined": first_rows(test_misjoined.SILENT),
+    "swapped_days": first_rows(test_swapped_days.SILENT),
     "mixed_units": {
         **test_rescaled.SILENT,
         "a trend": stretched(lambda x: x, NOISE / 9 + np.linspace(1, 90, 400)),
@@ -224,19 +224,25 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
-    "swapped_days": {name: (data, "dtype-drift", "warning") for name, data in test_swapped_days.SPEAKS.items()},
+    "swapped_days": one_a_code(
+        {name: (data, "dtype-drift", "warning") for name, data in test_swapped_days.SPEAKS.items()}
+    ),
     "group_constants": test_within_groups.CONSTANT_SPEAKS,
     "padded_codes": test_within_groups.CODES_SPEAKS,
-    "broken_rules": test_broken_rules.SPEAKS,
-    "codes_of_part": test_codes_of_part.SPEAKS,
-    "dates_of_part": test_dates_of_part.SPEAKS,
-    "derived": test_derived.SPEAKS,
-    "totals": test_totals.CASES,
-    "ends_of_scales": test_ends_of_scales.CASES,
-    "misjoined": test_misjoined.SPEAKS,
-    "swapped_numbers": {name: (data, code, "warning") for name, (data, code) in test_swapped_numbers.SPEAKS.items()},
+    "broken_rules": one_a_code(test_broken_rules.SPEAKS),
+    "codes_of_part": one_a_code(test_codes_of_part.SPEAKS),
+    "dates_of_part": one_a_code(test_dates_of_part.SPEAKS),
+    "derived": one_a_code(test_derived.SPEAKS),
+    "totals": one_a_code(test_totals.CASES),
+    "ends_of_scales": one_a_code(test_ends_of_scales.CASES),
+    "misjoined": one_a_code(test_misjoined.SPEAKS),
+    "swapped_numbers": one_a_code(
+        {name: (data, code, "warning") for name, (data, code) in test_swapped_numbers.SPEAKS.items()}
+    ),
     "marks_in_arrays": test_marks_in_arrays.SPOILT,
-    "default_values": {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()},
+    "default_values": one_a_code(
+        {name: (data, "missing-values", "warning") for name, data in test_default_values.SPEAKS.items()}
+    ),
     "overactive": test_multiplied.ACTIVE_SPEAK,
     "wrapped": test_other_scales.WRAPPED_SPEAK,
     "joined": test_joined.SPEAKS,

@@ -18,7 +18,7 @@ from tests.checks import (
     test_set_phrases,
 )
 from tests.checks.judgements.common import CLASS, NOISE
-from tests.checks.looking import Data
+from tests.checks.looking import Data, first_rows, one_a_code
 
 
 def missing_by_class(usual: float, rare: float, n: int = 1200) -> Data:
@@ -67,9 +67,9 @@ def told_by(
 SILENT: dict[str, dict[str, Any]] = {
     "marks": {name: test_marks.SOUND[name] for name in ("scenes", "a class on a white ground")},
     "bands": {name: test_bands.SOUND[name] for name in ("voices", "a class of one tone", "muffled")},
-    "extents": test_extents.SILENT,
+    "extents": first_rows(test_extents.SILENT),
     "formulas": test_recordings.FORMULAS_SILENT,
-    "rolling": test_rolling.SILENT,
+    "rolling": first_rows(test_rolling.SILENT),
     "giveaway": {
         "a class that other devices have too": Data(
             {
@@ -99,7 +99,7 @@ SILENT: dict[str, dict[str, Any]] = {
         ),
         "identifiers of one form": told_by(lambda c, i: SAID[i % 7], ids=lambda c, i: f"P-{i:04d}"),
     },
-    "set_phrases": test_set_phrases.SOUND,
+    "set_phrases": first_rows(test_set_phrases.SOUND),
     "choice_tells": test_choice_tells.SOUND,
     "code_parts": {
         "codes that know nothing": coded(lambda rare, k: f"E{k % 9}{k % 83}"),
@@ -108,8 +108,10 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
-    "rolling": test_rolling.SPEAKS,
-    "extents": {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()},
+    "rolling": one_a_code(test_rolling.SPEAKS),
+    "extents": one_a_code(
+        {name: (data, "length-mismatch", "warning") for name, (data, _) in test_extents.SPEAKS.items()}
+    ),
     "formulas": test_recordings.FORMULAS_SPEAK,
     "giveaway": {
         "a value that is there where the rare class is": (

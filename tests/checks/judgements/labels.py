@@ -18,7 +18,7 @@ from tests.checks import (
     test_unfit_labels,
 )
 from tests.checks.judgements.common import CLASS, HALVES, LARGE_HALVES, MORE, NOISE, objects, tabled
-from tests.checks.looking import Data
+from tests.checks.looking import Data, first_rows, one_a_code
 
 
 def numbered_by_site(numbers: Callable[[Any, Any], Any], sites: int = 3, n: int = 900) -> Data:
@@ -119,7 +119,7 @@ SILENT: dict[str, dict[str, Any]] = {
     "rating_scales": test_other_scales.MARKS_SILENT,
     "misfiled": test_misfiled.FILED_SILENT,
     "unfit_targets": test_misfiled.TARGETS_SILENT,
-    "unfit_labels": test_unfit_labels.SILENT,
+    "unfit_labels": first_rows(test_unfit_labels.SILENT),
     "classes": {
         "a rare class that a small split lacks by chance": tabled(
             ["a", "b"] * 12 + ["c"] * 3, splits=["test"] * 6 + ["train"] * 21
@@ -208,7 +208,9 @@ SPEAKS: dict[str, dict[str, Any]] = {
         name: (data, "label-odd-one-out", "warning") for name, data in test_labels_stopped.SPEAKS.items()
     },
     "class_looks": {name: (data, code, "warning") for name, (data, code) in test_class_looks.SPEAKS.items()},
-    "unfit_labels": {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()},
+    "unfit_labels": one_a_code(
+        {name: (data, code, "warning") for name, (data, code, _) in test_unfit_labels.SPEAKS.items()}
+    ),
     "rating_scales": test_other_scales.MARKS_SPEAK,
     "misfiled": test_misfiled.FILED,
     "unfit_targets": test_misfiled.TARGETS,

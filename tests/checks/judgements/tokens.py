@@ -10,7 +10,7 @@ import numpy as np
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks import test_shifted_words, test_token_files, test_token_tags
 from tests.checks.judgements.common import tagged
-from tests.checks.looking import Data
+from tests.checks.looking import Data, first_rows, one_a_code
 
 
 def zipfian(ids: Any, seed: int = 0, rows: int = 400, topic: float = 0.0) -> list[Any]:
@@ -66,8 +66,8 @@ def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
 
 SILENT: dict[str, dict[str, Any]] = {
     "token_files": test_token_files.SILENT,
-    "shifted_words": test_shifted_words.SILENT,
-    "token_tags": test_token_tags.SILENT,
+    "shifted_words": first_rows(test_shifted_words.SILENT),
+    "token_tags": first_rows(test_token_tags.SILENT),
     "tokens": {
         "ids within the vocabulary": tokens([1, 2, 3], [4, 49]),
         "padding at the end": tokens([1, 2, 0, 0], [4, 5, 6, 0]),
@@ -101,8 +101,10 @@ SILENT: dict[str, dict[str, Any]] = {
 }
 
 SPEAKS: dict[str, dict[str, Any]] = {
-    "token_tags": {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.SPEAKS.items()},
-    "shifted_words": test_shifted_words.SPEAKS,
+    "token_tags": one_a_code(
+        {name: (data, code, "warning") for name, (data, code, _) in test_token_tags.SPEAKS.items()}
+    ),
+    "shifted_words": one_a_code(test_shifted_words.SPEAKS),
     "token_files": test_token_files.SPEAKS,
     "tokens": {
         "an id beyond the vocabulary": (tokens([1, 2, 3], [4, 99]), "out-of-range-ids", "error"),

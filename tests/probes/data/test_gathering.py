@@ -100,7 +100,7 @@ def test_alike_samples_become_few_blocks() -> None:
     assert [b.file(b.samples - 1) for b in made] == [f"folder/{i:03d}.npz" for i in (63, 127, 139, 199)]
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.integers(0, 1 << 32), st.integers(1, 200), st.integers(1, 40))
 def test_the_parts_of_a_large_block_say_the_same(seed: int, n: int, size: int) -> None:
     """Our promise: a table's counts and places do not depend on how many rows are looked at together."""

@@ -12,7 +12,7 @@ from tests.making.asking import Asker
 
 
 @pytest.mark.parametrize("count", [120, 300])
-def test_masks_of_the_image_before_are_told_of_few_files_as_well(tmp_path: Path, count: int) -> None:
+def test_masks_of_the_image_before_are_told_of_few_files_as_well(asker: Asker, tmp_path: Path, count: int) -> None:
     scenes = [things(i) for i in range(count)]
     for kind in ("images", "masks"):
         (tmp_path / kind).mkdir()
@@ -20,9 +20,5 @@ def test_masks_of_the_image_before_are_told_of_few_files_as_well(tmp_path: Path,
         image.save(tmp_path / "images" / f"{i:03}.png")
         late = i - 1 if i >= count // 2 else i
         Image.fromarray(scenes[late][1]).save(tmp_path / "masks" / f"{i:03}.png")
-    asker = Asker()
-    try:
-        found = asker.ask("check_quality", str(tmp_path), str(tmp_path)).findings
-    finally:
-        asker.close()
+    found = asker.ask("check_quality", str(tmp_path), str(tmp_path)).findings
     assert "rows-shifted" in {f.code for f in found}

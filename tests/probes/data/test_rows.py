@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.making.asking import Asker
 
 
-def test_a_place_in_a_later_file_has_its_row(tmp_path: Path) -> None:
+def test_a_place_in_a_later_file_has_its_row(asker: Asker, tmp_path: Path) -> None:
     """Our promise: who opens the named file finds what is meant at the named row."""
     rng = random.Random()
     odd, row = rng.randrange(1, 4), rng.randrange(60)
@@ -17,11 +17,7 @@ def test_a_place_in_a_later_file_has_its_row(tmp_path: Path) -> None:
         if part == odd:
             values[row] = "nan"
         (tmp_path / f"p{part}.csv").write_text("x\n" + "".join(f"{v}\n" for v in values))
-    asker = Asker()
-    try:
-        report = asker.ask("check_quality", str(tmp_path), str(tmp_path))
-    finally:
-        asker.close()
+    report = asker.ask("check_quality", str(tmp_path), str(tmp_path))
     [found] = [f for f in report.findings if f.code in ("nan", "missing-values")]
     [place] = found.where
     assert (place["file"], place["row"], place["sample"]) == (f"p{odd}.csv", row, 60 * odd + row)

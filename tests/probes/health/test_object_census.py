@@ -14,7 +14,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from dataloader_expert.probes.health.object_census import Held, census
 from dataloader_expert.sources.held import attributes
 
-N = 100_000
+N = 40_000
 Pair = namedtuple("Pair", "path number")
 POOL = tuple(f"class {i}" for i in range(40))
 

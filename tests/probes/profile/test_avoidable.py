@@ -26,11 +26,61 @@ from dataloader_expert.probes.profile.python_loops import lines_of
 from dataloader_expert.probes.profile.remote_stack import Columns, Stack
 from dataloader_expert.probes.serving import Serving
 
-SOURCE = """
-import copy, gc, gzip, hashlib, json, os, pickle, re, subprocess, time, zipfile
+LIGHT = """
+import os
 import numpy as np
-import pandas as pd
 import torch
+
+X = np.random.default_rng(0).random(3000)
+
+def loops(i):
+    total = 0.0
+    for x in X.tolist() * 30:
+        total += x * x
+    return total
+
+def labels(i):
+    return TABLE.loc[[i]]["v"].to_numpy()
+
+def syncs(i):
+    with open(HERE / "log.txt", "a") as log:
+        os.fsync(log.fileno())
+
+class Sized:
+    def __init__(self, work, n=8):
+        self.work, self.n = work, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        self.work(i)
+        return i
+
+def arrays(i):
+    wide = np.ones((400, 2000))
+    for k in range(40):
+        wide = wide * 1.0001 + k
+    return wide
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for i in range(8):
+            yield loops(i)
+
+def pads(samples):
+    out = torch.zeros(len(samples), 2000)
+    for row, sample in enumerate(samples):
+        for column in range(len(sample)):
+            out[row, column] = sample[column]
+    return out
+
+def fine(i):
+    return torch.from_numpy(X[:64].copy()).sum()
+"""
+HEAVY = """
+import copy, gc, gzip, hashlib, json, pickle, re, subprocess, time, zipfile
+import pandas as pd
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -39,12 +89,7 @@ CONFIG = {str(i): {"at": [i] * 20} for i in range(3000)}
 ROWS = [(str(i), i) for i in range(200_000)]
 TEXT = json.dumps(CONFIG)
 KEPT = [[] for _ in range(300_000)]
-X = np.random.default_rng(0).random(3000)
-
 TABLE = pd.DataFrame({"v": np.arange(2_000_000)}, index=np.arange(2_000_000) * 7919 % 9973)
-
-def labels(i):
-    return TABLE.loc[[i]]["v"].to_numpy()
 
 def copies(i):
     return copy.deepcopy(CONFIG)
@@ -63,10 +108,6 @@ def parses(i):
 
 def paths(i):
     return [HERE / "clips" / str(k) for k in range(3000)]
-
-def syncs(i):
-    with open(HERE / "log.txt", "a") as log:
-        os.fsync(log.fileno())
 
 def processes(i):
     return subprocess.run(["true"])
@@ -103,12 +144,6 @@ def searches(i):
         if row[0] == "199999":
             return row
 
-def loops(i):
-    total = 0.0
-    for x in X.tolist() * 30:
-        total += x * x
-    return total
-
 def threads(i):
     with ThreadPool(16) as pool:
         return pool.map(len, ["a"])
@@ -121,17 +156,6 @@ def rewinds(i):
 def lists(i):
     return zipfile.ZipFile(HERE / "all.zip").read("5")
 
-class Sized:
-    def __init__(self, work, n=8):
-        self.work, self.n = work, n
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        self.work(i)
-        return i
-
 class Length(Sized):
     def __len__(self):
         return sum(1 for _ in ROWS) and self.n
@@ -139,27 +163,19 @@ class Length(Sized):
     def __getitem__(self, i):
         return i % len(self)
 
-def arrays(i):
-    wide = np.ones((400, 2000))
-    for k in range(40):
-        wide = wide * 1.0001 + k
-    return wide
-
-class Stream(torch.utils.data.IterableDataset):
-    def __iter__(self):
-        for i in range(8):
-            yield loops(i)
-
-def pads(samples):
-    out = torch.zeros(len(samples), 2000)
-    for row, sample in enumerate(samples):
-        for column in range(len(sample)):
-            out[row, column] = sample[column]
-    return out
-
-def fine(i):
-    return torch.from_numpy(X[:64].copy()).sum()
 """
+
+
+def imported(folder: Path, source: str) -> Iterator[ModuleType]:
+    path = folder / "pipeline.py"
+    path.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("pipeline", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pipeline"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["pipeline"]
 
 
 @pytest.fixture(scope="module")
@@ -168,20 +184,18 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     import zipfile
 
     folder = tmp_path_factory.mktemp("theirs")
-    path = folder / "pipeline.py"
-    path.write_text(SOURCE, encoding="utf-8")
     with gzip.open(folder / "all.gz", "wb", compresslevel=1) as file:
         file.write(bytes(range(250)) * 80_000)
     with zipfile.ZipFile(folder / "all.zip", "w") as archive:
         for i in range(5000):
             archive.writestr(str(i), b"x")
-    spec = importlib.util.spec_from_file_location("pipeline", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["pipeline"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["pipeline"]
+    yield from imported(folder, LIGHT + HEAVY)
+
+
+@pytest.fixture
+def light(tmp_path: Path) -> Iterator[ModuleType]:
+    """Their module without what only the kinds of work need, which takes a second to make."""
+    yield from imported(tmp_path, LIGHT)
 
 
 def stacks_of(dataset: Any, seconds: float = 0.5) -> tuple[list[tuple[Stack, float]], list[Columns | None]]:
@@ -312,26 +326,26 @@ def test_a_length_that_is_counted_for_each_sample_is_told(users: ModuleType) -> 
     assert "len()" in first.message and "in `__len__`" in first.message
 
 
-def test_lines_are_counted_in_streams_and_in_the_collate_function(users: ModuleType) -> None:
-    file = users.__file__ or ""
-    source = SOURCE.splitlines()
+def test_lines_are_counted_in_streams_and_in_the_collate_function(light: ModuleType) -> None:
+    file = light.__file__ or ""
+    source = LIGHT.splitlines()
     in_loop = source.index("    for x in X.tolist() * 30:") + 1
-    served = Serving(users.Stream(), default_collate, "default", LoaderPlan(batch_size=1), False, "a test")
+    served = Serving(light.Stream(), default_collate, "default", LoaderPlan(batch_size=1), False, "a test")
     assert lines_of(served, file, in_loop, 0.01) == pytest.approx(2 * 90_000, rel=0.01)
-    padding = Serving([torch.ones(500)] * 8, users.pads, "pads", LoaderPlan(batch_size=4), False, "a test")
+    padding = Serving([torch.ones(500)] * 8, light.pads, "pads", LoaderPlan(batch_size=4), False, "a test")
     in_pads = source.index("    for row, sample in enumerate(samples):") + 1
     assert lines_of(padding, file, in_pads, 0.01) == pytest.approx(2 * 500, rel=0.01)
 
 
 @pytest.mark.parametrize("work", ["arrays", "fine"])
-def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
+def test_work_with_whole_arrays_is_none(light: ModuleType, work: str) -> None:
     """Our promise: a loop over arrays is no loop over single values, and what takes microseconds is not worth a word."""
-    assert told(users.Sized(getattr(users, work))) == []
+    assert told(light.Sized(getattr(light, work))) == []
 
 
-def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(users: ModuleType) -> None:
+def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(light: ModuleType) -> None:
     """Seen: a look-up that compared all labels of an index was told as rows taken out one at a time; arrays find no rows."""
-    own = (users.__file__ or "", 1 + SOURCE.splitlines().index('    return TABLE.loc[[i]]["v"].to_numpy()'), "labels")
+    own = (light.__file__ or "", 1 + LIGHT.splitlines().index('    return TABLE.loc[[i]]["v"].to_numpy()'), "labels")
     fetch = (torch.utils.data._utils.fetch.__file__, 54, "fetch")
     taking = (pandas.core.indexing.__file__, 1191, "__getitem__")
     comparing = (pandas.core.indexes.base.__file__, 6474, "get_indexer_non_unique")
@@ -349,12 +363,12 @@ def test_rows_that_are_looked_up_by_label_are_told_from_rows_that_are_taken_out(
         assert found is not None and found[0] == kind
 
 
-def test_waiting_for_the_disk_is_told(users: ModuleType) -> None:
+def test_waiting_for_the_disk_is_told(light: ModuleType) -> None:
     """Seen: a log that was written to the disk for each sample had no name; which call of a line waits is known from its columns."""
-    source = SOURCE.splitlines()
+    source = LIGHT.splitlines()
     line = 1 + source.index("        os.fsync(log.fileno())")
     fetch = (torch.utils.data._utils.fetch.__file__, 54, "fetch")
-    found = looked.work_of(((users.__file__ or "", line, "syncs"), fetch), (line, line, 8, 30))
+    found = looked.work_of(((light.__file__ or "", line, "syncs"), fetch), (line, line, 8, 30))
     assert found is not None and found[0] == "syncs"
 
 
